@@ -48,10 +48,6 @@ TESTED_BY = {
     "cli/commands/test_run_history": "report.text.history",
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",
-    "cli/commands/test_score_workers": (
-        "engine.distributed.dask_pool engine.distributed.part engine.distributed.places "
-        "engine.distributed.reduce"
-    ),
     "cli/commands/test_suite": "report.text.suite",
     "cli/commands/test_view": "cli.loopback",
     "cli/test_main": "cli.commands.schema cli.commands.serve",

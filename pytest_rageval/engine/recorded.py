@@ -364,6 +364,16 @@ class RecordedRun:
             places=None if self._part is None else self._part.cases,
         )
 
+    def reported(self) -> Reported:
+        """Return the parts of replies that the responses report at all.
+
+        Raises:
+            DatasetError: the file of responses cannot be read.
+        """
+        recorded = RecordedResponses(self._responses, display=self._shown[1])
+        with closing(recorded) as responses:
+            return self._reported(responses)
+
     def _reported(self, responses: RecordedResponses) -> Reported:
         if self._part is not None:
             return self._part.reported

@@ -24,7 +24,7 @@ from pytest_rageval.runs.store import (
     time_in,
 )
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import whole, word
 from pytest_rageval.values.run import StoredRun
@@ -171,17 +171,6 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
         for path in runs[: max(len(runs) - keep, 0)]
         if path.name not in tagged and path.name not in spared and not (path / NOTES).is_file()
     ]
-
-
-PARTS: Final = ".parts-"
-"""Beginning of the names of folders that hold the finished parts of scoring in many processes."""
-
-
-def parts_to_prune(results_dir: Path) -> list[Path]:
-    """Return the folders of finished parts that no job uses: one that did not end left them."""
-    found = sorted(results_dir.glob(f"{PARTS}*"))
-    folders = (path for path in found if path.is_dir() and not path.is_symlink())
-    return [path for path in folders if not is_locked(path)]
 
 
 _MANY_RUNS: Final = 20

@@ -80,15 +80,6 @@ class Lock(Closing):
             self._lock.release()
 
 
-def is_locked(path: Path) -> bool:
-    """Whether a session holds the lock of a file or folder."""
-    try:
-        Lock(path, wait=False).close()
-    except StorageError:
-        return True
-    return False
-
-
 @contextmanager
 def named_errors(
     path: Path, kind: Callable[[str], Exception], what: str = "written"

@@ -146,6 +146,10 @@ class RecordColumns:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the metrics, which may be code that another process cannot load."""
+        return {name: v for name, v in vars(self).items() if name not in {"registry", "_pack"}}
+
     def add(self, record: CaseRecord) -> None:
         """Take the numbers of one record, if it counts."""
         if not record.counted:

@@ -192,15 +192,15 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.
 
     Tagged runs, runs with notes on their cases, the baseline of thresholds.toml and runs being
-    written are always kept. Parts that an interrupted `rageval score --workers` left are removed.
+    written are always kept.
     """
-    from pytest_rageval.runs.list import parts_to_prune, remove_run, runs_to_prune
+    from pytest_rageval.runs.list import remove_run, runs_to_prune
 
     gone, kept = [], []
     project = project_settings({})
     results = project.results_folder
     runs = runs_to_prune(results, keep=keep, spared=_baseline(project))
-    for folder in (*runs, *parts_to_prune(results)):
+    for folder in runs:
         try:
             remove_run(folder, dry_run=dry_run)
         except StorageError as error:
@@ -208,7 +208,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
         else:
             gone.append(folder.name)
     if gone and not dry_run:
-        put_and_warn(*(folder.name for folder in runs if folder.name in gone))
+        put_and_warn(*gone)
     done = "would remove" if dry_run else "removed"
     nothing = [] if kept else ["nothing to remove"]
     lines = [f"{done} {clean(name)}" for name in gone] or nothing

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,12 +60,6 @@ _PAGE_RECORDS = 20_000
     help="Score in so many processes, for responses by the hundred thousand; needs the extra dask.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Score on the workers of a Dask scheduler.")
-@click.option(
-    "--parts",
-    type=_FILE,
-    help="With these two: folder of the finished parts, seen by every worker, from which the same "
-    "command continues.  [default: with --workers, among the results]",
-)
 @json_option
 def command(
     cases: Path | None,
@@ -97,7 +89,7 @@ def command(
     if responses is None:
         cases, responses = only_case_file("CASES"), cases
     if pool is not None:
-        _score_in_parts(cases, responses, settings, pool, as_json=as_json)
+        _score_in_shards(cases, responses, settings, pool, as_json=as_json)
         return
     scored, lines = _score(cases, responses, settings, run_id=run_id, as_json=as_json)
     if scored.folder is not None and not (no_report or settings.no_report):
@@ -160,16 +152,12 @@ def _score(
 
 
 def _pool(flags: dict[str, Any], run_id: str | None, *, no_report: bool) -> dict[str, Any] | None:
-    """Return the processes of this machine or the scheduler, and the folder of parts, if any."""
-    pool = {name: flags.pop(name) for name in ("workers", "scheduler", "parts")}
+    """Return the number of processes of this machine or the scheduler, if any."""
+    pool = {name: flags.pop(name) for name in ("workers", "scheduler")}
     if pool["workers"] is None and pool["scheduler"] is None:
-        if pool["parts"] is not None:
-            raise click.UsageError("--parts: expected --workers or --scheduler beside it")
         return None
     if pool["workers"] is not None and pool["scheduler"] is not None:
         raise click.UsageError("--workers, --scheduler: expected one of them")
-    if pool["scheduler"] is not None and pool["parts"] is None:
-        raise click.UsageError("--scheduler: expected --parts beside it, which all workers share")
     if run_id is not None:
         raise click.UsageError("--save: records are stored by one process alone, without --workers")
     if no_report:
@@ -177,52 +165,43 @@ def _pool(flags: dict[str, Any], run_id: str | None, *, no_report: bool) -> dict
     return pool
 
 
-def _score_in_parts(
+def _score_in_shards(
     cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Score in many processes, print the numbers, and only then remove the finished parts."""
+    """Score in many processes and print the numbers."""
+    from pytest_rageval.analysis.aggregate.run import aggregate_columns
     from pytest_rageval.cli.progress import ProgressOnStderr
-    from pytest_rageval.engine.distributed.dask_pool import open_pool
-    from pytest_rageval.engine.distributed.job import open_job
-    from pytest_rageval.engine.distributed.run import Step, score_parts
+    from pytest_rageval.engine.distributed import open_client, score_shards
     from pytest_rageval.engine.judge_notes import JudgeFacts
-    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.report.text.scores import score_lines
+    from pytest_rageval.report.text.scores import Failures, score_lines
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(
             f"--judge {settings.judge}: expected offline, since requests to a model are limited "
             "and counted in one process; leave out --workers and --scheduler"
         )
-    registry, step = open_registry(settings), Step()
-    job = open_job(cases, responses, settings, registry, pool["parts"])
-    with (
-        _stopped_in_a_line(job.folder),
-        interrupted_by_termination(ctrl_c=True) as signals,
-        open_pool(pool["workers"], pool["scheduler"], signals) as processes,
-        job.claimed(),
-    ):
-        with ProgressOnStderr(lambda _: str(step)):
-            found = score_parts(job, processes, registry, step)
-        warn(*found.scored.findings.warnings)
-        with open_judge(settings, environ=os.environ) as judge:
-            identity = None if judge is None else judge.identity
-        notes = JudgeFacts(versions=found.scored.versions).notes(settings)
-        lines = score_lines(found.totals, found.scored.failures, notes)
-        print_result(_numbers(found.totals, identity), lines, as_json=as_json)
-        sys.stdout.flush()
-        job.remove()
+    progress = ["shards"]
 
+    def on_scored(done: int, of: int) -> None:
+        progress[0] = f"scored {done} of {of} shards"
 
-@contextmanager
-def _stopped_in_a_line(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        kept = f"finished parts are kept in {clean(str(folder))}"
-        click.echo(f"scoring was stopped; {kept}, and the same command goes on", err=True)
-        raise
+    with interrupted_by_termination(ctrl_c=True) as signals:
+        signals.hold()  # Dask shows tracebacks where its start or end is interrupted
+        with open_client(pool["workers"], pool["scheduler"]) as client:
+            try:
+                signals.release()
+                with ProgressOnStderr(lambda _: progress[0]):
+                    found = score_shards(cases, responses, settings, client, on_scored)
+            finally:
+                signals.hold()
+    warn(*found.findings.warnings)
+    with open_judge(settings, environ=os.environ) as judge:
+        identity = None if judge is None else judge.identity
+    notes = JudgeFacts(versions=found.versions).notes(settings)
+    totals = aggregate_columns(found.columns)
+    lines = score_lines(totals, Failures(found.failed, found.more_failed), notes)
+    print_result(_numbers(totals, identity), lines, as_json=as_json)
 
 
 def _write_page(scored: ScoredRun, folder: Path) -> str:

@@ -301,22 +301,6 @@ def test_a_lock_file_that_a_killed_session_left_is_no_part_of_a_run(capsys: Outp
     assert resolve_run(RESULTS, "last").name == "r5"
 
 
-def test_parts_that_interrupted_scoring_left_are_removed_unless_in_use(capsys: Output) -> None:
-    for name in ("left", "used"):
-        (RESULTS / f".parts-{name}").mkdir()
-        (RESULTS / f".parts-{name}" / "part-0").touch()
-    lock = Lock(RESULTS / ".parts-used", wait=False, what="job")
-    assert run(capsys, "prune", "--keep", "9", "--dry-run", code=ExitCode.YES)["removed"] == [
-        ".parts-left",
-    ]
-    found = run(capsys, "prune", "--keep", "9", code=ExitCode.YES)
-    lock.close()
-    assert (found["removed"], found["not_removed"]) == ([".parts-left"], [])
-    assert not (RESULTS / ".parts-left").exists()
-    assert (RESULTS / ".parts-used" / "part-0").exists()
-    assert len(names()) == 5
-
-
 @pytest.mark.posix
 def test_parts_that_are_links_or_files_are_left_alone(capsys: Output, tmp_path: Path) -> None:
     outside = tmp_path / "outside"

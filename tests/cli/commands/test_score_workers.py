@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
-from errno import ENOSPC
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -24,15 +20,10 @@ import pytest
 from benchmarks.score_stream import write_files
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.distributed import dask_pool
-from pytest_rageval.engine.distributed.job import open_job
-from pytest_rageval.engine.distributed.reduce import aggregate_parts
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.support.process import Termination
+from pytest_rageval.engine import distributed as scoring
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import Settings
 from tests.build.files import write_lines
-from tests.build.jobs import Here
 from tests.cli.commands.test_judge import CASES, RESPONSES
 from tests.plugin.long_runs import wait_until
 
@@ -52,8 +43,7 @@ def recorded(project: Path) -> None:
     [
         (["--workers", "2", "--scheduler", "tcp://h:1"], "expected one of them"),
         (["--workers", "2", "--save", "x"], "stored by one process alone"),
-        (["--parts", "p"], "expected --workers or --scheduler beside it"),
-        (["--scheduler", "tcp://h:1"], "expected --parts beside it"),
+        (["--workers", "2", "--parts", "p"], "No such option '--parts'"),
         (["--workers", "2", "--judge", "gpt-4o"], "expected offline, since requests"),
         (["--workers", "0"], "0 is not in the range"),
     ],
@@ -73,114 +63,65 @@ def test_a_missing_package_is_named_with_its_extra(
     assert "pip install 'pytest-rageval[dask]'" in capsys.readouterr().err
 
 
-@contextmanager
-def _here(workers: int | None, scheduler: str | None, signals: Termination) -> Iterator[Here]:
-    yield Here()
-
-
-class _Full(io.StringIO):
-    """Output on a disk that is full."""
-
-    def write(self, text: str) -> int:
-        raise OSError(ENOSPC, "No space left on device")
-
-
-@pytest.mark.parametrize("options", [["--json"], []])
-def test_parts_are_kept_until_the_numbers_are_printed(
-    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output
+def test_a_page_is_not_left_out_where_none_is_written(
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(dask_pool, "open_pool", _here)
-    arguments = ["score", *FILES, "--workers", "1", "--parts", "pp", *options]
-    with monkeypatch.context() as full:
-        full.setattr(sys, "stdout", _Full())
-        assert cli.run(arguments) == ExitCode.USAGE
-    assert "the output cannot be written: No space left" in capsys.readouterr().err
-    assert Path("pp/part-0").is_file()
-    Path("pp/notes.txt").touch()
-    assert cli.run(arguments) == ExitCode.YES
-    assert capsys.readouterr().out
-    assert os.listdir("pp") == ["notes.txt"]
+    assert cli.run(["score", *FILES, "--workers", "2", "--no-report"]) == ExitCode.USAGE
+    assert "--no-report: many processes write no report" in capsys.readouterr().err
 
 
-def test_the_output_is_that_of_one_process(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    monkeypatch.setattr(dask_pool, "open_pool", _here)
-    arguments = ["score", *FILES, "--judge", "offline"]
-    assert cli.run(arguments) == ExitCode.YES
-    alone = capsys.readouterr().out
-    assert "judge not validated" in alone
-    assert cli.run([*arguments, "--workers", "1"]) == ExitCode.YES
-    assert capsys.readouterr().out == alone
-
-
-def test_no_folder_is_claimed_before_there_are_processes(capsys: Output) -> None:
-    arguments = ["--scheduler", "tls://127.0.0.1:9", "--parts", "pp"]
-    assert cli.run(["score", *FILES, *arguments]) == ExitCode.USAGE
-    assert "--scheduler tls://127.0.0.1:9: cannot be reached: TLS" in capsys.readouterr().err
-    assert not Path("pp").exists()
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tcp://127.0.0.1", "foo://a:1", "1:2:3"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "foo://a:1", "1:2:3"])
 def test_an_address_without_a_scheduler_is_refused(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_pool, "_CONNECT_S", 0.2)
-    expected = f"--scheduler {re.escape(address)}: cannot be reached"
+    monkeypatch.setattr(scoring, "_CONNECT_S", 0.2)
+    expected = f"--scheduler {re.escape(address)}: cannot be used"
     with pytest.raises(ConfigError, match=expected):
-        dask_pool.open_pool(None, address, Termination()).__enter__()
+        scoring.open_client(None, address).__enter__()
 
 
 def test_processes_that_cannot_start_are_named_by_their_option(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(**_: object) -> None:
-        raise OSError("no ports")
-
-    monkeypatch.setattr(distributed, "LocalCluster", fail)
+    monkeypatch.setattr(distributed, "LocalCluster", Mock(side_effect=OSError("no ports")))
     with pytest.raises(ConfigError, match=r"--workers 2: .*no ports"):
-        dask_pool.open_pool(2, None, Termination()).__enter__()
-
-
-def test_certificates_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    missing = re.escape("pip install 'pytest-rageval[dask]'")
-    with pytest.raises(ConfigError, match=missing):
-        dask_pool.open_pool(1, None, Termination()).__enter__()
+        scoring.open_client(2, None).__enter__()
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (distributed.KilledWorker("task", Mock(), 3), "4 workers died at the same task"),
+        (distributed.KilledWorker("task", Mock(), 3), "4 workers died at the same shard"),
         (CancelledError(), "the scheduler has ended"),
     ],
 )
-def test_a_task_that_is_lost_is_reported_in_one_line(
-    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
+def test_a_shard_that_is_lost_is_reported_in_one_line(
+    error: BaseException, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = SimpleNamespace(result=Mock(side_effect=error))
-    monkeypatch.setattr("distributed.client.as_completed", lambda futures, loop: iter([lost]))
-    job = open_job(Path(FILES[0]), Path(FILES[1]), Settings(rootdir="."), BUILT_IN, Path("pp"))
+    lost: Future[object] = Future()
+    lost.set_exception(error)
+    monkeypatch.setattr(distributed, "as_completed", lambda futures, loop: iter(futures))
+    client = Mock(nthreads=lambda: {"one": 1}, map=lambda *_, **__: [lost])
     with pytest.raises(StorageError, match=message):
-        list(dask_pool.DaskPool(Mock()).each(aggregate_parts, job, [None]))
+        scoring.score_shards(Path(FILES[0]), Path(FILES[1]), Settings(rootdir="."), client)
 
 
 _COMMAND = """
 import sys
 from pytest_rageval.cli import main
-from pytest_rageval.engine.distributed import job, run
+from pytest_rageval.engine import distributed
 
-job._PART_BYTES = 1 << 20
+score_shards = distributed.score_shards
 
-class Step(run.Step):
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-        if name == "done":
-            print(self.name, value, file=sys.stderr, flush=True)
+def printed(*given):
+    def on_scored(done, of):
+        print("scored", done, file=sys.stderr, flush=True)
+    return score_shards(*given[:-1], on_scored)
 
-run.Step = Step
+distributed.score_shards = printed
 sys.exit(main.run(["score", *sys.argv[1:]]))
 """
-"""The command with smaller parts, which prints each of its steps as it is done."""
+"""The command, which prints each shard as it is scored."""
 
 
 def _start(*arguments: str) -> subprocess.Popen[str]:
@@ -227,68 +168,40 @@ def test_two_processes_have_the_numbers_of_one_though_one_of_them_is_killed(proj
     files = [str(file) for file in write_files(project, 2_000)]
     whole = _numbers(_start(*files, "-k", "10", "--json"))
     process = _start(*files, "-k", "10", "--json", "--workers", "2")
-    _wait_for(process, "score 1")
+    _wait_for(process, "scored 1")
     victims = _workers(process)
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
     assert _numbers(process) == whole
-    assert not list(Path("evals/results").glob(".parts-*"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["", "score 1"])
-def test_ctrl_c_ends_in_a_line_from_the_start(project: Path, step: str) -> None:
+def test_the_lines_are_those_of_one_process(capsys: Output) -> None:
+    arguments = ["score", *FILES, "--judge", "offline"]
+    assert cli.run(arguments) == ExitCode.YES
+    alone = capsys.readouterr().out
+    assert "judge not validated" in alone
+    assert cli.run([*arguments, "--workers", "2"]) == ExitCode.YES
+    assert capsys.readouterr().out == alone
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("step", ["", "scored 1"])
+def test_an_interrupt_ends_in_a_line(project: Path, by: signal.Signals, step: str) -> None:
     files = [str(file) for file in write_files(project, 2_000)]
     process = _start(*files, "-k", "10", "--workers", "2")
     if step:
         _wait_for(process, step)
     else:
         wait_until(lambda: len(_workers(process)) > 0, "a worker to start")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    if by is signal.SIGINT:
+        os.killpg(process.pid, by)  # as a terminal does
+    else:
+        process.send_signal(by)
     _, err = process.communicate(timeout=300)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert err.splitlines()[-1].startswith("scoring was stopped; finished parts are kept in ")
     assert "Traceback" not in err
-
-
-@pytest.mark.slow
-def test_a_terminated_command_says_what_is_kept_and_how_to_go_on(project: Path) -> None:
-    files = [str(file) for file in write_files(project, 2_000)]
-    process = _start(*files, "-k", "10", "--workers", "2")
-    _wait_for(process, "score 1")
-    process.terminate()
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == ExitCode.INTERRUPTED
-    (folder,) = Path().glob("evals/results/.parts-*")
-    assert f"parts are kept in {folder.resolve()}, and the same command goes on" in err
-    assert "Traceback" not in err
-
-
-def test_a_page_is_not_left_out_where_none_is_written(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["score", *FILES, "--workers", "2", "--no-report"]) == ExitCode.USAGE
-    assert "--no-report: many processes write no report" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_killed_command_goes_on_where_it_was(project: Path) -> None:
-    files = [str(file) for file in write_files(project, 2_000)]
-    whole = _numbers(_start(*files, "-k", "10", "--json"))
-    process = _start(*files, "-k", "10", "--json", "--workers", "2")
-    _wait_for(process, "score 2")
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    (folder,) = Path().glob("evals/results/.parts-*")
-    marked = [path for path in folder.iterdir() if re.fullmatch(r"part-\d+", path.name)]
-    finished = {
-        path: path.stat().st_mtime_ns for one in marked for path in folder.glob(f"{one.name}*")
-    }
-    assert len(finished) >= 6
-    again = _start(*files, "-k", "10", "--json", "--workers", "2")
-    _wait_for(again, "aggregate 1")
-    assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert _numbers(again) == whole
 
 
 @pytest.mark.slow
@@ -297,53 +210,16 @@ def test_a_running_scheduler_scores(project: Path) -> None:
     with distributed.LocalCluster(  # type: ignore[no-untyped-call]
         n_workers=1, dashboard_address="127.0.0.1:0", local_directory=str(project / "dask")
     ) as cluster:
-        options = ("--scheduler", cluster.scheduler_address, "--parts", "shared")
+        options = ("--scheduler", cluster.scheduler_address)
         assert _numbers(_start(*FILES, "--json", *options)) == whole
-    assert not Path("shared").exists()
-
-
-@pytest.mark.slow
-def test_a_worker_with_another_version_of_the_package_is_refused(project: Path) -> None:
-    old = project / "old"
-    (old / "pytest_rageval-0.0.1.dist-info").mkdir(parents=True)
-    metadata = old / "pytest_rageval-0.0.1.dist-info/METADATA"
-    metadata.write_text("Metadata-Version: 2.1\nName: pytest-rageval\nVersion: 0.0.1\n", "utf-8")
-    with (
-        distributed.LocalCluster(  # type: ignore[no-untyped-call]
-            n_workers=0, dashboard_address="127.0.0.1:0", local_directory=str(project / "dask")
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,  # type: ignore[no-untyped-call]
-    ):
-        address = cluster.scheduler_address
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard"],
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(old)},
-        )
-        try:
-            client.wait_for_workers(1, timeout=120)
-            process = _start(*FILES, "--scheduler", address, "--parts", "shared")
-            text, err = process.communicate()
-        finally:
-            worker.terminate()
-            worker.wait()
-    assert (text, process.returncode) == ("", ExitCode.USAGE)
-    assert f"--scheduler {address}: expected pytest-rageval" in err
-    assert "0.0.1" in err
-    assert "Traceback" not in err
-    assert not Path("shared").exists()
 
 
 @pytest.mark.slow
 def test_the_processes_of_this_machine_take_no_orders_of_others() -> None:
-    with dask_pool.open_pool(1, None, Termination()) as pool:
-        address = pool.client.scheduler_info()["address"]
+    with scoring.open_client(1, None) as client:
+        address = client.scheduler_info()["address"]
         assert address.startswith("tls://127.0.0.1:")
-        for other, identity in (
-            (address.replace("tls", "tcp"), None),
-            (address, distributed.Security.temporary()),  # type: ignore[no-untyped-call]
-        ):
-            with pytest.raises(OSError, match=r"closed|certificate"):
-                distributed.Client(  # type: ignore[no-untyped-call]
-                    other, timeout=60, set_as_default=False, security=identity
-                )
+        with pytest.raises(OSError, match=r"closed|certificate"):
+            distributed.Client(  # type: ignore[no-untyped-call]
+                address.replace("tls", "tcp"), timeout=20, set_as_default=False
+            )

@@ -1,0 +1,286 @@
+"""Recorded responses scored in many processes, on Dask: shards are mapped, then joined."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
+
+from pytest_rageval.analysis.aggregate.columns import RecordColumns
+from pytest_rageval.engine.judge_notes import JudgeFacts
+from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
+from pytest_rageval.engine.recorded_lines import line_id
+from pytest_rageval.engine.registry import open_registry
+from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.report.text.scores import SHOWN_FAILURES, Failures
+from pytest_rageval.support.files import named_errors, shown_below
+from pytest_rageval.support.jsonl import Place
+from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_PACKAGE: Final = "pytest-rageval"
+_CONNECT_S: Final = 20
+_PER_WORKER: Final = 4
+"""Shards for each worker, so that one that is slow or dies holds up little."""
+_SHARD_BYTES: Final = 64 << 20
+_NO_PAGES: Final[dict[str, Any]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+"""Of the processes of this machine: nobody looks at them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Some cases with all of their responses, for any process that sees both files."""
+
+    cases: Path
+    responses: Path
+    settings: Settings
+    part: FilesPart
+
+
+@dataclass(slots=True, kw_only=True)
+class Scored:
+    """What scored shards give together."""
+
+    columns: RecordColumns
+    findings: Findings
+    failed: list[CaseRecord] = field(default_factory=list)
+    """The first records that did not pass, in the order of one process."""
+    more_failed: int = 0
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of the rubrics, as `JudgeFacts` has them."""
+
+    def extend(self, other: Scored) -> None:
+        """Take another shard."""
+        self.columns.extend(other.columns)
+        self.findings.extend(other.findings)
+        failed = [*self.failed, *other.failed]
+        failed.sort(key=lambda one: (one.repeat > 0, one.lineno, one.repeat))
+        self.failed = failed[:SHOWN_FAILURES]
+        self.more_failed += other.more_failed + len(failed) - len(self.failed)
+        for judge, found in other.versions.items():
+            self.versions.setdefault(judge, {}).update(found)
+
+
+def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[Shard]:
+    """Divide two files into at least ``n`` shards, by the ids of the cases.
+
+    Raises:
+        DatasetError: a file cannot be read.
+    """
+    files, root = (cases.absolute(), responses.absolute()), Path(settings.rootdir)
+    shown = (shown_below(cases, root), shown_below(responses, root))
+    with named_errors(responses, DatasetError, "read"):
+        n = max(n, sum(path.stat().st_size for path in files) // _SHARD_BYTES)
+    for path, name in zip(files, shown, strict=True):
+        if not path.is_file():
+            raise DatasetError(f"{name}: expected a file; a pipe is scored without --workers")
+    places = [_places(path, n) for path in files]
+    with open_judge(settings, environ=os.environ) as judge:
+        run = RecordedRun(*files, settings, judge=judge, registry=open_registry(settings))
+        reported = run.reported()
+    return [
+        Shard(
+            cases=files[0],
+            responses=files[1],
+            settings=settings,
+            part=FilesPart(cases=of, responses=answers, reported=reported, shown=shown),
+        )
+        for of, answers in zip(*places, strict=True)
+    ]
+
+
+def _places(path: Path, n: int) -> list[list[Place]]:
+    """Return the places of the lines of each shard; lines without an id are of the first one."""
+    found: list[list[Place]] = [[] for _ in range(n)]
+    offset = 0
+    with named_errors(path, DatasetError, "read"), path.open("rb") as lines:
+        for number, raw in enumerate(lines, 1):
+            text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
+            if not text.isspace():
+                case_id = line_id(text) or ""
+                shard = crc32(case_id.encode("utf-8", "surrogatepass")) % n
+                found[shard].append((number, offset))
+            offset += len(raw)
+    return found
+
+
+def score_shard(shard: Shard) -> Scored:
+    """Score one shard; faults of its lines are left in its findings.
+
+    Raises:
+        ConfigError: the settings are wrong.
+        DatasetError: a file cannot be read.
+    """
+    settings, registry = shard.settings, open_registry(shard.settings)
+    columns, failures, judged = _columns(settings), Failures(), JudgeFacts()
+    with open_judge(settings, environ=os.environ) as judge:
+        run = RecordedRun(
+            shard.cases,
+            shard.responses,
+            settings,
+            judge=judge,
+            registry=registry,
+            stored=False,
+            part=shard.part,
+        )
+        for record in run.records():
+            columns.add(record)
+            failures.add(record)
+            judged.add(record)
+    return Scored(
+        columns=columns,
+        findings=run.findings,
+        failed=list(failures.shown),
+        more_failed=failures.more,
+        versions=judged.versions,
+    )
+
+
+def joined(shards: Iterable[Scored], settings: Settings, cases: Path) -> Scored:
+    """Return what scored shards give together, in any order.
+
+    Raises:
+        DatasetError: with every fault of both files.
+    """
+    shown = shown_below(cases, Path(settings.rootdir))
+    scored = Scored(columns=_columns(settings), findings=Findings(cases=shown))
+    for shard in shards:
+        scored.extend(shard)
+    scored.findings.raise_faults()
+    return scored
+
+
+def _columns(settings: Settings) -> RecordColumns:
+    return RecordColumns(open_registry(settings), path_case=settings.path_case)
+
+
+def score_shards(
+    cases: Path,
+    responses: Path,
+    settings: Settings,
+    client: Client,
+    on_scored: Callable[[int, int], object] = lambda done, of: None,
+) -> Scored:
+    """Score two files on the workers of a client.
+
+    Args:
+        cases: the case file.
+        responses: of recorded responses; every worker sees both under these paths.
+        settings: of the run.
+        client: whose workers score.
+        on_scored: called with the numbers of scored and of all shards.
+
+    Raises:
+        DatasetError: with every fault of both files.
+        ConfigError: the settings need all records in one process.
+        StorageError: a shard was given up because its workers died, or the scheduler did.
+    """
+    from distributed import KilledWorker, as_completed
+
+    if open_registry(settings).reads_records:
+        raise ConfigError(
+            "a metric or a section of the project needs all records in one process; "
+            "leave out --workers and --scheduler"
+        )
+    n = _PER_WORKER * max(1, sum(client.nthreads().values()))  # type: ignore[no-untyped-call]
+    shards = shards_of(cases, responses, settings, n)
+    futures = client.map(score_shard, shards, pure=False)
+    done: Any = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
+    del futures  # a result is let go once it is joined
+
+    def results() -> Iterator[Scored]:
+        for n_done, future in enumerate(done, 1):
+            yield future.result()
+            on_scored(n_done, len(shards))
+
+    try:
+        return joined(results(), settings, cases)
+    except KilledWorker as error:
+        raise StorageError(
+            f"{error.allowed_failures + 1} workers died at the same shard, perhaps for lack of "
+            "memory; start again with fewer workers"
+        ) from error
+    except CancelledError as error:
+        raise StorageError("the scheduler has ended; start it and this again") from error
+
+
+@contextmanager
+def open_client(workers: int | None, scheduler: str | None) -> Iterator[Client]:
+    """Start processes of this machine, or connect to a scheduler, until the block ends.
+
+    Raises:
+        ConfigError: Dask is not installed or cannot start, no scheduler answers at the address, or
+            it or a worker has another version of the package.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ConfigError(
+            "--workers and --scheduler need the extra dask: pip install "
+            f"'pytest-rageval[dask]' ({error})"
+        ) from None
+    with ExitStack() as opened:
+        if scheduler is None:
+            client = opened.enter_context(_started(workers))
+        else:
+            try:
+                client = opened.enter_context(
+                    Client(scheduler, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+                )
+                # By the standard library alone, which any worker has.
+                found = [client.run_on_scheduler(metadata.version, _PACKAGE)]
+                found += client.run(metadata.version, _PACKAGE).values()
+            except Exception as error:  # of the address, the network or another environment
+                raise ConfigError(f"--scheduler {scheduler}: cannot be used: {error}") from error
+            if other := {*found} - {metadata.version(_PACKAGE)}:
+                raise ConfigError(
+                    f"--scheduler {scheduler}: has {_PACKAGE} {other.pop()}, expected "
+                    f"{metadata.version(_PACKAGE)} on scheduler and workers"
+                )
+        yield client
+
+
+@contextmanager
+def _started(workers: int | None) -> Iterator[Client]:
+    import dask
+    from distributed import Client, LocalCluster
+
+    with ExitStack() as opened:
+        opened.enter_context(dask.config.set(_NO_PAGES))
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="rageval-"))
+        with ExitStack() as masked:
+            if hasattr(signal, "pthread_sigmask"):  # inherited by workers, which never get Ctrl-C
+                resource_tracker.ensure_running()  # or the first worker starts it, which unmasks
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                masked.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
+            try:
+                cluster = LocalCluster(  # type: ignore[no-untyped-call]
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    dashboard_address="127.0.0.1:0",
+                    memory_limit=0,
+                    local_directory=folder,
+                    silence_logs="CRITICAL",
+                    # Others on this machine could run code as this user without.
+                    security=True,
+                )
+            except (OSError, RuntimeError, ImportError) as error:
+                raise ConfigError(f"--workers {workers}: cannot be started: {error}") from error
+        opened.enter_context(cluster)
+        yield opened.enter_context(Client(cluster, set_as_default=False))  # type: ignore[no-untyped-call]
