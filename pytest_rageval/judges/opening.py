@@ -207,6 +207,6 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
         yield cache
 
 
-def cache_place(settings: Settings) -> Path | str:
-    """Return the file of the cache, or the URL that the settings name."""
-    return settings.judging.cache_url or cases_folder(settings) / CACHE_FILE
+def cache_place(settings: Settings) -> Path:
+    """Return the file of the cache."""
+    return cases_folder(settings) / CACHE_FILE

@@ -327,8 +327,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="US dollars per million tokens of the judge's replies"),
     Setting("judging.client", "judge.client", "text", "nothing",
         help="module:name of a judge in Python, or of a function that makes one"),
-    Setting("judging.cache_url", "judge.cache_url", "text", "nothing",
-        help="SQLAlchemy URL of the judge's cache (default: cache/judge.sqlite of the cases)"),
     Setting("documents_path", "documents.path", "text", "nothing",
         help="where below the target's URL documents of a set are put and deleted"),
     Setting("documents_loader", "documents.loader", "text", "nothing",

@@ -357,8 +357,6 @@ _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
     "target.path": without_query_secrets,
     "target.request": lambda sent: _plain(blot_out_of_reply(sent, request_literals(sent))),
     "target.trace_url": lambda url: None if url is None else without_query_secrets(url),
-    # The address of a database may hold a password, and does not change verdicts.
-    "judging.cache_url": lambda url: None if url is None else "(hidden)",
 }
 """Settings that may hold a secret, and what is stored instead."""
 

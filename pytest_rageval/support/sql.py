@@ -242,15 +242,6 @@ def is_broken(error: BaseException | None) -> bool:
     return isinstance(error, UnicodeDecodeError) or sqlite_code(error) in _BROKEN
 
 
-def is_away(error: BaseException | None) -> bool:
-    """Return whether a database server cannot be reached, or is starting or stopping."""
-    found = driver_error(error)
-    if found is None or isinstance(found, sqlite3.Error):
-        return False
-    state = getattr(found, "sqlstate", "")  # None: no connection, so that no server gave one
-    return state is None or state.startswith(("08", "57P0"))
-
-
 def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection:
     """Open a file that other processes may write, or that is read-only.
 

@@ -101,8 +101,6 @@ class JudgeSettings:
     output_per_mtok: float | None = None
     no_cache: bool = False
     """Ask the judge even where a verdict is cached."""
-    cache_url: str | None = field(default=None, repr=False)
-    """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
     spot_check: int = 0
     """Number of cases that a second judge also judges."""
     spot_check_model: str | None = None

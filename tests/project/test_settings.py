@@ -32,7 +32,7 @@ def test_stored_runs_list_the_origins_of_defaults_in_one_order(tmp_path: Path) -
     names = list(load(tmp_path).origins)
     flags = [one.name for one in OPTIONS if one.flag]
     assert names[: len(flags)] == flags
-    keys = ["testpaths", "judging.cache_url", "path_case", "documents_path", "answerer_version"]
+    keys = ["testpaths", "judging.client", "path_case", "documents_path", "answerer_version"]
     assert sorted(keys, key=names.index) == keys
 
 

@@ -10,7 +10,7 @@ from pytest_rageval.project.settings import (
     load_settings,
     settings_document,
 )
-from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.project.settings_files import faults, write
 
 
@@ -161,7 +161,6 @@ def test_settings_do_not_show_what_may_be_a_secret() -> None:
         path=f"/ask?key={secret}", headers={"X-Key": secret}, vars={"key": secret},
         request=f"{{key: '{secret}'}}", trace_url=f"https://t.test/{{trace_id}}?key={secret}",
     )  # fmt: skip
-    judging = JudgeSettings(cache_url=f"postgresql://ann:{secret}@db/cache")
-    settings = Settings(rootdir=".", target=target, judging=judging, params={"token": secret})
+    settings = Settings(rootdir=".", target=target, params={"token": secret})
     assert "client=None" in repr(settings)
     assert secret not in repr(settings)

@@ -156,22 +156,20 @@ def check_results_folder(settings: Settings) -> Finding:
     return _FOUND.ok("results", f"{settings.results_dir} can be written")
 
 
-def check_databases(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Check that the named databases can be used with what is installed; none is opened."""
+def check_databases(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Check that the index of runs can be used with what is installed; it is not opened."""
     from pytest_rageval.runs.index import index_url
     from pytest_rageval.support.sql import need_sqlalchemy, parse_place
 
-    index = index_url(environ)
-    for what, url in (("cache of verdicts", settings.judging.cache_url), ("index of runs", index)):
-        if url is None:
-            continue
-        try:
-            if url is index:
-                need_sqlalchemy(what, "history")
-            place = parse_place(url, what=what, examples="a path or a URL of PostgreSQL")
-            yield _FOUND.ok("databases", f"{what}: {place.shown}")
-        except ConfigError as error:
-            yield _FOUND.fail("databases", str(error), "install the extra, or name a file")
+    url, what = index_url(environ), "index of runs"
+    if url is None:
+        return
+    try:
+        need_sqlalchemy(what, "history")
+        place = parse_place(url, what=what, examples="a path or a URL of PostgreSQL")
+        yield _FOUND.ok("databases", f"{what}: {place.shown}")
+    except ConfigError as error:
+        yield _FOUND.fail("databases", str(error), "install the extra, or name a file")
 
 
 def _first_lines(error: Exception) -> str:

@@ -102,7 +102,7 @@ def _findings(
     yield from project.check_case_files(settings, sets)
     yield project.check_thresholds(settings, sets)
     yield project.check_results_folder(settings)
-    yield from project.check_databases(settings, os.environ)
+    yield from project.check_databases(os.environ)
     if project.cases_of(sets):
         yield from check_through_pytest(sets, flags, question)
     else:

@@ -282,7 +282,7 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
     if settings.judging.no_cache:
         raise CommandError("no cache: expected no --no-judge-cache with its own options")
     place = cache_place(settings)
-    if isinstance(place, Path) and not place.exists():
+    if not place.exists():
         # Showing the cache must not create one.
         return _cache_document(str(place), None if days is None else 0, CacheStats(), None)
     with open_cache(settings) as cache:

@@ -1,51 +1,38 @@
 """Database of the judge cache, shared by processes and threads: connections, tables, errors.
 
-Its few statements are SQL that SQLite and PostgreSQL share. A file is read and written by the
-standard library alone; SQLAlchemy is imported for PostgreSQL.
+A file of SQLite, by the standard library alone.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pytest_rageval.support.sql import (
     NamedErrors,
     Place,
     driver_error,
-    is_away,
     is_broken,
-    parse_place,
     sqlite_code,
 )
 from pytest_rageval.values.errors import StorageError
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, CursorResult
-
 T = TypeVar("T")
 
-AWAY_S: Final = 5.0
-"""Seconds without another attempt to reach a server, which may take as long as its network says."""
 BUSY_S: Final = 30.0
 """Maximum wait for other writers in seconds; a write takes less than a millisecond."""
 CACHE_VERSION: Final = 1
 """1: the first one. Another version is refused, not migrated: a cache can be created again."""
-_CREATE_ATTEMPTS: Final = 5
-_EXAMPLES: Final = "sqlite:///evals/cache/judge.sqlite or postgresql+psycopg://user@host/database"
 _UNWRITABLE: Final = frozenset(
     {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
 
 # --- statements ----------------------------------------------------------------------------
 
-# Prefixed, since a PostgreSQL database may hold other tables.
 _VERSION: Final = "rageval_judge_cache"
 _VERDICTS: Final = "rageval_judge_verdicts"
 _LEVELS: Final = "rageval_judge_levels"
@@ -90,7 +77,7 @@ DELETE: Final = (
 """Entries of one judge (None: all) last used before a time (None: ever)."""
 
 
-class _FileSession:
+class Session:
     """A connection to a file; every call is its own transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -109,68 +96,18 @@ class _FileSession:
             return self._connection.executemany(sql, rows).rowcount
 
     def has_version(self) -> bool:
+        """Return whether the tables are there."""
         found = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"
         return bool(self.fetch(found, {"name": _VERSION}))
 
     def create(self) -> None:
+        """Make the tables."""
         for statement in _TABLES:
             self._connection.execute(statement)
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
-
-
-class _ServerSession:
-    """The same to a server."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def fetch(self, sql: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        return self._execute(sql, values).all()
-
-    def change(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> int:
-        return self._execute(sql, rows).rowcount
-
-    def has_version(self) -> bool:
-        from sqlalchemy import inspect
-
-        return inspect(self._connection).has_table(_VERSION)
-
-    def create(self) -> None:
-        from sqlalchemy.exc import IntegrityError, ProgrammingError
-
-        for attempt in range(_CREATE_ATTEMPTS):
-            try:
-                for statement in _TABLES:
-                    self._connection.exec_driver_sql(statement)
-                return
-            except (IntegrityError, ProgrammingError):
-                # IF NOT EXISTS can fail if two processes create a table at once.
-                if attempt + 1 == _CREATE_ATTEMPTS:
-                    raise
-
-    def close(self) -> None:
-        self._connection.close()
-        self._connection.engine.dispose()
-
-    def _execute(
-        self, sql: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    ) -> CursorResult[Any]:
-        from sqlalchemy import text
-        from sqlalchemy.exc import DBAPIError
-
-        try:
-            return self._connection.execute(text(sql), values)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            # The server restarted or closed an idle connection: retry on a new one.
-            self._connection.rollback()
-            return self._connection.execute(text(sql), values)
-
-
-Session = _FileSession | _ServerSession
 
 
 def _prepare(session: Session, place: Place, *, writable: bool) -> None:
@@ -188,13 +125,11 @@ def _prepare(session: Session, place: Place, *, writable: bool) -> None:
     if found is None:
         raise StorageError(f"{place.shown}: holds no judge cache, and none can be made in it")
     if found != CACHE_VERSION:
-        names = ", ".join((_VERSION, _LEVELS, _VERDICTS))
-        way = "delete the file" if place.is_sqlite else f"drop its tables {names}"
         raise StorageError(
-            f"{place.shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; {way}, "
-            "and what it held is asked again"
+            f"{place.shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; delete "
+            "the file, and what it held is asked again"
         )
-    if writable and place.is_sqlite:
+    if writable:
         # SQLite also opens a file that it may not write; only a write shows it.
         session.change(_CHANGE_NOTHING, [{}])
 
@@ -206,29 +141,26 @@ def _version(session: Session) -> Any:
 
 
 class Database:
-    """An SQLite file or a PostgreSQL database; every statement is its own transaction.
+    """An SQLite file; every statement is its own transaction.
 
     One connection under a lock serves all threads: a statement takes well under a millisecond,
     and a judge's answer takes seconds. After a fork, the child opens its own.
 
     Args:
-        url_or_path: path of an SQLite file, or an SQLAlchemy URL.
+        file: where it is, or will be made.
 
     Raises:
-        ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
         StorageError: the database cannot be opened, or another version made its tables.
     """
 
-    def __init__(self, url_or_path: str | Path) -> None:
-        self._place = parse_place(url_or_path, what="judge cache", examples=_EXAMPLES)
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._place = Place(file=file)
         self.shown: Final = self._place.shown
-        """File or URL without credentials and query, for messages."""
-        self.is_sqlite: Final = self._place.is_sqlite
+        """File, for messages."""
         self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
-        self._away_until_s = -math.inf
-        self._away: StorageError | None = None
         advice = "delete the file, and what it held is asked again"
         self._named_errors = NamedErrors(self._place, advice)
         self._inherited: list[Session] = []
@@ -273,30 +205,14 @@ class Database:
         return self._call(lambda session: session.change(sql, rows))
 
     def _call(self, statement: Callable[[Session], T]) -> T:
-        """Run a statement; a server that did not answer is not tried again for ``AWAY_S``."""
-        if self._away is not None and time.monotonic() < self._away_until_s:
-            raise self._away
-        try:
-            with self._named_errors, self._lock_of_process():
-                found = statement(self.check_open())
-        except StorageError as error:
-            if is_away(error.__cause__):
-                self._away, self._away_until_s = error, time.monotonic() + AWAY_S
-                self.warn("was away for a time, and what it holds was asked again")
-            raise
-        self._away = None
-        return found
-
-    @property
-    def is_away(self) -> bool:
-        """Whether the last statement found no server."""
-        return self._away is not None
+        with self._named_errors, self._lock_of_process():
+            return statement(self.check_open())
 
     def keep(self, sql: str, *rows: Mapping[str, Any]) -> bool:
         """Run a statement that writes, if the database can be written; return whether it ran.
 
         The first failure stops all writing and becomes the warning: a full disk should not end a
-        run whose verdicts are paid for. A server that is away may come back.
+        run whose verdicts are paid for.
 
         Raises:
             StorageError: the file is broken.
@@ -307,8 +223,6 @@ class Database:
             self.change(sql, *rows)
         except StorageError as error:
             cause = error.__cause__
-            if self.is_away:
-                return False
             if driver_error(cause) is None or is_broken(cause):
                 raise
             self._stop_writing(self._place.reason(cause))
@@ -327,8 +241,7 @@ class Database:
 
     def _lock_of_process(self) -> threading.Lock:
         if os.getpid() != self._pid:
-            # A child must neither use nor close a connection of its parent: the server would then
-            # end the parent's session.
+            # A child must neither use nor close a connection of its parent.
             self._inherited.append(self.check_open())
             self._start()
         return self._lock
@@ -336,21 +249,18 @@ class Database:
     # --- opening ---------------------------------------------------------------------------
 
     def _open(self) -> None:
-        file = self._place.file
-        if file is not None:
-            try:
-                self._place.make_folder(file)
-            except (FileExistsError, NotADirectoryError):
-                raise StorageError(
-                    f"{self.shown}: a file stands where its folder should be"
-                ) from None
-            except OSError as error:
-                self._open_read_only(file, error.strerror or str(error))
-                return
+        file = self._file
+        try:
+            self._place.make_folder(file)
+        except (FileExistsError, NotADirectoryError):
+            raise StorageError(f"{self.shown}: a file stands where its folder should be") from None
+        except OSError as error:
+            self._open_read_only(file, error.strerror or str(error))
+            return
         try:
             self._session = self._connect(write=True, prepare=True)
         except sqlite3.OperationalError as error:
-            if file is None or sqlite_code(error) not in _UNWRITABLE:
+            if sqlite_code(error) not in _UNWRITABLE:
                 raise
             self._open_read_only(file, self._place.reason(error))
 
@@ -369,16 +279,9 @@ class Database:
         self.warn(f"new verdicts are not kept: {reason}")
 
     def _connect(self, *, write: bool, prepare: bool) -> Session:
-        place = self._place
-        session: Session
-        if place.is_sqlite:
-            session = _FileSession(place.connect_file(patience_s=BUSY_S, write=write))
-        else:
-            # Autocommit leaves no transaction open between two judgements.
-            engine = place.engine(patience_s=BUSY_S, isolation_level="AUTOCOMMIT")
-            session = _ServerSession(engine.connect())
+        session = Session(self._place.connect_file(patience_s=BUSY_S, write=write))
         try:
-            _prepare(session, place, writable=prepare)
+            _prepare(session, self._place, writable=prepare)
         except BaseException:
             session.close()
             raise

@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ from pytest_rageval.support.http.address import (
     without_user_info,
 )
 from pytest_rageval.support.json_ascii import ascii_json
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
 
 MAX_DOCUMENT_BYTES: Final = 1_000_000
@@ -35,8 +35,6 @@ FLUSH_S: Final = 0.5
 """Longest time in seconds that a verdict is in memory alone."""
 _MAX_PENDING: Final = 64
 """Verdicts that are written in one transaction."""
-_MAX_WAITING: Final = 10_000
-"""Verdicts that are held for a server that is away."""
 _DAY_S: Final = 86_400
 """A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
 _MAX_USED: Final = 500
@@ -65,22 +63,19 @@ class JudgeCache(Closing):
     ``warning``.
 
     Args:
-        url_or_path: path of an SQLite file, whose folder is made where it is missing, or an
-            SQLAlchemy URL of SQLite or PostgreSQL.
+        file: of SQLite, whose folder is made where it is missing.
         clock: seconds since 1970.
 
     Raises:
-        ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
-        StorageError: the database cannot be opened or read, or another version wrote it.
+        StorageError: the file cannot be opened or read, or another version wrote it.
     """
 
-    def __init__(self, url_or_path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = sql.Database(url_or_path)
+    def __init__(self, file: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._database = sql.Database(file)
         self.shown: Final = self._database.shown
-        """File, or URL without credentials, for messages."""
+        """File, for messages."""
         self._clock = clock
         self._pending: dict[str, dict[str, Any]] = {}
-        self._lost = 0
         self._used: set[str] = set()
         self._written_s = -math.inf
         self._begin()
@@ -107,10 +102,6 @@ class JudgeCache(Closing):
                 self._timer.cancel()
             self.flush()
             self._note_uses()
-        if lost := self._lost + len(self._pending):
-            self._database.warning = (
-                f"{self.shown}: not reachable: {counted(lost, 'new verdict')} not kept"
-            )
         self._database.close()
 
     # --- entries ---------------------------------------------------------------------------
@@ -123,7 +114,7 @@ class JudgeCache(Closing):
         """
         if (pending := self._pending.get(key)) is not None:
             text, used_at = pending["document"], pending["used_at"]
-        elif rows := self._read(sql.GET, key):
+        elif rows := self._database.read(sql.GET, key=key):
             text, used_at = rows[0]
         else:
             return None
@@ -163,7 +154,7 @@ class JudgeCache(Closing):
             self._pending[key] = row
             late = time.monotonic() - self._written_s >= FLUSH_S
             if late or len(self._pending) >= _MAX_PENDING:
-                return self.flush() or self._database.is_away
+                return self.flush()
             if self._timer is None:
                 self._timer = threading.Timer(FLUSH_S, self._flush_late)
                 self._timer.daemon = True
@@ -177,13 +168,8 @@ class JudgeCache(Closing):
             StorageError: the file is broken.
         """
         with self._lock_of_process():
-            # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
-            rows = [self._pending[key] for key in sorted(self._pending)]
+            rows, self._pending = [*self._pending.values()], {}
             kept = not rows or self._database.keep(sql.PUT, *rows)
-            # What a server that is away does not take now, it may take later.
-            if kept or not self._database.is_away or len(rows) >= _MAX_WAITING:
-                self._lost += 0 if kept or not self._database.is_away else len(rows)
-                self._pending.clear()
             self._written_s = time.monotonic()
             return kept
 
@@ -201,7 +187,7 @@ class JudgeCache(Closing):
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
         key = level_key(endpoint, model)
-        rows = self._read(sql.GET_LEVEL, key)
+        rows = self._database.read(sql.GET_LEVEL, key=key)
         return self._document(key, rows[0][0]) if rows else None
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
@@ -211,14 +197,6 @@ class JudgeCache(Closing):
             return False
         row = {"key": level_key(endpoint, model), "document": text}
         return self._database.keep(sql.PUT_LEVEL, row)
-
-    def _read(self, statement: str, key: str) -> Sequence[Sequence[Any]]:
-        try:
-            return self._database.read(statement, key=key)
-        except StorageError:
-            if not self._database.is_away:
-                raise
-            return ()  # it costs a question
 
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
         try:
@@ -277,7 +255,7 @@ class JudgeCache(Closing):
         judge = None if identity is None else _encoded_identity(identity)
         before = None if older_than is None else int(self._clock() - older_than.total_seconds())
         gone = self._database.change(sql.DELETE, {"identity": judge, "before": before})
-        if gone and self._database.is_sqlite:
+        if gone:
             with suppress(StorageError):
                 self._database.change(sql.SHRINK, {})
         return gone

@@ -391,6 +391,7 @@ def test_opening_a_judge_imports_no_heavy_library() -> None:
 def test_a_verdict_of_a_server_of_ones_own_needs_no_heavy_library(tmp_path: Path) -> None:
     code = (
         "import sys\n"
+        "from pathlib import Path\n"
         "from pytest_rageval.judges.cache.store import JudgeCache\n"
         "from pytest_rageval.judges.model.endpoint import ChatEndpoint\n"
         "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
@@ -401,7 +402,7 @@ def test_a_verdict_of_a_server_of_ones_own_needs_no_heavy_library(tmp_path: Path
         "with HostileJudge(lambda asked: completion(GOOD)) as server:\n"
         "    settings = JudgeSettings(base_url=server.url)\n"
         "    endpoint = ChatEndpoint('m', settings, environ={})\n"
-        f"    with JudgeCache({str(tmp_path / 'c.sqlite')!r}) as cache:\n"
+        f"    with JudgeCache(Path({str(tmp_path / 'c.sqlite')!r})) as cache:\n"
         "        judge = OpenAIJudge(endpoint, cache=cache)\n"
         "        assert judge.judge('groundedness', REQUEST).verdict\n"
         "        judge.close()\n"
