@@ -313,11 +313,17 @@ class CaseItem(pytest.Function):
         shown = self.state.locations
         if self.file not in shown:
             shown[self.file] = super().location[0]
-        return shown[self.file], self.located.lineno - 1, self.located.case.id
+        return shown[self.file], self.located.lineno - 1, self._shown_name
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the case file."""
-        return self.path, self.located.lineno - 1, self.located.case.id
+        return self.path, self.located.lineno - 1, self._shown_name
+
+    @property
+    def _shown_name(self) -> str:
+        """The id, unless pytest would show its dots as ``::``: at the end of a node id."""
+        name = self.located.case.id
+        return f"case {name}" if "." in name else name
 
 
 @cache

@@ -20,7 +20,6 @@ from pytest_rageval.support.files import (
     UTF16_BOMS,
     Lock,
     open_plain,
-    remove_left_over,
     written_beside,
 )
 from pytest_rageval.support.json_text import HALF, dump_like, edit_line
@@ -269,9 +268,7 @@ def _sync_folder(folder: Path) -> None:
 def _locked(path: Path, shown: str) -> Iterator[tuple[bytes, os.stat_result]]:
     """Serialise the edits of this package to a file, and yield what it holds."""
     target = Path(os.path.realpath(path))
-    with Lock(target, wait=True) as lock:
-        if lock.held:
-            remove_left_over(target)
+    with Lock(target, wait=True):
         yield _read(path, shown)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.runs.store import read_json, write_versioned
-from pytest_rageval.support.files import Lock, named_errors, remove_left_over
+from pytest_rageval.support.files import Lock
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import items, text, whole
@@ -76,8 +76,6 @@ def put_note(folder: Path, note: CaseNote) -> tuple[CaseNote, ...]:
             raise StorageError(f"{name} of the note: got {got}, expected at most {most:,}")
     path = folder / NOTES
     with Lock(path, wait=True):
-        with named_errors(path, StorageError):
-            remove_left_over(path)
         found = {_place(one): one for one in read_notes(folder)}
         if note.text.strip():
             found[_place(note)] = note

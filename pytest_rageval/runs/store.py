@@ -30,7 +30,6 @@ from pytest_rageval.support.files import (
     named_errors,
     open_plain,
     refuse_link,
-    remove_left_over,
     write_file,
 )
 from pytest_rageval.support.json_text import is_json
@@ -122,8 +121,6 @@ class RunWriter(Closing):
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
             self._folder_lock = Lock(self.path, wait=False, what="run")
-            if self._folder_lock.held:
-                remove_left_over(self.path)
             # A session killed at once leaves an empty folder.
             if os.path.lexists(results):
                 refuse_link(results)

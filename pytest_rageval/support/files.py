@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import shutil
 import sys
+import time
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
-from glob import escape
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Final, cast
+from zlib import crc32
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.values.errors import StorageError
@@ -175,6 +178,8 @@ def written_beside(
 ) -> Iterator[Path]:
     """Yield a file with the new content beside a path, and remove it unless it was renamed.
 
+    What killed writers left in that folder is removed too.
+
     Args:
         path: final place of the content.
         pieces: the content.
@@ -185,7 +190,9 @@ def written_beside(
         OSError: it cannot be written.
     """
     # No two writers of one path share a file, not even processes of two hosts with one number.
-    beside = path.with_name(f".{path.name}.rageval-{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    writer = f"{_HOST}-{os.getpid()}-{os.urandom(4).hex()}"
+    beside = path.with_name(f".{path.name}.rageval-{writer}.tmp")
+    _remove_left_over(path.parent)
     try:
         mode = 0o666 if like is None else 0o600
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, mode)
@@ -205,12 +212,33 @@ def written_beside(
             beside.unlink(missing_ok=True)
 
 
-def remove_left_over(path: Path) -> None:
-    """Remove files of killed writers of a file, or of any in a folder; only under its lock."""
-    folder, name = (path, "*") if path.is_dir() else (path.parent, escape(path.name))
-    for beside in folder.glob(f".{name}.rageval-*.tmp"):
-        with suppress(OSError):
-            beside.unlink()
+_HOST: Final = f"{crc32(platform.node().encode()):08x}"
+_BESIDE: Final = re.compile(r"\..+\.rageval-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_LEFT_S: Final = 86_400
+"""Age at which a file of another host, or of a number that is taken again, has no writer."""
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove what killed writers left in a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if found := _BESIDE.fullmatch(entry.name):
+                with suppress(OSError):  # gone, or of another user
+                    age_s = time.time() - entry.stat(follow_symlinks=False).st_mtime
+                    if age_s > _LEFT_S or (found[1] == _HOST and _has_ended(int(found[2]))):
+                        os.unlink(entry)
+
+
+def _has_ended(pid: int) -> bool:
+    if sys.platform == "win32":  # where the signal 0 is that of Ctrl-C
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)

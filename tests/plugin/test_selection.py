@@ -45,6 +45,17 @@ def test_only_selected_cases_are_asked(
     assert sorted(project.records()) == asked
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_the_node_id_that_pytest_shows_selects_its_case(
+    project: Project, options: tuple[str, ...]
+) -> None:
+    project.cases([{**CASES[0], "id": "faq.1"}, *CASES[1:]])
+    shown = next(line for line in project.run("-v", *options).outlines if "faq" in line)
+    [node_id] = [word for word in shown.split() if word.startswith(EVALS)]
+    assert node_id == f"{EVALS}::faq.1"
+    assert project.run(node_id, "--rageval-results", "again").ret == 0
+
+
 def test_last_failed_reruns_misses_and_errors_and_no_check(project: Project) -> None:
     project.cases([*CASES, REFUSED])
     assert project.run("--rageval-run-id", "first").ret == 1

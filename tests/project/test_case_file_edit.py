@@ -104,7 +104,9 @@ def test_nothing_is_left_beside_the_file(file: Path) -> None:
 
 
 def test_what_a_killed_editor_left_is_removed_and_nothing_else(file: Path) -> None:
-    (file.parent / f".{file.name}.rageval-x1.tmp").write_text("half", encoding="utf-8")
+    left = file.parent / f".{file.name}.rageval-0123abcd-1-0a1b2c3d.tmp"
+    left.write_text("half", encoding="utf-8")
+    os.utime(left, (0, 0))
     (file.parent / f".{file.name}.swp").write_text("an editor's", encoding="utf-8")
     change_line(file, line_with(file, '"a"'), {"k": 2})
     assert sorted(p.name for p in file.parent.iterdir()) == [f".{file.name}.swp", file.name]

@@ -358,16 +358,6 @@ def test_a_resumed_run_keeps_a_record_that_only_lacks_its_line_break(tmp_path: P
     assert [record.repeat for record in read_records(path)] == [0, 1]
 
 
-def test_a_resumed_run_loses_what_a_killed_writer_left(tmp_path: Path) -> None:
-    folder = write_run(tmp_path, "r")
-    left = folder / ".report.html.rageval-12-0a1b2c3d.tmp"
-    for path in (left, folder / ".mine.tmp"):
-        path.write_text("<html>", encoding="utf-8")
-    RunWriter(tmp_path, "r", resume=True).close()
-    assert not left.exists()
-    assert (folder / ".mine.tmp").exists()
-
-
 def test_a_run_that_does_not_exist_cannot_be_resumed(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no run to resume"):
         RunWriter(tmp_path, "r", resume=True)

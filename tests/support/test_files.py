@@ -2,15 +2,24 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.runs.store import RESULTS, RunWriter
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, read_plain, shown_below
+from pytest_rageval.support.files import (
+    FOLDER_LOCK,
+    Lock,
+    read_plain,
+    shown_below,
+    write_file,
+    written_beside,
+)
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -179,3 +188,35 @@ def test_a_text_is_read_through_a_link_and_not_from_a_pipe_a_device_or_a_folder(
 @pytest.mark.skipif(os.name == "nt", reason="a path there begins with a drive")
 def test_a_path_is_shown_alike_on_every_machine(path: str, root: str, shown: str) -> None:
     assert shown_below(Path(path), Path(root)) == shown
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pytest_rageval.support.files import written_beside
+with written_beside(Path(sys.argv[1]), [b"half"]):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+def test_what_a_killed_writer_left_is_removed_by_the_next_one_in_its_folder(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "a.html")], check=False)
+    (tmp_path / ".a.html.swp").touch()
+    [left] = tmp_path.glob("*.tmp")
+    with written_beside(tmp_path / "b.html", [b"whole"]) as beside:
+        assert not left.exists()
+        write_file(tmp_path / "c.html", b"whole")
+        assert beside.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.html.swp", "c.html"]
+
+
+def test_a_file_of_a_writer_on_another_host_stays_for_a_day(tmp_path: Path) -> None:
+    left = tmp_path / ".a.html.rageval-0123abcd-1-0a1b2c3d.tmp"
+    left.touch()
+    write_file(tmp_path / "a.html", b"")
+    assert left.exists()
+    os.utime(left, (time.time() - 90_000,) * 2)
+    write_file(tmp_path / "a.html", b"")
+    assert not left.exists()
