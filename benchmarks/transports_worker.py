@@ -31,19 +31,18 @@ Ask = Callable[[], int]
 def ours(url: str, in_flight: int) -> Ask:
     """The package's own client, whose threads compute in turn as those of a run do."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
     from pytest_rageval.support.http.address import join_url
-    from pytest_rageval.support.http.deadline import Deadline
     from pytest_rageval.support.http.exchange import Request, open_client, send
     from pytest_rageval.support.slots import Turns
 
     address = join_url(url, "/ask")
     client = open_client(address, headers=HEADERS, connect_s=60, read_s=60)
-    request = Request(address=address, content=BODY)
     turns = Turns()
 
     def ask() -> int:
-        with turns.computing(), Deadline(120):
-            return send(client, request).status or 0
+        with turns.computing():
+            return send(client, Request(address=address, content=BODY, limit_s=120)).status or 0
 
     return ask
 

@@ -27,7 +27,7 @@ async def run(url: str, cases: Path, concurrency: int, records: Path) -> None:
             reply = await judge.chat.completions.create(
                 model="m-1", temperature=0, messages=[{"role": "user", "content": prompt}]
             )
-        return json.loads(reply.choices[0].message.content)
+        return json.loads(reply.choices[0].message.content or "")
 
     async def one(case: dict[str, Any]) -> None:
         async with limit:

@@ -21,10 +21,8 @@ from pytest_rageval.support.http.address import (
     reply_secrets,
 )
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.http.room import Reading
 from pytest_rageval.target.contract import parse_reply_bytes
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
@@ -109,20 +107,19 @@ class EndpointClient:
         """
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps(body).encode("ascii")
-        with Reading():
-            last, attempts = self._pacing.until_settled(
-                lambda: self._attempt(http, content), retries=self.endpoint.retries
-            )
-            error = last.error
-            if error is not None:
-                message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
-                kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
-                raise kind(error.kind, message, attempts=attempts) from error.__cause__
-            try:
-                return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
-            except EndpointError as wrong:
-                # Not chained: the cause may quote a key, which a traceback would show.
-                raise self.error("protocol", wrong.message) from None
+        last, attempts = self._pacing.until_settled(
+            lambda: self._attempt(http, content), retries=self.endpoint.retries
+        )
+        error = last.error
+        if error is not None:
+            message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
+            kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
+            raise kind(error.kind, message, attempts=attempts) from error.__cause__
+        try:
+            return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
+        except EndpointError as wrong:
+            # Not chained: the cause may quote a key, which a traceback would show.
+            raise self.error("protocol", wrong.message) from None
 
     def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
         """Return an error of this endpoint without secrets."""
@@ -130,9 +127,10 @@ class EndpointClient:
 
     def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s
-        request = Request(address=self._address, content=content, secrets=self._of_reasons)
-        with Deadline(limit):
-            return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
+        request = Request(
+            address=self._address, content=content, secrets=self._of_reasons, limit_s=limit
+        )
+        return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 
 
 def _address(url: str, resource: str, option: str) -> Address:

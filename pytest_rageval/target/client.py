@@ -28,12 +28,11 @@ from pytest_rageval.support.http.address import (
     resolve_request,
 )
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.connection import TransportError
-from pytest_rageval.support.http.deadline import Deadline
+from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.http.room import NO_ROOM, Reading
+from pytest_rageval.support.http.stopwatch import Stopwatch
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.auth import HeaderSource
@@ -190,14 +189,13 @@ class HttpRagClient:
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
         spans = Spans(request.trace_id)
-        with Reading():
-            last, attempts = self._pacing.until_settled(
-                lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
-                retries=target.retries,
-            )
-            if self._auth is not None:
-                secrets = (*secrets, *self._auth.secrets)
-            result, reply = self._result(last, attempts, secrets, document)
+        last, attempts = self._pacing.until_settled(
+            lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
+            retries=target.retries,
+        )
+        if self._auth is not None:
+            secrets = (*secrets, *self._auth.secrets)
+        result, reply = self._result(last, attempts, secrets, document)
         asked = replace(
             result, trace_id=spans.trace_id, span_id=spans.span_id, asked_at=last.sent_at
         )
@@ -242,23 +240,20 @@ class HttpRagClient:
 
     def _timed(self, request: Request) -> Attempt:
         def timeout_text(fault: TransportError) -> str:
-            if deadline.passed:
-                # The reply that had the room often ends, and so gives it back, an instant before.
-                mostly = deadline.paused_s > self._target.timeout_s / 2
-                reason = f"; {NO_ROOM}" if mostly or str(fault) == NO_ROOM else ""
-                return self._timeout("no complete reply", "timeout_s") + reason
+            if fault.name == "TotalTimeout":
+                return self._timeout("no complete reply", "timeout_s")
             if fault.name == "ConnectTimeout":
                 return self._timeout("no connection", "connect_timeout_s")
             return self._timeout("nothing received or sent", "read_timeout_s")
 
-        reader = None
-        with Deadline(self._target.timeout_s, self._clock) as deadline:
-            if self._stream is not None:
-                hide = partial(blot_out, secrets=request.secrets)
-                reader = StreamReader(self._stream, lambda: deadline.elapsed_ms, hide)
-                request = replace(request, on_piece=reader.feed)
-            done = attempt(self._http, request, timeout_text)
-        done.total_ms, done.sent_at = deadline.elapsed_ms, deadline.sent_at
+        reader, watch = None, Stopwatch(self._clock)
+        request = replace(request, limit_s=self._target.timeout_s, watch=watch)
+        if self._stream is not None:
+            hide = partial(blot_out, secrets=request.secrets)
+            reader = StreamReader(self._stream, watch, hide)
+            request.on_piece = reader.feed
+        done = attempt(self._http, request, timeout_text)
+        done.total_ms, done.sent_at = watch.elapsed_ms, watch.sent_at
         return done if reader is None else reader.timed(done)
 
     def _document(self, last: Attempt, secrets: Sequence[str]) -> tuple[object, str]:

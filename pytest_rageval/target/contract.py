@@ -26,8 +26,8 @@ from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
-from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
+from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.reply_values import (
     SANE,
@@ -225,7 +225,7 @@ def parse_reply_bytes(body: bytes, hide: Callable[[str], str] = str) -> object:
         EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
             many values.
     """
-    if not take_for_values(body):
+    if json_cost(body) > MOST_BYTES:
         raise _protocol(TOO_MUCH)
     try:
         text = body.removeprefix(BOM_UTF8).decode()

@@ -19,7 +19,6 @@ from pytest_rageval.support.http.address import (
     join_url,
     resolve_headers,
 )
-from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Reply,
@@ -108,14 +107,14 @@ class DocumentsClient:
             method=method,
             headers=self._headers,
             secrets=self._of_errors,
+            limit_s=TIMEOUT_S,
         )
         auth = self._auth
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
 
             def sent(request: Request) -> Attempt:
-                with Deadline(TIMEOUT_S):
-                    late = f"no answer within {TIMEOUT_S:g} s"
-                    return attempt(http, request, lambda _: late, _status_text)
+                late = f"no answer within {TIMEOUT_S:g} s"
+                return attempt(http, request, lambda _: late, _status_text)
 
             def once() -> Attempt:
                 return sent(request) if auth is None else auth.attempt(request, sent)

@@ -13,10 +13,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from pytest_rageval.support.http.deadline import check
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
-from pytest_rageval.support.http.room import FREE_VALUES, Growth
+from pytest_rageval.support.http.stopwatch import Stopwatch
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
@@ -63,10 +62,8 @@ _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text
 _SHOWN_EVENTS: Final = 5
 MOST_EVENTS: Final = 200_000
 """More events are an error: each takes many times the memory and time of its bytes."""
-_EVENT_BYTES: Final = 300
-"""Memory of an event beside its data."""
 _EVENTS_AT_ONCE: Final = 64
-"""Events between two looks at the clock and at the room."""
+"""Events between two looks at the clock: expressions over them may be slow."""
 
 
 class Lines:
@@ -182,16 +179,15 @@ class StreamReader:
     def __init__(
         self,
         rules: StreamRules,
-        now: Callable[[], float] = lambda: 0.0,
+        watch: Stopwatch | None = None,
         hide: Callable[[str], str] = str,
     ) -> None:
         self._rules = rules
-        self._now = now
+        self._watch = watch or Stopwatch()
         self._hide = hide
         self._parser = SseParser() if rules.kind == "sse" else LinesParser(hide)
         self._events: list[Event] = []
         self._n_read = self._cost = 0
-        self._growth = Growth(FREE_VALUES)
         self._ended = False
         self._fault: EndpointError | None = None
         self.ttft_ms: float | None = None
@@ -210,7 +206,7 @@ class StreamReader:
         self._n_read += len(piece)
         if self._rules.kind == "text":
             if self.ttft_ms is None and piece.strip():
-                self.ttft_ms = self._now()
+                self.ttft_ms = self._watch.elapsed_ms
             return False
         self._read(piece)
         return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
@@ -269,7 +265,6 @@ class StreamReader:
     def _read(self, piece: bytes) -> None:
         cost = json_cost(piece)
         self._cost += cost
-        self._growth.add(cost)
         if self._cost > MOST_BYTES:
             self._fault = self._fault or EndpointError("protocol", TOO_MUCH)
         self._take(self._parser.feed(piece))
@@ -284,11 +279,10 @@ class StreamReader:
                         text = f"the stream has more than {MOST_EVENTS} events"
                         raise EndpointError("protocol", text)
                     if len(self._events) % _EVENTS_AT_ONCE == 0:
-                        check()
-                        self._growth.add(_EVENTS_AT_ONCE * _EVENT_BYTES)
+                        self._watch.check()
                     self._events.append(event)
                     if self.ttft_ms is None and self._rules.is_first_token(event):
-                        self.ttft_ms = self._now()
+                        self.ttft_ms = self._watch.elapsed_ms
                 self._ended = self._rules.is_last(event) or self._rules.error(event) != ""
                 if self._ended:
                     return

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import aiohttp
+import pytest
+
 Reply: TypeAlias = "bytes | Callable[[socket.socket], None]"
 
 
@@ -140,6 +143,19 @@ class Pauses(list[float]):
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)
+
+
+def kept_seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Collect how long each client that is opened from now on keeps idle connections."""
+    kept: list[float] = []
+    connector = aiohttp.TCPConnector
+
+    def noted(*, keepalive_timeout: float, **options: Any) -> aiohttp.TCPConnector:
+        kept.append(keepalive_timeout)
+        return connector(keepalive_timeout=keepalive_timeout, **options)
+
+    monkeypatch.setattr(aiohttp, "TCPConnector", noted)
+    return kept
 
 
 def silence(until: threading.Event) -> Callable[[socket.socket], None]:

@@ -13,11 +13,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange as http_exchange
-from pytest_rageval.support.http.connection import Socket
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
-from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResult
@@ -31,6 +28,7 @@ from tests.build.targets import (
     hang_up,
     http_reply,
     json_reply,
+    kept_seconds,
     reset,
     silence,
     unused_port,
@@ -359,17 +357,19 @@ def test_the_time_begins_when_the_request_is_sent_and_not_at_the_connection(
 ) -> None:
     now = [0.0]
 
-    def later(*arguments: Any) -> int:
-        now[0] += 5.0  # such as the wait of the thread for its turn to compute
-        return socket.socket.connect_ex(*arguments)
+    def later(*arguments: Any, **options: Any) -> Any:
+        now[0] += 5.0
+        return resolve(*arguments, **options)
 
     def reply(connection: socket.socket) -> None:
         now[0] += 0.25
         connection.sendall(GOOD)
 
-    monkeypatch.setattr(Socket, "connect_ex", later)
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", later)
     with fake_target(reply) as target:
-        client = HttpRagClient(TargetSettings(url=target.url), clock=lambda: now[0])
+        url = target.url.replace("127.0.0.1", "localhost")
+        client = HttpRagClient(TargetSettings(url=url), clock=lambda: now[0])
         result = client.ask_result(QUESTION)
         client.close()
     assert (now[0], result.total_ms) == (5.25, 250.0)
@@ -498,13 +498,7 @@ def test_a_client_serves_again_after_it_was_closed() -> None:
 def test_idle_connections_are_closed_before_a_server_closes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept: list[float] = []
-
-    def pool(keepalive_s: float) -> Pool:
-        kept.append(keepalive_s)
-        return Pool(keepalive_s)
-
-    monkeypatch.setattr(http_client, "Pool", pool)
+    kept = kept_seconds(monkeypatch)
     with fake_target(GOOD) as target:
         assert ask(target).response is not None
     assert kept == [2.0]

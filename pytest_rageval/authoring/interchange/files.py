@@ -19,8 +19,7 @@ from pytest_rageval.project.case_file_edit import append_line, append_texts, rea
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.files import UTF16_BOMS, named_errors, write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
-from pytest_rageval.support.http.connection import TransportError
-from pytest_rageval.support.http.deadline import Deadline
+from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.text import clean, first_few, free_name, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
@@ -269,10 +268,12 @@ def fetch_text(url: str) -> str:
     """
     name = without_secrets(url)
     address = Address(url=url, credentials=credentials_in(url), shown=name, loopback=False)
-    request = Request(address=address, content=b"", method="GET", max_bytes=MAX_BYTES)
+    request = Request(
+        address=address, content=b"", method="GET", max_bytes=MAX_BYTES, limit_s=WHOLE_S
+    )
     try:
         limits = {"connect_s": TIMEOUT_S, "read_s": TIMEOUT_S}
-        with open_client(address, headers={}, **limits) as http, Deadline(WHOLE_S):
+        with open_client(address, headers={}, **limits) as http:
             reply = send(http, request)
         if reply.status is not None and not reply.is_success:
             lead = "; it leads elsewhere: download the file, as with curl -L, and import that"

@@ -43,8 +43,8 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.http.retry import Pacing, long_pause_text
-from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
+from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.errors import ConfigError
@@ -200,15 +200,13 @@ class ChatEndpoint:
             if attempt.retryable:
                 # In the pause nothing else is kept of a page of many megabytes.
                 attempt.body = document_reason(attempt.body, self._hide)
-                drop_room()
             return attempt
 
         def in_line() -> _Attempt:
             self._wait(tokens)
             return self.pacing.in_slot(once)
 
-        with Reading():
-            last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
+        last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
         return Answer(
             body=last.body,
             failure=None if last.is_success else self._failure(last, calls),
@@ -236,7 +234,6 @@ class ChatEndpoint:
             self._limiter.wait(tokens)
 
     def _attempt(self, content: bytes) -> _Attempt:
-        from pytest_rageval.support.http.deadline import Deadline
         from pytest_rageval.support.http.exchange import Request, send
 
         request = Request(
@@ -244,14 +241,13 @@ class ChatEndpoint:
             content=content,
             max_bytes=MAX_BODY_BYTES,
             max_error_bytes=MAX_BODY_BYTES,
+            limit_s=self.settings.timeout_s,
         )
-        http = self._client()
-        with Deadline(self.settings.timeout_s) as deadline:
-            try:
-                attempt = self._read(send(http, request))
-            except Exception as error:  # such as that of a cassette without this request
-                attempt = self._broken("no connection", error)
-        attempt.duration_ms = deadline.elapsed_ms
+        try:
+            attempt = self._read(send(self._client(), request))
+        except Exception as error:  # such as that of a cassette without this request
+            attempt = self._broken("no connection", error)
+        attempt.duration_ms = request.watch.elapsed_ms
         return attempt
 
     def _read(self, reply: Reply) -> _Attempt:
@@ -283,7 +279,7 @@ class ChatEndpoint:
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
-        if not take_for_values(body):
+        if json_cost(body) > MOST_BYTES:
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:

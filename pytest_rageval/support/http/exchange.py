@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
-from pytest_rageval.support.http.address import Address, blot_out, blot_out_cut, without_secrets
+from pytest_rageval.support.http.address import (
+    HEADER_NAME,
+    Address,
+    basic_credentials,
+    blot_out,
+    blot_out_cut,
+    is_sendable,
+    without_secrets,
+)
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.connection import TransportError, faults
-from pytest_rageval.support.http.deadline import check, current
-from pytest_rageval.support.http.reading import Incoming
+from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.reason import page_text, reply_reason
 from pytest_rageval.support.http.retry import is_retryable, long_pause_text, requested_pause_s
-from pytest_rageval.support.http.room import Growth, drop_room
-from pytest_rageval.support.http.route import basic_auth, find_route
+from pytest_rageval.support.http.route import find_route
+from pytest_rageval.support.http.stopwatch import Stopwatch
+from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """A hundred times what an answer with its documents takes; some copies are made of a body."""
 KEEPALIVE_S: Final = 5.0
 """Time after which an idle connection is closed."""
 _HEAD_BYTES: Final = 4096
+_PIECE_BYTES: Final = 1024 * 1024
+_LONE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
-    (socket.gaierror, "the host name cannot be resolved"),
     (ConnectionError, "connection reset: the server closed it before the reply was complete"),
 )
 """Text for the first type that an error of the system is of."""
@@ -57,8 +71,11 @@ class Request:
     secrets: Sequence[str] = ()
     """Texts blotted out of the reason of a failure, before it is cut."""
     on_piece: Callable[[str, bytes], bool] | None = None
-    """Called with the content type and each piece of a body with a 2xx status as it is received;
-    true ends the reply there. Not called for a body that was read before, as from a cassette."""
+    """Called on the loop with the content type and each piece of a body with a 2xx status as it is
+    received; true ends the reply there. Not called for a body that a cassette holds."""
+    limit_s: float | None = None
+    """Limit of the whole exchange; None: no limit."""
+    watch: Stopwatch = field(default_factory=Stopwatch)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,27 +138,23 @@ def open_client(
     read_s: float | None = None,
     keepalive_s: float = KEEPALIVE_S,
 ) -> Client:
-    """Open a client whose requests keep the ``Deadline``.
+    """Open a client of one server.
 
     Args:
         address: address of its requests, whose paths may differ.
         headers: sent with every request.
-        connect_s: limit of each step of connecting; None: only the deadline ends them.
-        read_s: limit of one wait for the server; None: only the deadline ends it.
+        connect_s: limit of connecting; None: only that of the request.
+        read_s: limit of one wait for the server; None: only that of the request.
         keepalive_s: time after which an idle connection is closed.
 
     Raises:
         TransportError: the URL cannot be used.
     """
     route = find_route(
-        address.url,
-        # A proxy would resolve a loopback address to itself; other addresses may be reachable only
-        # through one.
-        by_proxy=not address.loopback,
-        connect_s=connect_s,
-        read_s=read_s,
+        address, headers=headers, connect_s=connect_s, read_s=read_s, keepalive_s=keepalive_s
     )
-    return Client(route, headers, basic_auth(address.credentials), keepalive_s)
+    found = address.credentials
+    return Client(route, f"Basic {basic_credentials(found)}" if found else "")
 
 
 def send(http: Client, request: Request) -> Reply:
@@ -150,53 +163,92 @@ def send(http: Client, request: Request) -> Reply:
     Raises:
         EndpointError: it was not sent, such as when a cassette lacks it.
     """
-    body, limit, too_large = bytearray(), request.max_error_bytes, False
-    growth = Growth()
-    most = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
-    head: Incoming | None = None
-    fault: TransportError | None = None
+    # The first time, this imports libraries, which must not count for the limit.
+    from pytest_rageval.support.http import transport  # noqa: F401
+
+    with waiting():
+        return session_loop().run(_exchanged(http, request))
+
+
+async def _exchanged(http: Client, request: Request) -> Reply:
+    from pytest_rageval.support.http.transport import WATCH, fault_of
+
+    WATCH.set(request.watch)
+    found, watch = Reply(), request.watch
+    if request.limit_s is not None:
+        watch.ends_at = time.monotonic() + request.limit_s
     try:
-        head = http.exchange(
-            request.method, request.address.url, request.headers or {}, request.content, most
-        )
-        is_success = 200 <= head.status < 300
-        if is_success:
-            limit = most
-            announced = head.headers.get("content-length", "")
-            too_large = announced.isdecimal() and int(announced) > limit
-        on_piece = request.on_piece if is_success and head.close is not None else None
-        if not too_large:
-            with faults("Read"):
-                for piece in head.decoded():  # a compressed body may still exceed the limit
-                    check()
-                    growth.add(len(piece))
+        if http.route.fault is not None:
+            raise http.route.fault
+        async with asyncio.timeout(request.limit_s):
+            await _receive(http, request, found)
+    except TimeoutError:
+        watch.received()
+        name = "TotalTimeout" if watch.is_live else "ConnectTimeout"
+        found.fault = TransportError(name, "the time is up")
+    except Exception as error:
+        watch.received()
+        found.fault = fault_of(error)
+        if found.fault is None:
+            raise
+    return found
+
+
+async def _receive(client: Client, request: Request, found: Reply) -> None:
+    """Fill in a reply as it is received."""
+    http = await client.opened()
+    reply = await http.send(_message(http, client, request), stream=True)
+    watch = request.watch
+    watch.received()
+    try:
+        found.status = reply.status_code
+        found.content_type = reply.headers.get("content-type", "")
+        marked = "content-length" in reply.headers or "transfer-encoding" in reply.headers
+        found.delimited = marked or not watch.is_live
+        found.retry_after_s = requested_pause_s(reply.headers)
+        if reply.status_code in _REDIRECTS and "location" in reply.headers:
+            found.location = _joined(request.address.url, reply.headers["location"])
+        limit, on_piece = request.max_error_bytes, None
+        if found.is_success:
+            limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
+            announced = reply.headers.get("content-length", "")
+            found.too_large = announced.isdecimal() and int(announced) > limit
+            on_piece = request.on_piece if watch.is_live and not watch.is_recorded else None
+        body = bytearray()
+        try:
+            if not found.too_large:
+                async for piece in reply.aiter_raw():
+                    watch.check()
                     body += piece
-                    if too_large := len(body) > limit:
+                    found.too_large = len(body) > limit
+                    if found.too_large or (on_piece and on_piece(found.content_type, piece)):
                         break
-                    if on_piece is not None and on_piece(head.content_type, piece):
-                        break
-    except TransportError as error:
-        fault = error
-        if (deadline := current()) is not None:
-            deadline.received()
+        finally:
+            found.body = bytes(memoryview(body)[:limit])
     finally:
-        if head is not None and head.close is not None:
-            head.close()
-    if head is None:
-        return Reply(fault=fault)
-    location = head.headers.get("location") if head.status in _REDIRECTS else None
-    kept = bytes(memoryview(body)[:limit])
-    body.clear()  # the frames that a fault refers to would keep it
-    return Reply(
-        status=head.status,
-        body=kept,
-        too_large=too_large,
-        content_type=head.content_type,
-        delimited=head.is_delimited,
-        fault=fault,
-        retry_after_s=requested_pause_s(head.headers),
-        location=None if location is None else _joined(request.address.url, location),
-    )
+        await reply.aclose()
+
+
+def _message(http: httpx.AsyncClient, client: Client, request: Request) -> httpx.Request:
+    headers = dict(request.headers or {})
+    for name, value in (*client.route.headers.items(), *headers.items()):
+        if not (is_sendable(value) and HEADER_NAME.fullmatch(name)):
+            text = f"Illegal header {name!r}, or its value"  # which may be secret
+            raise TransportError("LocalProtocolError", text)
+    content: Any = request.content
+    if len(content) > _PIECE_BYTES:  # aiohttp warns of a large body in one piece
+        headers["Content-Length"] = str(len(content))
+        content = _pieces(content)
+    url = _LONE_PERCENT.sub("%25", request.address.url)  # the rest is encoded by httpx
+    built = http.build_request(request.method, url, headers=headers, content=content)
+    if client.authorization:
+        built.headers["Authorization"] = client.authorization
+    return built
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(content), _PIECE_BYTES):
+        yield content[at : at + _PIECE_BYTES]
 
 
 def attempt(
@@ -217,10 +269,7 @@ def attempt(
         reply = send(http, request)
     except EndpointError as error:
         return Attempt(error=error)
-    done = _attempt(reply, request, timeout_text, status_text)
-    if done.error is not None:
-        drop_room()
-    return done
+    return _attempt(reply, request, timeout_text, status_text)
 
 
 def _attempt(
@@ -297,6 +346,8 @@ def _joined(url: str, location: str) -> str:
 def _connection_text(fault: TransportError, secrets: Sequence[str]) -> str:
     if fault.name == "RemoteProtocolError":
         return "connection cut short: the reply is not complete HTTP"
+    if fault.name == "ResolveError":
+        return "the host name cannot be resolved"
     for kind, text in _CONNECTION_TEXTS:
         if isinstance(fault.__cause__, kind):
             return text

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 
 from pytest_rageval.judges.model.endpoint import MAX_BODY_BYTES
-from pytest_rageval.support.http import deadline, exchange
 from tests.build.hostile_judge import USAGE, Canned, completion, error
 from tests.judges.model.conftest import OpenJudge
 from tests.judges.model.groundedness_replies import GOOD, REQUEST, failed, scored
@@ -260,23 +258,14 @@ def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(
 
 
 @pytest.mark.parametrize("status", [307, 400, 500])
-def test_an_error_page_without_end_is_still_that_error(
-    open_judge: OpenJudge, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    def limit_from_here() -> None:  # from the page on, whose head may come late on a busy machine
-        limit = deadline.current()
-        assert limit is not None
-        limit.at_s = min(limit.at_s, time.monotonic() + 0.2)
-        limit.check()
-
-    monkeypatch.setattr(exchange, "check", limit_from_here)
+def test_an_error_page_without_end_is_still_that_error(open_judge: OpenJudge, status: int) -> None:
     page = Canned(status=status, body=" " * 1000, how="trickle", delay_s=0.02)
-    judge, _ = open_judge([page], timeout_s=15, retries=0)
+    judge, _ = open_judge([page], timeout_s=1, retries=0)
     judgement = judge.judge("groundedness", REQUEST)
     assert judgement.failure is not None
     assert f"HTTP {status}" in judgement.failure.message
     assert judgement.duration_ms is not None
-    assert judgement.duration_ms < 2000
+    assert judgement.duration_ms < 4000
 
 
 def test_an_error_page_that_breaks_off_is_tried_again(

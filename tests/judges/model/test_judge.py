@@ -18,15 +18,14 @@ from pytest_rageval.judges.cost import count_tokens
 from pytest_rageval.judges.model import endpoint
 from pytest_rageval.judges.model.judge import MOST_CHARS
 from pytest_rageval.judges.model.memory import unpinned_alias
-from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange
-from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Passage
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
+from tests.build.targets import kept_seconds
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
 from tests.judges.model.groundedness_replies import GOOD, REQUEST
 
@@ -143,13 +142,7 @@ def test_a_request_counts_as_limited_while_it_waits_for_the_limits(
 
 
 def test_idle_connections_are_kept_for_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[float] = []
-
-    def pool(keepalive_s: float) -> Pool:
-        kept.append(keepalive_s)
-        return Pool(keepalive_s)
-
-    monkeypatch.setattr(http_client, "Pool", pool)
+    kept = kept_seconds(monkeypatch)
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
         with model_judge("m", settings, environ={}) as judge:

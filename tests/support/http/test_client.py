@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import socket
 import threading
 from contextlib import contextmanager
@@ -10,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.support.http import pool
 from pytest_rageval.support.http.address import join_url
-from pytest_rageval.support.http.connection import Socket
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from tests.build.targets import Received, fake_target, http_reply, read_request, reset
+from tests.build.targets import Received, fake_target, http_reply, read_request
 
 BODY = b'{"answer": "Monthly."}'
 
@@ -107,32 +104,6 @@ def test_a_request_that_was_read_before_the_server_hung_up_is_not_sent_again() -
             replies = [send(http, Request(address=address, content=b"%d" % n)) for n in range(4)]
     assert [reply.status for reply in replies] == [200, None, 200, 200]
     assert [one.body for one in received] == [b"0", b"1", b"2", b"3"]
-
-
-def test_a_request_that_cannot_be_sent_on_a_closed_connection_is_sent_on_a_new_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def reply(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-        taken.wait(5)  # until the connection was found open
-        reset(connection)
-        connection.close()
-        closed.set()
-
-    def found_open(sock: Socket) -> bool:
-        taken.set()
-        closed.wait(5)
-        select.select([sock], [], [], 5)  # until the reset arrived
-        return True
-
-    taken, closed = threading.Event(), threading.Event()
-    monkeypatch.setattr(pool, "_is_silent", found_open)
-    with fake_target(reply, http_reply(BODY)) as target:
-        address = join_url(target.url, "/ask")
-        with open_client(address, headers={}) as http:
-            assert send(http, Request(address=address, content=b"1")).body == b"{}"
-            assert send(http, Request(address=address, content=b"2")).body == BODY
-    assert [one.body for one in target.received] == [b"1", b"2"]
 
 
 def test_a_request_on_a_new_connection_is_sent_once() -> None:
