@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,8 @@ from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from pytest_rageval.judges.cache.store import JudgeCache
     from pytest_rageval.judges.model.judge import OpenAIJudge
 
@@ -128,6 +130,7 @@ def open_model(
     from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
 
     with (
+        given_client(settings) as given,
         open_cache(settings) as cache,
         OpenAIJudge(
             ChatEndpoint(
@@ -136,6 +139,7 @@ def open_model(
                 environ=environ,
                 needs_key=needs_key,
                 pacing=pacing,
+                given=given,
             ),
             cache=cache,
             alternate=alternate,
@@ -143,6 +147,19 @@ def open_model(
         ) as judge,
     ):
         yield judge
+
+
+def given_client(settings: Settings) -> AbstractContextManager[AsyncOpenAI | None]:
+    """Open the client of the openai package that the settings name; None: they name none.
+
+    Raises:
+        ConfigError: it cannot be made, or is another object.
+    """
+    if settings.judging.openai_client is None:
+        return nullcontext()
+    from pytest_rageval.judges.model.chat_client import open_given
+
+    return open_given(settings)
 
 
 def second_settings(settings: Settings) -> Settings:

@@ -327,6 +327,9 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="US dollars per million tokens of the judge's replies"),
     Setting("judging.client", "judge.client", "text", "nothing",
         help="module:name of a judge in Python, or of a function that makes one"),
+    Setting("judging.openai_client", "judge.openai_client", "text", "nothing",
+        help="module:name of an AsyncOpenAI or AsyncAzureOpenAI that carries the requests to the "
+             "judge, or of a function that makes one"),
     Setting("documents_path", "documents.path", "text", "nothing",
         help="where below the target's URL documents of a set are put and deleted"),
     Setting("documents_loader", "documents.loader", "text", "nothing",

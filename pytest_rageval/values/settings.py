@@ -73,6 +73,9 @@ class JudgeSettings:
     client: str | None = None
     """``module:name`` of a judge in Python, or of a factory of one; then ``Settings.judge`` is the
     same text, unless a flag or variable names another judge."""
+    openai_client: str | None = None
+    """``module:name`` of an asynchronous client of the openai package, or of a function that makes
+    one, which carries the requests to a model; None: one of ours."""
     base_url: str | None = None
     """OpenAI-compatible API; None: OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"

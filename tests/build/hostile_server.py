@@ -297,9 +297,11 @@ says("status-huge", b"HTTP/1.1 20000 OK\r\n\r\n", kinds="connection")
 says("status-999", b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", kinds="http")
 says("switches", b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n", kinds="http")
 says("no-content-with-body", b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\n" + GOOD, kinds="protocol")
-says("nul-in-head", OK + b"X-\0: \0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="")
+says("nul-in-head", OK + b"X-\0: \0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="connection")
 says("escapes-in-reason", b"HTTP/1.1 500 \x1b[2J\x9b2J\r\n\r\n\x1b]0;x\x07", kinds="http")
-says("splits", OK + b"X-A: 1\r\rContent-Length: 0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="")
+says(
+    "splits", OK + b"X-A: 1\r\rContent-Length: 0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="connection"
+)
 says("two-replies", WHOLE + WHOLE, kinds="")
 says("early-hints", b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + WHOLE, kinds="")
 says("deeply-nested", OK + b"\r\n" + b"[" * 1_000_000, kinds="protocol")

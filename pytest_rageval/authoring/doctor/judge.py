@@ -104,11 +104,17 @@ def _asked(
     from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.model.memory import unpinned_alias
+    from pytest_rageval.judges.opening import given_client
     from pytest_rageval.support.http.retry import Pacing
 
     root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)
-    endpoint = ChatEndpoint(settings.judge, judging, environ=environ, pacing=pacing)
-    with OpenAIJudge(endpoint, rubric_root=root) as judge:
+    with (
+        given_client(settings) as given,
+        OpenAIJudge(
+            ChatEndpoint(settings.judge, judging, environ=environ, pacing=pacing, given=given),
+            rubric_root=root,
+        ) as judge,
+    ):
         yield _pinned(unpinned_alias(settings.judge), settings.judge)
         for rubric in judging.rubrics:
             judgement = judge.judge(rubric, _REQUEST)
@@ -119,7 +125,10 @@ def _asked(
                 return
     if probe_chars:
         prompt = long_prompt(probe_chars)
-        with ChatModel(settings.judge, judging, environ=environ, sleep=sleep) as chat:
+        with (
+            given_client(settings) as given,
+            ChatModel(settings.judge, judging, environ=environ, sleep=sleep, given=given) as chat,
+        ):
             yield read_long_reply(prompt, chat.ask(SYSTEM, prompt))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -117,18 +117,21 @@ def command(
     print_result(document, _lines(output, document), as_json=as_json)
 
 
-def _opened(
-    model: str | None, flags: dict[str, object]
-) -> AbstractContextManager[ChatModel | None]:
+@contextmanager
+def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel | None]:
     if model is None:
-        return nullcontext()
+        yield None
+        return
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.judges.model.chat import ChatModel
+    from pytest_rageval.judges.opening import given_client
 
     settings = project_settings(flags)
     judging, max_tokens = settings.judging, max(settings.judging.max_tokens, 1024)
     extra = judging.extra_body if model == settings.judge else {}  # they are those of its model
-    return ChatModel(model, replace(judging, max_tokens=max_tokens, extra_body=extra))
+    judging = replace(judging, max_tokens=max_tokens, extra_body=extra)
+    with given_client(settings) as given, ChatModel(model, judging, given=given) as chat:
+        yield chat
 
 
 def _progress(done: int, total: int) -> None:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
@@ -21,6 +21,9 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class ChatModel(Closing):
         settings: address, key, limits and parameters, as of a judge.
         environ: source of the key, read once.
         sleep: pauses between attempts, in seconds.
+        given: client of the openai package that carries the requests; None: one of ours.
 
     Raises:
         ConfigError: the URL or a limit is wrong, or the key is missing.
@@ -53,10 +57,11 @@ class ChatModel(Closing):
         *,
         environ: Mapping[str, str] = os.environ,
         sleep: Sleep = time.sleep,
+        given: AsyncOpenAI | None = None,
     ) -> None:
         self._settings = settings
         pacing = Pacing(sleep=sleep)
-        self._endpoint = ChatEndpoint(model, settings, environ=environ, pacing=pacing)
+        self._endpoint = ChatEndpoint(model, settings, environ=environ, pacing=pacing, given=given)
         self.identity: Final = self._endpoint.identity
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         self._form = first_form(settings)

@@ -52,7 +52,9 @@ from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
 
 if TYPE_CHECKING:
-    from pytest_rageval.support.http.client import Client
+    from openai import AsyncOpenAI
+
+    from pytest_rageval.judges.model.chat_client import ChatClient, GivenClient
     from pytest_rageval.support.http.exchange import Reply
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
@@ -69,7 +71,6 @@ _ACCOUNT: Final = {
     "OpenAI-Project": "OPENAI_PROJECT_ID",
 }
 """Environment variable of each header that names the account to bill."""
-_HEADERS: Final = {"Accept": "application/json", "Content-Type": "application/json"}
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_REST: Final = r"[\w*.+/=\-]"
 _KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
@@ -117,6 +118,7 @@ class ChatEndpoint:
         needs_key: whether a missing key is an error; False if the model will not be asked.
         pacing: of the requests; without a limiter, all processes of this machine share one where
             the settings name limits.
+        given: client that carries the requests, and knows address and key; None: one of ours.
 
     Raises:
         ConfigError: the URL or a limit is wrong, or the key is missing or cannot be sent.
@@ -130,11 +132,14 @@ class ChatEndpoint:
         environ: Mapping[str, str] = os.environ,
         needs_key: bool = True,
         pacing: Pacing | None = None,
+        given: AsyncOpenAI | None = None,
     ) -> None:
         self.model: Final = model
         self.settings: Final = settings
         self.needs_key: Final = needs_key
-        self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        self._given: Final = given
+        url = settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL
+        self._address = _address(url if given is None else str(given.base_url))
         self.base_url: Final = self._address.shown.removesuffix(f"/{_PATH}")
         """URL of the API, without credentials."""
         self.host: Final = urlsplit(self.base_url).netloc
@@ -142,15 +147,16 @@ class ChatEndpoint:
         self.identity: Final = f"{model} at {self.host}"
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         needed = needs_key and not self._address.loopback
-        self._key = _key(settings.api_key_env, environ, model=model if needed else None)
+        if given is None:
+            self._key = _key(settings.api_key_env, environ, model=model if needed else None)
+        else:
+            self._key = given.api_key or None
         self._environ = environ
-        self._headers = {**_HEADERS, **_account(environ)}
-        # A private server does not require a key, but some require the header.
-        self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
+        self._account = _account(environ)
         self.pacing: Final = pacing or Pacing()
         self._limiter = shared_limiter(self.base_url, model, settings)
         self._opening = threading.Lock()
-        self._http: Client | None = None
+        self._http: ChatClient | GivenClient | None = None
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.base_url!r})"
@@ -158,7 +164,7 @@ class ChatEndpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be shown."""
-        account = filter(TOKEN.fullmatch, _account(self._environ).values())
+        account = filter(TOKEN.fullmatch, self._account.values())
         known = (*self._address.secrets, *reply_secrets(self._environ), *account)
         return (*known, self._key) if self._key else known
 
@@ -310,19 +316,28 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    def _client(self) -> Client:
+    def _client(self) -> ChatClient | GivenClient:
         if self._http is not None:
             return self._http
+        from pytest_rageval.judges.model.chat_client import ChatClient, GivenClient
         from pytest_rageval.support.http.exchange import open_client
 
         with self._opening:
-            if self._http is None:
+            if self._http is None and self._given is not None:
+                self._http = GivenClient(self._given)
+            elif self._http is None:
                 limit = self.settings.timeout_s
-                self._http = open_client(
-                    self._address,
-                    headers=self._headers,
-                    connect_s=min(CONNECT_TIMEOUT_S, limit),
-                    read_s=limit,
+                self._http = ChatClient(
+                    open_client(
+                        self._address,
+                        headers={},
+                        connect_s=min(CONNECT_TIMEOUT_S, limit),
+                        read_s=limit,
+                    ),
+                    base_url=self._address.url.removesuffix(f"/{_PATH}"),
+                    # A private server does not require a key, but some require the header.
+                    api_key=self._key or "none",
+                    headers=self._account,
                 )
         return self._http
 

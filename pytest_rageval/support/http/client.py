@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.support.closing import Closing
+from pytest_rageval.support.http.address import HEADER_NAME, is_sendable
+from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.route import Route
 
 if TYPE_CHECKING:
     import httpx
 
+_LONE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _keeping: Final[set[asyncio.Task[None]]] = set()
 """One task for each open client: a loop that ends cancels it, and so closes the client."""
 
@@ -30,7 +35,13 @@ class Client(Closing):
         self._open: tuple[asyncio.AbstractEventLoop, asyncio.Event, httpx.AsyncClient] | None = None
 
     async def opened(self) -> httpx.AsyncClient:
-        """Return the client of the running loop, opened at first."""
+        """Return the client of the running loop, opened at first.
+
+        Raises:
+            TransportError: there is no way to the server.
+        """
+        if self.route.fault is not None:
+            raise self.route.fault
         from pytest_rageval.support.http.transport import open_http
 
         loop = asyncio.get_running_loop()
@@ -42,6 +53,30 @@ class Client(Closing):
             task.add_done_callback(_keeping.discard)
             self._open = loop, closed, http
         return self._open[2]
+
+    @asynccontextmanager
+    async def asked(
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        """Send one request, and open its reply.
+
+        Raises:
+            TransportError: it cannot be sent.
+        """
+        for name, value in (*self.route.headers.items(), *headers.items()):
+            if not (is_sendable(value) and HEADER_NAME.fullmatch(name)):
+                text = f"Illegal header {name!r}, or its value"  # which may be secret
+                raise TransportError("LocalProtocolError", text)
+        http = await self.opened()
+        url = _LONE_PERCENT.sub("%25", url)  # the rest is encoded by httpx
+        request = http.build_request(method, url, headers=headers, content=content)
+        if self.authorization:
+            request.headers["Authorization"] = self.authorization
+        reply = await http.send(request, stream=True)
+        try:
+            yield reply
+        finally:
+            await reply.aclose()
 
     def close(self) -> None:
         """Close the connections."""

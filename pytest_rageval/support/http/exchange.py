@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urljoin
 
 from pytest_rageval.support.http.address import (
-    HEADER_NAME,
     Address,
     basic_credentials,
     blot_out,
     blot_out_cut,
-    is_sendable,
     without_secrets,
 )
 from pytest_rageval.support.http.client import Client
@@ -39,8 +37,6 @@ MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 KEEPALIVE_S: Final = 5.0
 """Time after which an idle connection is closed."""
 _HEAD_BYTES: Final = 4096
-_PIECE_BYTES: Final = 1024 * 1024
-_LONE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
@@ -130,6 +126,19 @@ class Attempt:
         return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
+class Sender(Protocol):
+    """Sends requests on the running loop."""
+
+    def asked(
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[httpx.Response]:
+        """Send one request, and open its reply.
+
+        Raises:
+            Exception: of any type: a library's own, or a ``TransportError``.
+        """
+
+
 def open_client(
     address: Address,
     *,
@@ -157,7 +166,7 @@ def open_client(
     return Client(route, f"Basic {basic_credentials(found)}" if found else "")
 
 
-def send(http: Client, request: Request) -> Reply:
+def send(http: Sender, request: Request) -> Reply:
     """Send one request and read its reply.
 
     Raises:
@@ -170,7 +179,7 @@ def send(http: Client, request: Request) -> Reply:
         return session_loop().run(_exchanged(http, request))
 
 
-async def _exchanged(http: Client, request: Request) -> Reply:
+async def _exchanged(http: Sender, request: Request) -> Reply:
     from pytest_rageval.support.http.transport import WATCH, fault_of
 
     WATCH.set(request.watch)
@@ -178,8 +187,6 @@ async def _exchanged(http: Client, request: Request) -> Reply:
     if request.limit_s is not None:
         watch.ends_at = time.monotonic() + request.limit_s
     try:
-        if http.route.fault is not None:
-            raise http.route.fault
         async with asyncio.timeout(request.limit_s):
             await _receive(http, request, found)
     except TimeoutError:
@@ -191,23 +198,22 @@ async def _exchanged(http: Client, request: Request) -> Reply:
         found.fault = fault_of(error)
         if found.fault is None:
             raise
+    finally:
+        if watch.reply is not None:
+            await watch.reply.aclose()
+    if found.status is None and watch.reply is not None:
+        _take_head(watch.reply, request, found)
     return found
 
 
-async def _receive(client: Client, request: Request, found: Reply) -> None:
+async def _receive(http: Sender, request: Request, found: Reply) -> None:
     """Fill in a reply as it is received."""
-    http = await client.opened()
-    reply = await http.send(_message(http, client, request), stream=True)
     watch = request.watch
-    watch.received()
-    try:
-        found.status = reply.status_code
-        found.content_type = reply.headers.get("content-type", "")
-        marked = "content-length" in reply.headers or "transfer-encoding" in reply.headers
-        found.delimited = marked or not watch.is_live
-        found.retry_after_s = requested_pause_s(reply.headers)
-        if reply.status_code in _REDIRECTS and "location" in reply.headers:
-            found.location = _joined(request.address.url, reply.headers["location"])
+    async with http.asked(
+        request.method, request.address.url, request.content, request.headers or {}
+    ) as reply:
+        watch.received()
+        _take_head(reply, request, found)
         limit, on_piece = request.max_error_bytes, None
         if found.is_success:
             limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
@@ -217,7 +223,7 @@ async def _receive(client: Client, request: Request, found: Reply) -> None:
         body = bytearray()
         try:
             if not found.too_large:
-                async for piece in reply.aiter_raw():
+                async for piece in reply.aiter_bytes():
                     watch.check()
                     body += piece
                     found.too_large = len(body) > limit
@@ -225,34 +231,20 @@ async def _receive(client: Client, request: Request, found: Reply) -> None:
                         break
         finally:
             found.body = bytes(memoryview(body)[:limit])
-    finally:
-        await reply.aclose()
 
 
-def _message(http: httpx.AsyncClient, client: Client, request: Request) -> httpx.Request:
-    headers = dict(request.headers or {})
-    for name, value in (*client.route.headers.items(), *headers.items()):
-        if not (is_sendable(value) and HEADER_NAME.fullmatch(name)):
-            text = f"Illegal header {name!r}, or its value"  # which may be secret
-            raise TransportError("LocalProtocolError", text)
-    content: Any = request.content
-    if len(content) > _PIECE_BYTES:  # aiohttp warns of a large body in one piece
-        headers["Content-Length"] = str(len(content))
-        content = _pieces(content)
-    url = _LONE_PERCENT.sub("%25", request.address.url)  # the rest is encoded by httpx
-    built = http.build_request(request.method, url, headers=headers, content=content)
-    if client.authorization:
-        built.headers["Authorization"] = client.authorization
-    return built
-
-
-async def _pieces(content: bytes) -> AsyncIterator[bytes]:
-    for at in range(0, len(content), _PIECE_BYTES):
-        yield content[at : at + _PIECE_BYTES]
+def _take_head(reply: httpx.Response, request: Request, found: Reply) -> None:
+    found.status = reply.status_code
+    found.content_type = reply.headers.get("content-type", "")
+    marked = "content-length" in reply.headers or "transfer-encoding" in reply.headers
+    found.delimited = marked or not request.watch.is_live
+    found.retry_after_s = requested_pause_s(reply.headers)
+    if reply.status_code in _REDIRECTS and "location" in reply.headers:
+        found.location = _joined(request.address.url, reply.headers["location"])
 
 
 def attempt(
-    http: Client,
+    http: Sender,
     request: Request,
     timeout_text: Callable[[TransportError], str],
     status_text: Callable[[Reply, Request], str] | None = None,

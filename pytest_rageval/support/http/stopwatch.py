@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class Stopwatch:
@@ -20,6 +24,8 @@ class Stopwatch:
         """Time at which the request was sent, in seconds since 1970."""
         self.ends_at: float | None = None
         """Monotonic time at which the limit of the exchange has passed; None: no limit."""
+        self.reply: httpx.Response | None = None
+        """Reply of which the head was received, also where a library reads its body."""
         self.is_live = False
         """Whether a connection was used: the reply is not one from a cassette."""
         self.is_recorded = False

@@ -31,6 +31,9 @@ _url: Final[ContextVar[str]] = ContextVar("rageval_url")
 MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024
 _MAX_HEAD_LINE_BYTES: Final = 64 * 1024
 _PIECE_BYTES: Final = 64 * 1024
+_MAX_ERROR_BYTES: Final = 8 * 1024 * 1024
+"""Of an error page, which the client of openai reads to its end."""
+_MAX_WHOLE_BYTES: Final = 1024 * 1024
 
 # Such a record holds the URL, and that may hold a key.
 logging.getLogger("httpx").addFilter(lambda _: WATCH.get(None) is None)
@@ -152,24 +155,41 @@ class _Transport(AiohttpTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         _url.set(str(request.url))
+        if len(request.content) > _MAX_WHOLE_BYTES:  # aiohttp warns of more in one piece
+            request = httpx.Request(
+                request.method,
+                request.url,
+                headers=request.headers,
+                content=_pieces(request.content),
+                extensions=request.extensions,
+            )
         reply = await super().handle_async_request(request)
         codings = ",".join(reply.headers.get_list("content-encoding"))
         reply.headers.pop("content-encoding", None)
         assert isinstance(reply.stream, httpx.AsyncByteStream)
-        reply.stream = _Body(reply.stream, codings)
+        reply.stream = _Body(reply.stream, codings, None if reply.is_success else _MAX_ERROR_BYTES)
+        WATCH.get().reply = reply
         return reply
 
 
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(content), _PIECE_BYTES):
+        yield content[at : at + _PIECE_BYTES]
+
+
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, packed: httpx.AsyncByteStream, codings: str) -> None:
-        self._packed, self._codings = packed, codings
+    def __init__(self, packed: httpx.AsyncByteStream, codings: str, limit: int | None) -> None:
+        self._packed, self._codings, self._limit = packed, codings, limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        decoder = Decoder(self._codings)
+        decoder, n_read = Decoder(self._codings), 0
         async for packed in self._packed:
             WATCH.get().received()
             for piece in decoder.feed(packed):
                 yield piece
+                n_read += len(piece)
+                if self._limit is not None and n_read > self._limit:
+                    return
                 await asyncio.sleep(0)  # others have their turn, where gigabytes follow from little
 
     async def aclose(self) -> None:
