@@ -37,8 +37,8 @@ from benchmarks.throughput_contenders import (
 
 SIZES: Final = (20, 120)
 CONCURRENCY: Final = 8
-FLOORS: Final = ("aiohttp script", "threads script")
-"""Contenders that one more case is compared with: the first that was counted."""
+FLOOR: Final = "aiohttp script"
+"""Contender that one more case is compared with."""
 _VALGRIND: Final = "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null"
 _COUNTED: Final = re.compile(r"I\s+refs:\s+([\d,]+)")
 _UNIT_TESTS: Final = """
@@ -58,12 +58,21 @@ def _session(name: str, *arguments: str) -> Contender:
 _OURS: Final = CONTENDERS["ours"]
 EMPTY_TEST: Final = _session("empty test", "-p", "no:rageval", "parametrized_test.py")
 """Pytest alone with parametrized tests that do nothing, their collection included."""
-_DEFAULT: Final = ("ours", *FLOORS, "openai script", EMPTY_TEST.name)
+_DEFAULT: Final = ("ours", FLOOR, "openai script", EMPTY_TEST.name)
 STARTS: Final = (
     replace(
         _OURS,
         name="-k one_case, ours",
-        command=lambda url, many: [*_OURS.command(url, many), *_SELECTED],
+        command=lambda url, _: [
+            sys.executable,
+            *PYTEST,
+            "evals",
+            "--rag-url",
+            f"{url}/ask",
+            "--judge",
+            "offline",
+            *_SELECTED,
+        ],
     ),
     _session("-k one_case, bare pytest", "-p", "no:rageval", "parametrized_test.py", *_SELECTED),
     _session("100 unit tests, plugin loaded", "unit_test.py"),
@@ -132,7 +141,7 @@ def figures(contenders: Sequence[Contender], sizes: Sequence[int], concurrency: 
 def render(found: Figures, starts: Figures) -> str:
     """Return a table of the contenders and one of the sessions of the everyday."""
     sizes = list(next(iter(found.values())))
-    floor = next((name for name in FLOORS if name in found), next(iter(found)))
+    floor = FLOOR if FLOOR in found else next(iter(found))
     least = one_more_case(found[floor])
     heads = "".join(f"{f'{size} cases, M':>15}" for size in sizes)
     lines = [f"{'contender':<16}{heads}{'one more, M':>13}  / {floor}"]

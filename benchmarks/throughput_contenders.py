@@ -1,9 +1,8 @@
 """Contenders of ``throughput.py``: the package, a script without it, and other tools.
 
-Another tool, or a script that needs what the package does not, is started in an environment of its
-own, a folder of its name in ``ENVIRONMENTS`` or in what ``RAGEVAL_BENCH_ENVS`` names. It gets a
-home of its own and none of the caller's variables, so that no account of his is used and no
-telemetry sent; the target and the judge are on loopback.
+Another tool is started in an environment of its own, a folder of its name in ``ENVIRONMENTS`` or in
+what ``RAGEVAL_BENCH_ENVS`` names. It gets a home of its own and none of the caller's variables, so
+that no account of theirs is used and no telemetry sent; the target and the judge are on loopback.
 """
 
 from __future__ import annotations
@@ -132,9 +131,9 @@ def _ours(url: str, concurrency: int) -> list[str]:
     return [sys.executable, *PYTEST, "evals", *target, *judge]
 
 
-def _script(name: str) -> Callable[[str, int], list[str]]:
-    own = str(ROOT / "benchmarks" / name)
-    return lambda url, many: [sys.executable, own, url, CASES, str(many), "records.jsonl"]
+def _script(transport: str) -> Callable[[str, int], list[str]]:
+    own = str(ROOT / "benchmarks" / "throughput_script.py")
+    return lambda url, many: [sys.executable, own, url, CASES, str(many), "records", transport]
 
 
 def _plain(url: str, concurrency: int) -> list[str]:
@@ -147,8 +146,8 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
     for one in (
         Contender(name="ours", command=_ours),
         Contender(name="ours, all missed", command=_ours, missed=True),
-        Contender(name="asyncio script", command=_script("throughput_script.py")),
-        Contender(name="threads script", command=_script("throughput_threads.py")),
+        Contender(name="aiohttp script", command=_script("aiohttp")),
+        Contender(name="openai script", command=_script("own")),
         Contender(name="plain pytest -n 16", command=_plain, most=WORKERS),
     )
 }
@@ -159,7 +158,7 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Another tool, or a script by hand, of the versions that it was written for."""
+    """Another tool, of the versions that it was written for."""
 
     name: str
     requirements: tuple[str, ...]
@@ -171,7 +170,7 @@ class Rival:
     @property
     def folder(self) -> str:
         """Name of the folder of its environment."""
-        return self.name.removesuffix(" script")
+        return self.name
 
     @property
     def of_node(self) -> bool:
@@ -211,16 +210,6 @@ class Rival:
 RIVALS: Final[Mapping[str, Rival]] = {
     one.name: one
     for one in (
-        Rival(
-            name="aiohttp script",
-            requirements=("aiohttp==3.14.5",),
-            script="with_aiohttp.py",
-        ),
-        Rival(
-            name="openai script",
-            requirements=("openai==3.54.0", "httpx==0.28.1"),
-            script="with_openai.py",
-        ),
         Rival(
             name="deepeval",
             requirements=("deepeval==4.3.1", "httpx"),

@@ -23,7 +23,6 @@ from benchmarks import (
     run_page,
     score_stream,
     throughput,
-    transports,
 )
 
 Main = Callable[[list[str]], int]
@@ -60,11 +59,6 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         "--cases 2 6 --concurrency 2 --zero-latency --contenders ours",
         ("ours",),
     ),
-    "transports": (
-        transports.main,
-        "--in-flight 1 3 --requests 10 --clients ours httpx-small-pools",
-        ("CPU us of a request", "wall / ideal", "ours"),
-    ),
 }
 """Name of a script to its function, its arguments and what its output names."""
 
@@ -92,22 +86,3 @@ def test_a_number_below_one_is_refused(name: str, capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit, match="2"):
         main([arguments.split()[0], "0"])
     assert "expected at least" in capsys.readouterr().err
-
-
-def test_a_rival_that_fails_is_left_out_with_its_reason_and_ours_may_not_fail(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def time_of(python: str, client: str, *arguments: object, **named: object) -> tuple[int, int]:
-        if client in broken:
-            raise RuntimeError("ReadError")
-        return 1, 1
-
-    broken = {"httpx-one-pool"}
-    monkeypatch.setattr(transports, "time_of", time_of)
-    transports.main(["--in-flight", "1", "3", "--clients", "ours", "httpx-one-pool"])
-    *table, last = capsys.readouterr().out.splitlines()
-    assert last == "httpx-one-pool: left out; 1 in flight: ReadError"
-    assert [line.split()[0] for line in table if line.startswith(("ours", "httpx"))] == ["ours"] * 2
-    broken.add("ours")
-    with pytest.raises(RuntimeError, match="ReadError"):
-        transports.main(["--in-flight", "1", "--clients", "ours"])
