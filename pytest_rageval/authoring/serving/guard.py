@@ -2,7 +2,9 @@
 
 Refused are requests with another host name that resolves to 127.0.0.1 (``Host``), requests from
 another page (``Origin``, ``Sec-Fetch-Site``), and requests without the cookie, which is issued once
-per token. Every reply carries headers that keep other pages from reading or framing it.
+per token. All pages are below a folder that nobody can guess, and so is the cookie: browsers send
+those of a host to all of its ports, where another user may listen. Every reply carries headers that
+keep other pages from reading or framing it.
 """
 
 from __future__ import annotations
@@ -46,10 +48,12 @@ class Entrance:
     """The single-use tokens that admit a browser, and the cookie that identifies it afterwards."""
 
     cookie_name: str
-    """Unique per server, because browsers send the cookies of a host to all of its ports."""
+    """Unique per server."""
     on_used: Callable[[str], None]
     """Called with a new token when a used one is presented."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(_SECRET_BYTES))
+    folder: str = field(default_factory=lambda: secrets.token_urlsafe(_SECRET_BYTES))
+    """Of all pages, between two slashes."""
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(_SECRET_BYTES))
     _used: set[str] = field(default_factory=set)
 
@@ -76,7 +80,7 @@ class Entrance:
 
     def cookie_header(self) -> str:
         """Return the ``Set-Cookie`` value that identifies a browser until it is closed."""
-        return f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/"
+        return f"{self.cookie_name}={self.cookie}; HttpOnly; SameSite=Strict; Path=/{self.folder}/"
 
 
 def _equal(given: str, known: str) -> bool:
@@ -102,7 +106,8 @@ class Guard:
                 _harden(MutableHeaders(scope=message), cookie)
             await send(message)
 
-        await (refusal or self._app)(scope, receive, send_safely)
+        below = {**scope, "root_path": f"/{self._entrance.folder}"}
+        await (refusal or self._app)(below, receive, send_safely)
 
     def _decide(self, request: Request) -> tuple[PlainTextResponse | None, str | None]:
         """Return the refusal of a request, if any, and the cookie to set, if any."""
@@ -110,7 +115,10 @@ class Guard:
         if refusal is not None:
             return refusal, None
         entrance = self._entrance
-        asks_for_page = request.method == "GET" and request.url.path == "/"
+        _, folder, *page = [*request.url.path.split("/", 2), ""]
+        if not _equal(folder, entrance.folder):
+            return PlainTextResponse(NOT_KNOWN, HTTPStatus.UNAUTHORIZED), None
+        asks_for_page = request.method == "GET" and page[0] == ""
         token = request.query_params.get("token") if asks_for_page else None
         if entrance.knows(request.cookies.get(entrance.cookie_name)):
             entrance.spend(token)

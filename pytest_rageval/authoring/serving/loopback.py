@@ -47,7 +47,7 @@ class GuardedServer:
     @property
     def address(self) -> str:
         """The address that admits one browser."""
-        return f"http://{HOST}:{self.port}/?token={self._entrance.token}"
+        return f"http://{HOST}:{self.port}/{self._entrance.folder}/?token={self._entrance.token}"
 
     @property
     def stopping(self) -> bool:

@@ -30,8 +30,8 @@ _OFF: Final = "frame-ancestors 'none'"
 """The rest of the policy is in each page, since it names the hashes of its own script."""
 
 
-def create_app(runs: ProjectRuns, *, start: str = "/") -> Starlette:
-    """Build the app, which sends a browser that it admits to the path ``start``."""
+def create_app(runs: ProjectRuns, *, start: str = "./") -> Starlette:
+    """Build the app, which sends a browser that it admits to the page ``start``."""
 
     async def front(request: Request) -> Response:
         if "token" in request.query_params:
@@ -71,7 +71,7 @@ def create_app(runs: ProjectRuns, *, start: str = "/") -> Starlette:
 
     routes = [
         Route("/", front, methods=["GET"]),
-        Route("/run/{run_id}", run, methods=["GET"]),
+        Route("/run-{run_id}", run, methods=["GET"]),
         Route("/compare", compare, methods=["GET"]),
         Route("/tag", tag, methods=["POST"]),
         Route("/note", note, methods=["POST"]),

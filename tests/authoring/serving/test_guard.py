@@ -36,7 +36,7 @@ def client(served: Served) -> Iterator[httpx.Client]:
 
 def post(client: httpx.Client, **headers: str) -> httpx.Response:
     """Press a key as the page does, but for some headers; an empty one is left out."""
-    given = {"Origin": str(client.base_url).rstrip("/")}
+    given = {"Origin": "/".join(str(client.base_url).split("/")[:3])}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     sent = {name: value for name, value in given.items() if value}
     return client.post("/key", json=PRESS, headers=sent)
@@ -50,14 +50,26 @@ def test_a_token_is_exchanged_for_a_strict_cookie(served: Served) -> None:
     assert reply.status_code == 200
     assert "How often does the queue retry?" in reply.text
     name, *attributes = reply.headers["Set-Cookie"].split("; ")
-    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+    folder = served.base.removeprefix(served.origin)
+    assert len(folder) == 44
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", f"Path={folder}/"}
     assert name.startswith(f"rageval-label-{served.port}=")
     assert served.address.rpartition("=")[2] not in reply.headers["Set-Cookie"]
 
 
+def test_the_cookie_is_not_sent_outside_the_folder_and_admits_nobody_there(served: Served) -> None:
+    with admitted(served) as client:
+        cookie = client.get("/").request.headers["Cookie"]
+        elsewhere = client.get(f"{served.origin}/")
+    assert "Cookie" not in elsewhere.request.headers
+    for path in ("", "/", "/x/", "/key"):
+        reply = httpx.get(f"{served.origin}{path}", headers={"Cookie": cookie})
+        assert (reply.status_code, "Open the address" in reply.text) == (401, True)
+
+
 @pytest.mark.parametrize("query", ["", "?token=", "?token=wrong", "?token=%C3%A9%00", "?Token=x"])
 def test_without_the_token_there_is_nothing(served: Served, query: str) -> None:
-    reply = httpx.get(f"{served.origin}/{query}")
+    reply = httpx.get(f"{served.base}/{query}")
     assert reply.status_code == 401
     assert "Set-Cookie" not in reply.headers
     assert "queue" not in reply.text
@@ -95,7 +107,7 @@ def test_without_the_cookie_nothing_is_answered(served: Served, method: str, pat
     cookie = {"Cookie": f"rageval-label-{served.port}=wrong; rageval-label={'x' * 43}"}
     for headers in ({}, cookie):
         reply = httpx.request(
-            method, f"{served.origin}{path}?{token}", headers={"Origin": served.origin, **headers}
+            method, f"{served.base}{path}?{token}", headers={"Origin": served.origin, **headers}
         )
         assert reply.status_code == 401
     assert served.session.work.draft.golds == ()

@@ -24,6 +24,11 @@ class Shown:
 
     @property
     def origin(self) -> str:
+        return "/".join(self.address.split("/")[:3])
+
+    @property
+    def base(self) -> str:
+        """The folder of the pages, without the last slash."""
         return self.address.partition("/?")[0]
 
     def post(self, path: str, body: object, **headers: str) -> httpx.Response:
@@ -31,7 +36,7 @@ class Shown:
 
 
 @contextlib.contextmanager
-def showing(results: Path, *, start: str = "/", admit: bool = True) -> Iterator[Shown]:
+def showing(results: Path, *, start: str = "./", admit: bool = True) -> Iterator[Shown]:
     """Serve the runs of a folder until the block ends."""
     addresses: list[str] = []
     started = threading.Event()

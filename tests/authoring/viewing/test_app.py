@@ -39,18 +39,18 @@ def shown(results: Path) -> Iterator[Shown]:
 
 
 def test_an_admitted_browser_is_sent_on_without_its_token(results: Path) -> None:
-    with showing(results, start="/run/r2", admit=False) as shown:
+    with showing(results, start="run-r2", admit=False) as shown:
         reply = shown.client.get(shown.address)
-        assert 'content="0;url=/run/r2"' in reply.text
+        assert 'content="0;url=run-r2"' in reply.text
         assert "SameSite=Strict" in reply.headers["set-cookie"]
-        assert "r2" in shown.client.get("/run/r2").text
+        assert "r2" in shown.client.get("/run-r2").text
         shown.client.cookies.clear()
         assert shown.client.get(shown.address).status_code == 401  # the token is used
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/"), ("GET", "/run/r1"), ("GET", "/compare?run=r1&run=r2"), ("POST", "/tag")],
+    [("GET", "/"), ("GET", "/run-r1"), ("GET", "/compare?run=r1&run=r2"), ("POST", "/tag")],
 )
 def test_nothing_is_answered_without_the_cookie(shown: Shown, method: str, path: str) -> None:
     shown.client.cookies.clear()
@@ -59,7 +59,7 @@ def test_nothing_is_answered_without_the_cookie(shown: Shown, method: str, path:
     assert "r1" not in reply.text
 
 
-@pytest.mark.parametrize("path", ["/", "/run/r1", "/compare?run=r1&run=r2", "/nothing", "/run/x"])
+@pytest.mark.parametrize("path", ["/", "/run-r1", "/compare?run=r1&run=r2", "/nothing", "/run-x"])
 def test_every_page_is_hardened(shown: Shown, path: str) -> None:
     reply = shown.client.get(path)
     assert reply.headers["cache-control"] == "no-store"
@@ -72,14 +72,14 @@ def test_every_page_is_hardened(shown: Shown, path: str) -> None:
 def test_runs_are_listed_with_what_of_them_differs(shown: Shown) -> None:
     html = shown.client.get("/").text
     assert html.index('id="run-r3"') < html.index('id="run-r1"')
-    assert 'href="/run/r2"' in html
+    assert 'href="run-r2"' in html
     assert "recall_" in html
 
 
 def test_a_run_is_compared_with_the_one_before_or_with_a_chosen_one(shown: Shown) -> None:
-    assert "baseline <bdi>r2</bdi>" in shown.client.get("/run/r3").text
-    assert "baseline <bdi>r1</bdi>" in shown.client.get("/run/r3?base=r1").text
-    assert "with the baseline" not in shown.client.get("/run/r3?base=").text
+    assert "baseline <bdi>r2</bdi>" in shown.client.get("/run-r3").text
+    assert "baseline <bdi>r1</bdi>" in shown.client.get("/run-r3?base=r1").text
+    assert "with the baseline" not in shown.client.get("/run-r3?base=").text
 
 
 def test_two_or_three_runs_stand_side_by_side(shown: Shown) -> None:
@@ -102,8 +102,8 @@ def test_no_other_folder_can_be_reached(results: Path, name: str) -> None:
     (results / "linked").symlink_to(outside)
     with showing(results) as shown:
         replies = [
-            shown.client.get(f"/run/{name}"),
-            shown.client.get(f"/run/r1?base={name}"),
+            shown.client.get(f"/run-{name}"),
+            shown.client.get(f"/run-r1?base={name}"),
             shown.client.get(f"/compare?run=r1&run={name}"),
             shown.post("/tag", {"run": name, "tag": "mine"}),
         ]
@@ -204,12 +204,12 @@ def test_damaged_runs_are_said_and_the_others_shown(results: Path) -> None:
         assert "metrics.json: not JSON" in html
         assert 'empty</span>: <span class="text">holds none of' in html
         assert 'a b</span>: <span class="text">its name is not that of a run' in html
-        assert shown.client.get("/run/r1").status_code == 200
-        damaged = shown.client.get("/run/r2")
+        assert shown.client.get("/run-r1").status_code == 200
+        damaged = shown.client.get("/run-r2")
         assert damaged.status_code in {404, 500}
         assert "Traceback" not in damaged.text
-        assert shown.client.get("/run/wild").status_code in {200, 404, 500}
-        assert shown.client.get("/run/r3").status_code == 200
+        assert shown.client.get("/run-wild").status_code in {200, 404, 500}
+        assert shown.client.get("/run-r3").status_code == 200
 
 
 def test_a_run_that_was_removed_meanwhile_is_a_sentence(shown: Shown, results: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_run_that_was_removed_meanwhile_is_a_sentence(shown: Shown, results: P
     for file in (results / "r3").iterdir():
         file.unlink()
     assert 'id="run-r3"' not in shown.client.get("/").text
-    assert "not found in" in shown.client.get("/run/r3").text
+    assert "not found in" in shown.client.get("/run-r3").text
 
 
 def test_a_list_of_many_runs_reads_no_records(results: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_page_is_sent_while_it_is_made(results: Path, monkeypatch: pytest.Monk
         raise ValueError("<b>damaged</b>")
 
     monkeypatch.setattr(project, "report_page", slow)
-    with showing(results) as shown, shown.client.stream("GET", "/run/r1") as reply:
+    with showing(results) as shown, shown.client.stream("GET", "/run-r1") as reply:
         pieces = reply.iter_text()
         assert "begun" in next(pieces)
         received.set()
@@ -266,7 +266,7 @@ def test_a_note_is_kept_changed_and_removed(shown: Shown, results: Path) -> None
     assert [(one["text"], one["author"]) for one in reply.json()["notes"]] == [("look", "ana")]
     assert shown.post("/note", a_note(results, text="again ")).json()["notes"][0]["text"] == "again"
     assert [note.text for note in read_notes(results / "r2")] == ["again"]
-    assert '"text":"again"' in shown.client.get("/run/r2").text
+    assert '"text":"again"' in shown.client.get("/run-r2").text
     assert shown.post("/note", a_note(results, text="")).json() == {"notes": []}
     assert read_notes(results / "r2") == ()
 

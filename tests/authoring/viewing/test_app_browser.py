@@ -60,7 +60,7 @@ def visit(browser: Browser, watched: Watched) -> Iterator[Visit]:
 
 def admitted(visit: Visit, shown: Shown, **options: Any) -> Page:
     tab = visit(shown.address, **options)
-    tab.wait_for_url(f"{shown.origin}/")
+    tab.wait_for_url(f"{shown.base}/")
     return tab
 
 
@@ -77,8 +77,8 @@ def test_axe_finds_nothing_and_nothing_is_cut(
     from axe_playwright_python.sync_playwright import Axe
 
     tab = admitted(visit, shown, color_scheme=scheme)
-    for path in ("/", "/compare?run=r1&run=r2&run=r3", "/run/r2", "/run/r2#case-c-001"):
-        tab.goto(f"{shown.origin}{path}")
+    for path in ("/", "/compare?run=r1&run=r2&run=r3", "/run-r2", "/run-r2#case-c-001"):
+        tab.goto(f"{shown.base}{path}")
         for width in (1280, 768, 390):
             tab.set_viewport_size({"width": width, "height": 900})
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
@@ -135,7 +135,7 @@ def test_the_list_is_filtered_and_the_way_back_finds_it_so(
     assert tab.is_checked("input[value=r3]")
     tab.select_option("#tag", "release")
     tab.click("tr.run:visible a.key")
-    assert "/run/r2" in tab.url
+    assert "/run-r2" in tab.url
     tab.go_back()
     assert rows.count() == 1
     harmless(tab, watched, shown.origin)
@@ -171,7 +171,7 @@ def test_a_note_is_kept_also_when_its_case_is_left(
     visit: Visit, shown: Shown, results: Path, watched: Watched
 ) -> None:
     tab = admitted(visit, shown)
-    tab.goto(f"{shown.origin}/run/r2#case-c-001")
+    tab.goto(f"{shown.base}/run-r2#case-c-001")
     tab.fill(".take-note textarea", NASTY)
     tab.fill(".take-note input", "ana")
     tab.keyboard.press("Enter")
@@ -181,7 +181,7 @@ def test_a_note_is_kept_also_when_its_case_is_left(
     with tab.expect_response("**/note"):
         tab.click("#next")
     assert "case-c-001" not in tab.url
-    tab.goto(f"{shown.origin}/run/r2#case-c-001")
+    tab.goto(f"{shown.base}/run-r2#case-c-001")
     tab.reload()
     assert tab.inner_text(".note .text") == "jk / ?"
     assert [note.text for note in read_notes(results / "r2")] == ["jk / ?"]
@@ -199,7 +199,7 @@ def test_a_note_that_cannot_be_kept_stays_in_its_field(
     visit: Visit, shown: Shown, results: Path
 ) -> None:
     tab = admitted(visit, shown)
-    tab.goto(f"{shown.origin}/run/r3#case-c-001")
+    tab.goto(f"{shown.base}/run-r3#case-c-001")
     (results / "r3" / "notes.json").write_text("{", encoding="utf-8")
     tab.fill(".take-note textarea", "typed")
     tab.click(".take-note button")
@@ -211,7 +211,7 @@ def test_notes_that_cannot_be_kept_when_their_cases_are_left_are_there_on_return
     visit: Visit, shown: Shown, results: Path
 ) -> None:
     tab = admitted(visit, shown)
-    tab.goto(f"{shown.origin}/run/r3#case-c-001")
+    tab.goto(f"{shown.base}/run-r3#case-c-001")
     file = results / "r3" / "notes.json"
     file.write_text("{", encoding="utf-8")
     for text in ("first", "second"):
@@ -231,26 +231,26 @@ def test_notes_that_cannot_be_kept_when_their_cases_are_left_are_there_on_return
 
 def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown) -> None:
     tab = admitted(visit, shown)
-    tab.goto(f"{shown.origin}/run/r3")
+    tab.goto(f"{shown.base}/run-r3")
     assert tab.input_value("select[name=base]") == "r2"
     tab.select_option("select[name=base]", "r1")
     tab.click(".frame button")
-    tab.wait_for_url("**/run/r3?base=r1")
+    tab.wait_for_url("**/run-r3?base=r1")
     assert tab.input_value("select[name=base]") == "r1"
     tab.go_back()
-    tab.wait_for_url("**/run/r3")
+    tab.wait_for_url("**/run-r3")
     assert tab.input_value("select[name=base]") == "r2", "what the page is compared with"
     tab.go_forward()
-    tab.wait_for_url("**/run/r3?base=r1")
+    tab.wait_for_url("**/run-r3?base=r1")
     tab.click("text=Side by side")
     tab.wait_for_url("**/compare?base=r1&run=r3")
     tab.click(".over a")
-    tab.wait_for_url(f"{shown.origin}/")
+    tab.wait_for_url(f"{shown.base}/")
 
 
 def test_without_scripts_runs_can_be_read_and_compared(visit: Visit, shown: Shown) -> None:
     tab = visit(shown.address, java_script_enabled=False)
-    tab.wait_for_url(f"{shown.origin}/")
+    tab.wait_for_url(f"{shown.base}/")
     assert not tab.locator(".filters").is_visible()
     tab.check("input[value=r1]")
     tab.check("input[value=r2]")

@@ -16,7 +16,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from tests.build.runs import run_of, write_run
 
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}(?= )")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{43}/\?token=[\w-]{43}(?= )")
 VIEW = [sys.executable, "-m", "pytest_rageval.cli.main", "view"]
 
 
@@ -32,8 +32,8 @@ def test_the_runs_are_shown_until_ctrl_c(project: Path) -> None:
             found = ADDRESS.search(process.stdout.readline())
             assert found is not None
             with httpx.Client(base_url=found[0].partition("?")[0]) as client:
-                assert "url=/run/r1" in client.get(found[0]).text
-                assert "r1" in client.get("/run/r1").text
+                assert "url=run-r1" in client.get(found[0]).text
+                assert "r1" in client.get("/run-r1").text
                 process.send_signal(signal.SIGINT)
                 out, err = process.communicate(timeout=30)
         finally:

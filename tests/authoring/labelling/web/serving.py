@@ -43,6 +43,11 @@ class Served:
 
     @property
     def origin(self) -> str:
+        return "/".join(self.addresses[0].split("/")[:3])
+
+    @property
+    def base(self) -> str:
+        """The folder of the page, without the last slash."""
         return self.addresses[0].partition("/?")[0]
 
     @property
@@ -78,7 +83,7 @@ def serving(session: LabelSession) -> Iterator[Served]:
 @contextlib.contextmanager
 def admitted(served: Served) -> Iterator[httpx.Client]:
     """A client that has used up a token and holds the cookie."""
-    with httpx.Client(base_url=served.origin) as client:
+    with httpx.Client(base_url=served.base) as client:
         assert client.get(served.address).status_code == 200
         yield client
 

@@ -135,7 +135,7 @@ def test_hostile_text_runs_nothing_and_asks_for_nothing(
     assert tab.evaluate("window.pwned") is None
     assert watched.faults == []
     assert {url.partition("?")[0] for url in watched.requests} == {
-        f"{served.origin}/", f"{served.origin}/key",
+        f"{served.base}/", f"{served.base}/key",
     }  # fmt: skip
     assert tab.locator("iframe, img, object, embed, base, form, svg, main style, a").count() == 0
 
@@ -187,7 +187,7 @@ def test_the_token_leaves_the_address_and_its_page_can_be_loaded_again(
 ) -> None:
     served = serve(session_of())
     tab = open_page(served)
-    assert tab.url == f"{served.origin}/"
+    assert tab.url == f"{served.base}/"
     go(tab, ["3"])
     tab.reload()
     assert "[x] 3" in tab.inner_text("#row-3")
@@ -213,7 +213,7 @@ def test_another_page_can_neither_frame_nor_press_nor_read(
               }
               return tried;
             }""",
-            f"{served.origin}/key",
+            f"{served.base}/key",
         )
     assert outcome == ["stopped"] * 3  # by the policy of the page; the next page has none
     plain = browser.contexts[-1].new_page()
@@ -222,12 +222,12 @@ def test_another_page_can_neither_frame_nor_press_nor_read(
     network.send("Network.enable")
     network.on("Network.requestWillBeSentExtraInfo", lambda event: sent.append(event["headers"]))
     network.on("Network.responseReceivedExtraInfo", lambda e: statuses.append(e["statusCode"]))
-    with foreign_page(f"<iframe src='{served.origin}/'></iframe>") as address:
+    with foreign_page(f"<iframe src='{served.base}/'></iframe>") as address:
         plain.goto(address)
         outcomes = plain.evaluate(
             """(url) => Promise.allSettled(["no-cors", "cors"].map((mode) => fetch(url,
               {method: "POST", mode, body: '{"key": "space"}', credentials: "include"})))""",
-            f"{served.origin}/key",
+            f"{served.base}/key",
         )
     assert [outcome["status"] for outcome in outcomes] == ["rejected", "rejected"]
     posted: list[Any] = []
@@ -507,7 +507,7 @@ def test_a_second_tab_that_is_behind_is_told_and_changes_nothing(
     served = serve(session_of())
     first = open_page(served)
     second = first.context.new_page()
-    second.goto(served.origin)
+    second.goto(f"{served.base}/")
     go(first, ["3"])
     press(second, ["space", "n", "a"])
     settled(second)

@@ -26,7 +26,7 @@ from tests.build.files import write_lines
 from tests.build.loopback import Question, http_json, loopback_server
 from tests.server.builders import NOTES, write_vault
 
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}(?= )")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/[\w-]{43}/\?token=[\w-]{43}(?= )")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ class Command:
         self._revision = 0
 
     def press(self, *keys: str) -> httpx.Response:
-        origin = str(self.client.base_url).rstrip("/")
+        origin = "/".join(str(self.client.base_url).split("/")[:3])
         for key in keys:
             reply = self.client.post(
                 "/key", json={"key": key, "revision": self._revision}, headers={"Origin": origin}
@@ -123,12 +123,13 @@ def test_ctrl_c_does_not_wait_for_a_slow_target(cases: Path) -> None:
         return http_json({"answer": "x", "debug": {"retrieved_chunks": []}})
 
     with loopback_server(answer) as slow, labelling(cases, slow.url) as command:
-        origin = str(command.client.base_url).rstrip("/")
+        origin, _, folder = str(command.client.base_url).rstrip("/").rpartition("/")
         with socket.create_connection(("127.0.0.1", command.client.base_url.port or 0)) as line:
             body = b'{"key": "n", "revision": 0}'
             cookie = "; ".join(f"{k}={v}" for k, v in command.client.cookies.items())
             head = (
-                f"POST /key HTTP/1.1\r\nHost: {origin.partition('//')[2]}\r\nOrigin: {origin}\r\n"
+                f"POST /{folder}/key HTTP/1.1\r\n"
+                f"Host: {origin.partition('//')[2]}\r\nOrigin: {origin}\r\n"
                 f"Cookie: {cookie}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n"
             )

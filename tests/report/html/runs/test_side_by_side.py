@@ -35,12 +35,12 @@ def test_the_others_are_compared_with_the_first() -> None:
 
 def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     html = "".join(render_side_by_side(three(), Links()))
-    assert 'href="/run/worse?base=base#case-b"' in html
-    assert 'href="/run/better?base=base#case-c"' in html
-    assert 'href="/compare?base=worse&amp;run=base&amp;run=better"' in html
+    assert 'href="run-worse?base=base#case-b"' in html
+    assert 'href="run-better?base=base#case-c"' in html
+    assert 'href="compare?base=worse&amp;run=base&amp;run=better"' in html
     static = "".join(render_side_by_side(three(redact=True), Links(static=True)))
     assert 'href="run-worse.html#case-b"' in static
-    assert "/run/" not in static
+    assert "run-worse?" not in static
     assert "docs/file1.md" not in static
 
 

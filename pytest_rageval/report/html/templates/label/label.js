@@ -81,7 +81,7 @@
     document.body.dataset.busy = "true";
     const patience = setTimeout(() => { said.textContent = "asking the target ..."; }, PATIENCE_MS);
     try {
-      const reply = await fetch("/key", {
+      const reply = await fetch("key", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
       });
       if (reply.ok || reply.status === 409) {

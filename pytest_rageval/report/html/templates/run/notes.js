@@ -12,7 +12,7 @@
 
   async function send(anchor, text, by) {
     const [file, id, repeat] = keys[anchor];
-    const reply = await fetch("/note", { method: "POST", keepalive: true, headers: { "Content-Type": "application/json" },
+    const reply = await fetch("note", { method: "POST", keepalive: true, headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run, file, id, repeat, text, author: by }) });
     if (!reply.ok) throw new Error((await reply.text()).trim());
     notes[anchor] = (await reply.json()).notes;

@@ -5,7 +5,7 @@
   let run = "";
 
   async function send(body) {
-    const reply = await fetch("/tag", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const reply = await fetch("tag", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
     if (!reply.ok) throw new Error((await reply.text()).trim());
     sessionStorage.setItem("tagged", body.run);
     location.reload();
