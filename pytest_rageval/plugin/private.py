@@ -2,8 +2,7 @@
 
 All uses of such names are here, so that a new version of one of them breaks at most this module;
 one is in ``hooks``, which every session of pytest loads.
-Tested with pytest 8.0.0 and 9.2.0, pytest-xdist 3.8.0, pytest-json-report 1.5.0 and
-allure-pytest 2.16.2.
+Tested with pytest 8.0.0 and 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.5.0.
 """
 
 from __future__ import annotations
@@ -110,11 +109,6 @@ def live_log_handler(config: pytest.Config) -> logging.Handler | None:
     plugin: Any = config.pluginmanager.getplugin("logging-plugin")
     found: logging.Handler | None = getattr(plugin, "log_cli_handler", None)
     return None if isinstance(found, logging.NullHandler) else found
-
-
-def writes_for_allure(config: pytest.Config) -> bool:
-    """Return whether allure-pytest writes its results in this process."""
-    return config.pluginmanager.hasplugin("allure_listener")
 
 
 def stop_session(session: pytest.Session, reason: str) -> None:

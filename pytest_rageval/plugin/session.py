@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.plugin.allure import ReasonsForAllure
 from pytest_rageval.plugin.client_fixtures import judges_by_fixtures, make_sync
 from pytest_rageval.plugin.controller import Controller
 from pytest_rageval.plugin.items import CaseFile, CaseItem, attach_record
-from pytest_rageval.plugin.private import writes_for_allure
 from pytest_rageval.plugin.reports import ReportDetails, case_metadata
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
@@ -36,10 +34,7 @@ def register(config: pytest.Config, state: State) -> None:
     if hasattr(config, "workerinput"):
         worker_end = WorkerEnd(config.workerinput[INPUT])
         state.is_worker, state.deliver = True, worker_end.deliver
-    allure = ReasonsForAllure() if writes_for_allure(config) else None
-    if allure is not None:
-        config.pluginmanager.register(allure, "rageval-allure")
-    config.pluginmanager.register(Reporting(state, worker_end, allure), "rageval-reporting")
+    config.pluginmanager.register(Reporting(state, worker_end), "rageval-reporting")
     if state.cassettes is not None:
         config.pluginmanager.register(state.cassettes, "rageval-cassettes")
     if not state.is_worker:
@@ -53,12 +48,9 @@ def register(config: pytest.Config, state: State) -> None:
 class Reporting:
     """Hooks of every process that runs cases."""
 
-    def __init__(
-        self, state: State, worker_end: WorkerEnd | None, allure: ReasonsForAllure | None
-    ) -> None:
+    def __init__(self, state: State, worker_end: WorkerEnd | None) -> None:
         self._state = state
         self._worker_end = worker_end
-        self._allure = allure
         self._other_parts: list[pytest.Item] = []
         self._begun: pytest.Item | None = None
         self._calling = False
@@ -196,8 +188,6 @@ class Reporting:
                 report.when == "call" and not isinstance(wrong, pytest.skip.Exception)
             ):
                 details = attach_record(item, report)
-                if self._allure is not None:
-                    self._allure.lend(call, report, details)
                 details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
                     details.gave_up = _ascii(self._state.breaker.reason)

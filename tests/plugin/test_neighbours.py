@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -97,19 +96,3 @@ def test_each_repeat_is_a_case_of_its_own(project: Path) -> None:
     printed = run(project, "repeated", "--count", "2")
     assert "24 passed" in printed
     assert "6 missed" in printed
-
-
-@pytest.mark.parametrize("on_miss", ["report", "fail"])
-def test_allure_shows_why_a_case_did_not_pass(project: Path, tmp_path: Path, on_miss: str) -> None:
-    folder = shutil.copytree(project, tmp_path / "project")
-    text = f'[cases]\non_miss = "{on_miss}"\n'
-    (folder / "thresholds.toml").write_text(text, encoding="utf-8")
-    run(folder, "allured", "--alluredir", "allure", code=int(on_miss == "fail"))
-    files = (folder / "allure").glob("*-result.json")
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    said = {one["name"]: one.get("statusDetails", {}).get("message", "") for one in found}
-    records = folder / "evals" / "results" / "allured" / "results.jsonl"
-    lines = map(json.loads, records.read_text(encoding="utf-8").splitlines())
-    stages = {line["case"]["id"]: line["failure_stage"] or "" for line in lines}
-    assert len(said) == 16
-    assert all((stages[name] in text) if stages[name] else not text for name, text in said.items())
