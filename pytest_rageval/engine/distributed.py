@@ -55,7 +55,7 @@ class Shard:
 
 @dataclass(slots=True, kw_only=True)
 class Scored:
-    """What scored shards give together."""
+    """Numbers and findings of scored shards together."""
 
     columns: RecordColumns
     findings: Findings

@@ -28,7 +28,7 @@ class RuleCheck:
     found: str = ""
     """The text or line that was found, with what is around it; empty: nothing was."""
     fault: str = ""
-    """Why it cannot be said whether the answer keeps the rule."""
+    """Reason why it is unknown whether the answer keeps the rule."""
 
 
 def score_rules(view: CaseView) -> Scores:
