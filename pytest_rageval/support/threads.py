@@ -8,6 +8,7 @@ connections from one case to the next, since those belong to the loop that opene
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 import threading
 import time
@@ -142,7 +143,9 @@ class LoopThread:
 @cache
 def session_loop() -> LoopThread:
     """The loop of this process: every async client of a session lives on it."""
-    return LoopThread()
+    loop = LoopThread()
+    atexit.register(loop.stop)  # else asyncio complains of what is open at the end of a script
+    return loop
 
 
 def waited_for(found: object) -> object:

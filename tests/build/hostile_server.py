@@ -177,7 +177,7 @@ def declares_a_gigabyte(to: Connection) -> None:
     to.endless(BLOCK)
 
 
-@behaves("connection")
+@behaves("protocol")
 def declares_an_exabyte(to: Connection) -> None:
     to.send(OK + b"Content-Length: 1000000000000000000\r\n\r\n")
     to.endless(BLOCK)
@@ -195,7 +195,7 @@ def endless_chunk_extensions(to: Connection) -> None:
     to.endless(b"1;" + b"x" * 60_000 + b"\r\n \r\n")
 
 
-@behaves("connection")
+@behaves("timeout", "connection")
 def endless_chunk_extension(to: Connection) -> None:
     to.send(CHUNKED + b"1;")
     to.endless(b"x" * 1000)
@@ -219,7 +219,7 @@ def endless_folded_header(to: Connection) -> None:
     to.endless(b"\tx\r\n" * 100)
 
 
-@behaves("connection")
+@behaves("timeout", "connection")
 def endless_interim_replies(to: Connection) -> None:
     to.endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
 
@@ -277,7 +277,7 @@ def endless_empty_blocks(to: Connection) -> None:
 # --- wrong ---------------------------------------------------------------------------------
 
 says("length-too-long", OK + b"Content-Length: 500\r\n\r\n" + GOOD, kinds="connection")
-says("length-too-short", OK + b"Content-Length: 5\r\n\r\n" + GOOD, kinds="protocol")
+says("length-too-short", OK + b"Content-Length: 5\r\n\r\n" + GOOD, kinds="protocol connection")
 says("length-negative", OK + b"Content-Length: -5\r\n\r\n" + GOOD, kinds="connection")
 says("length-garbage", OK + b"Content-Length: 0x10\r\n\r\n" + GOOD, kinds="connection")
 says("two-lengths", OK + LENGTH + b"Content-Length: 5\r\n\r\n" + GOOD, kinds="connection")

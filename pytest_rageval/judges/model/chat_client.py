@@ -100,10 +100,10 @@ class GivenClient(Closing):
 @asynccontextmanager
 async def _asked(client: openai.AsyncOpenAI, content: bytes) -> AsyncIterator[Any]:
     body = json.loads(content)
-    model, messages = body.pop("model", ""), body.pop("messages", [])
     create = client.chat.completions.with_streaming_response.create
     try:
-        async with create(model=model, messages=messages, extra_body=body) as reply:
+        # What is in extra_body goes first; of the rest, the library looks at every value.
+        async with create(model=body.get("model", ""), messages=[], extra_body=body) as reply:
             yield reply.http_response
     except openai.APIStatusError as error:
         yield error.response
