@@ -296,7 +296,11 @@ says("status-garbage", b"HTTP/1.1 abc OK\r\n\r\n", kinds="connection")
 says("status-huge", b"HTTP/1.1 20000 OK\r\n\r\n", kinds="connection")
 says("status-999", b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", kinds="http")
 says("switches", b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n", kinds="http")
-says("no-content-with-body", b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\n" + GOOD, kinds="protocol")
+says(
+    "no-content-with-body",
+    b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\n" + GOOD,
+    kinds="protocol connection",
+)
 says("nul-in-head", OK + b"X-\0: \0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="connection")
 says("escapes-in-reason", b"HTTP/1.1 500 \x1b[2J\x9b2J\r\n\r\n\x1b]0;x\x07", kinds="http")
 says(

@@ -138,6 +138,12 @@ def _tracing() -> aiohttp.TraceConfig:
 class _Response(aiohttp.ClientResponse):
     """A response of which vcrpy, which records it as a whole, reads no more than a limit."""
 
+    async def start(self, connection: Any) -> aiohttp.ClientResponse:
+        await super().start(connection)
+        # One of other letters than those of UTF-8 could not be encoded by httpx-aiohttp.
+        self.reason = (self.reason or "").encode("ascii", "replace").decode()
+        return self
+
     async def read(self) -> bytes:
         WATCH.get().is_recorded = True
         body = bytearray()
