@@ -34,6 +34,7 @@ from pytest_rageval.metrics.view import located_citations, prepare
 from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.files import shown_below
+from pytest_rageval.support.json_text import json_error
 from pytest_rageval.support.jsonl import (
     Line,
     Place,
@@ -189,7 +190,7 @@ class RecordedResponses:
         try:
             case_id, repeat, payload = parse_line(line.raw)
         except json.JSONDecodeError as error:
-            self._complain(line, f"{error.msg}, {EXPECTED}", col=error.colno)
+            self._complain(line, f"{json_error(error)}, {EXPECTED}")
             return None
         except (ValueError, RecursionError) as error:
             self._complain(line, str(error))
@@ -207,8 +208,8 @@ class RecordedResponses:
             self._repeats.setdefault(case_id, []).append(repeat)
         return key, payload
 
-    def _complain(self, line: Line, message: str, col: int = 0) -> None:
-        self.faults.append(Fault(file=self._display, line=line.number, col=col, message=message))
+    def _complain(self, line: Line, message: str) -> None:
+        self.faults.append(Fault(file=self._display, line=line.number, message=message))
 
     def _payload_at(self, place: int) -> object:
         position = self._file.tell()

@@ -8,20 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import json_object, parse_case
-from pytest_rageval.support.jsonl import Line, ObjectLine, one_for_values, repeated_id
+from pytest_rageval.support.jsonl import one_for_values, repeated_id
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
-_ANY_LINE: Final = ObjectLine(
-    adapter=TypeAdapter(dict[str, Any]), fields=dict, shape="one JSON object"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +82,7 @@ def read_case_line(line: FileLine) -> EditableCase:
     Raises:
         DatasetError: with every fault of the line but unknown keys.
     """
-    values, faults = _ANY_LINE.read(Line(0, 0, line.text, b""))
-    if values is None:
-        raise faults_error(faults)
+    values = line.read()
     known = {key: value for key, value in values.items() if key in CaseLine.__annotations__}
     for name in _ANCHORS:
         if isinstance(known.get(name), list):

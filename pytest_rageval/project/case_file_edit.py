@@ -7,14 +7,17 @@ The new file is complete before it replaces the old one, so a complete file alwa
 
 from __future__ import annotations
 
+import json
 import os
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from pytest_rageval.support.files import (
     UTF16_BOMS,
@@ -22,10 +25,14 @@ from pytest_rageval.support.files import (
     open_plain,
     written_beside,
 )
-from pytest_rageval.support.json_text import HALF, dump_like, edit_line
-from pytest_rageval.support.jsonl import cannot_be_read
+from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
+_ORDER: Final = {one.name: place for place, one in enumerate(fields(Case))}
+_ANY_LINE: Final = ObjectLine(
+    adapter=TypeAdapter(dict[str, Any]), fields=dict, shape="one JSON object"
+)
 _STAMP: Final = attrgetter("st_mtime_ns", "st_size", "st_ino")
 
 
@@ -54,6 +61,17 @@ class FileLine:
         except UnicodeDecodeError as error:
             message = f"byte 0x{self.raw[error.start]:02x}, expected UTF-8 text"
             raise faults_error([Fault(message=message)]) from None
+
+    def read(self) -> dict[str, Any]:
+        """Return the object of the line.
+
+        Raises:
+            DatasetError: with every fault of the line; its fields are not checked.
+        """
+        value, faults = _ANY_LINE.read(Line(0, 0, self.text, b""))
+        if value is None:
+            raise faults_error(faults)
+        return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,24 +110,6 @@ class FileLines:
         """Return the file with other lines, or none, in the place of one."""
         return replace(self, lines=(*self.lines[:index], *raw, *self.lines[index + 1 :]))
 
-    def with_appended(self, text: str) -> tuple[FileLines, FileLine]:
-        """Return the file with one more line, with the line ending of the others, and that line.
-
-        A file whose last line has no newline gets none after the new one either.
-        """
-        *before, last = self.lines
-        end = b"\r" if any(raw.endswith(b"\r") for raw in before) else b""
-        new = text.encode("utf-8")
-        if not any(map(bytes.strip, self.lines)):  # an empty file ends with a newline from now on
-            raw, after = new, [b""]
-        elif last.strip():
-            before.append(last + end)
-            raw, after = new, []
-        else:
-            raw, after = new + end, [last]
-        line = FileLine(number=len(before) + 1, raw=raw)
-        return replace(self, lines=(*before, raw, *after)), line
-
 
 # --- the file --------------------------------------------------------------------------------
 
@@ -128,14 +128,20 @@ def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
 
 
 def change_line(
-    path: Path, line: FileLine, changes: Mapping[str, Any], *, display: str | None = None
+    path: Path,
+    line: FileLine,
+    changes: Mapping[str, Any],
+    *,
+    unset: Collection[str] = (),
+    display: str | None = None,
 ) -> FileLine:
-    """Change values of one line of a file.
+    """Change values of one line of a file, which is then written anew, in the order of ``Case``.
 
     Args:
         path: the file; a symlink is followed, and stays.
         line: as it was read.
-        changes: new value by key, as `edit_line` takes them.
+        changes: new value by key. If none differs from the present one, nothing is written.
+        unset: keys to remove.
         display: the path as shown in messages.
 
     Returns:
@@ -147,9 +153,7 @@ def change_line(
     """
     shown = display or path.as_posix()
     try:
-        raw = edit_line(line.text, changes).encode("utf-8")
-    except UnicodeEncodeError:
-        raise _fault(shown, HALF, line=line.number) from None
+        raw = _edited(line, changes, unset)
     except DatasetError as error:
         placed = (replace(f, file=shown, line=line.number) for f in error.faults)
         raise faults_error(placed) from None
@@ -159,6 +163,24 @@ def change_line(
         if raw != line.raw:
             _write(path, lines.with_replaced(index, raw).joined(), status, shown)
     return FileLine(number=index + 1, raw=raw)
+
+
+def _edited(line: FileLine, changes: Mapping[str, Any], unset: Collection[str]) -> bytes:
+    before = line.read()
+    after = {name: value for name, value in {**before, **changes}.items() if name not in unset}
+    if _canonical(after) == _canonical(before):
+        return line.raw
+    ordered = dict(sorted(after.items(), key=lambda one: _ORDER.get(one[0], len(_ORDER))))
+    try:
+        raw = json.dumps(ordered, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (TypeError, ValueError) as error:
+        message = f"{error}, expected values that JSON can hold"
+        raise faults_error([Fault(message=message)]) from None
+    return raw + (b"\r" if line.raw.endswith(b"\r") else b"")
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, default=str)  # 1 is not true
 
 
 def remove_line(path: Path, line: FileLine) -> None:
@@ -174,24 +196,6 @@ def remove_line(path: Path, line: FileLine) -> None:
         _write(path, lines.with_replaced(_index(lines, line, shown)).joined(), status, shown)
 
 
-def append_line(path: Path, value: Mapping[str, Any]) -> FileLine:
-    """Add one line at the end of a file, written in the style of its last one.
-
-    Returns:
-        The new line.
-
-    Raises:
-        DatasetError: the value is not a JSON value, or the file cannot be read or written.
-    """
-    shown = path.as_posix()
-    with _locked(path, shown) as (data, status):
-        lines = FileLines.of(data)
-        text = dump_like(_last_text(lines), dict(value))
-        changed, line = lines.with_appended(text)
-        _write(path, changed.joined(), status, shown)
-    return line
-
-
 def append_texts(path: Path, texts: Iterable[str]) -> None:
     """Add lines at the end of a file, in one write and unchanged.
 
@@ -204,13 +208,6 @@ def append_texts(path: Path, texts: Iterable[str]) -> None:
         gap = b"" if not data.strip() or data.endswith(b"\n") else end
         added = b"".join(text.encode("utf-8") + end for text in texts)
         _write(path, data + gap + added, status, shown)
-
-
-def _last_text(lines: FileLines) -> str:
-    raw = next(filter(bytes.strip, reversed(lines.lines)), b"")
-    with suppress(DatasetError):
-        return edit_line(FileLine(number=0, raw=raw).text, {})
-    return ""
 
 
 def _index(lines: FileLines, line: FileLine, shown: str) -> int:

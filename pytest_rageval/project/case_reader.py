@@ -163,8 +163,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
         raise faults_error([Fault(message=message)]) from error
     case, faults = _read(Line(0, 0, text, b""), _rule_faults)
     if case is None:
-        # The columns refer to a text that the caller never saw.
-        raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
+        raise faults_error(faults)
     return case
 
 
@@ -175,7 +174,7 @@ def _of_numpy(value: object) -> object:
 
 
 def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
-    """Return the case of a line, or else all of its faults, by column."""
+    """Return the case of a line, or else all of its faults."""
     try:
         value = parse(line.text)
         # A field without a value costs msgspec more than one to check.
@@ -332,7 +331,7 @@ def load_cases(
 
     Raises:
         DatasetError: with every fault of the file, one a line as
-            ``file:line:col: field: what came, what was expected``.
+            ``file:line: field: what came, what was expected``.
     """
     reader = CaseReader(path, display=display, sent=sent)
     cases = tuple(reader)

@@ -1,6 +1,6 @@
 """sweep.toml: the parameters that a sweep varies, and its goal.
 
-Every fault of the file is reported at once, with line and column.
+Every fault of the file is reported at once, each with its line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, unknown_metric
+from pytest_rageval.project.threshold_keys import resolve_gate_key, unknown_metric
 from pytest_rageval.project.thresholds import parse_gate_expression
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import shown
@@ -107,7 +107,7 @@ class _Reader:
         found["query"] = self._axes(("query",))
         found["index"] = self._axes(("index",), without="build")
         for name in found["query"].keys() & found["index"].keys():
-            self.source.key_fault(("index", name), f'"{name}" is a parameter of [query] already')
+            self.source.fault(("index", name), f'"{name}" is a parameter of [query] already')
         if not found["query"] and not found["index"] and not self.source.faults:
             raise ConfigError(
                 f"{self.source.display}:1: no parameter to vary, expected [query] or [index] with "
@@ -120,7 +120,7 @@ class _Reader:
         )
         if continuous and found.get("method", "auto") not in {"auto", "optuna"}:
             message = f'method: got "{found["method"]}", and only "optuna" searches a range'
-            self.source.value_fault(("search", "method"), message)
+            self.source.fault(("search", "method"), message)
         return found
 
     # --- objectives and constraints ----------------------------------------------------------
@@ -133,18 +133,17 @@ class _Reader:
         path = ("objective",)
         if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
             message = f"objective: got {shown(given)}, expected a metric or a list of metrics"
-            self.source.value_fault(path, message)
+            self.source.fault(path, message)
             return ()
         found = []
         for place, name in enumerate(names):
             key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
             if key is None:
-                unknown = unknown_metric(name, "overall", self.registry)
-                self.source.value_fault(path, joined(*unknown))
+                self.source.fault(path, unknown_metric(name, "overall", self.registry))
             elif fault := self._unfit(key, decides=not place):
-                self.source.value_fault(path, f"objective: {fault}")
+                self.source.fault(path, f"objective: {fault}")
             elif key in found:
-                self.source.value_fault(path, f"objective: {key} is listed twice")
+                self.source.fault(path, f"objective: {key} is listed twice")
             else:
                 found.append(key)
         return tuple(found)
@@ -167,19 +166,19 @@ class _Reader:
             return None
         by_default = "objective" not in self.source.values
         if by_default or (objectives and objectives[0] != SWEEP_SCORE):
-            self.source.key_fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
+            self.source.fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
         found: dict[str, float] = {}
         for name, value in self.source.table(("weights",)).items():
             path = ("weights", name)
             info = self.registry.cases.get(self.registry.resolve(name) or "")
             if info is None:
-                self.source.key_fault(path, *unknown_metric(name, "category", self.registry))
+                self.source.fault(path, unknown_metric(name, "category", self.registry))
             elif info.direction != "higher" or info.scale != (0.0, 1.0):
                 message = f"{name}: expected a metric from 0 to 1 that is better when higher"
-                self.source.key_fault(path, message)
+                self.source.fault(path, message)
             elif number(value) is None or value <= 0:
                 message = f"{name}: got {shown(value)}, expected a number above 0"
-                self.source.value_fault(path, message)
+                self.source.fault(path, message)
             else:
                 found[info.key] = float(value)
         return found or None
@@ -190,14 +189,14 @@ class _Reader:
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
             expected = 'a list such as ["over_abstention_rate <= 0.1"]'
             message = f"constraints: got {shown(given)}, expected {expected}"
-            self.source.value_fault(path, message)
+            self.source.fault(path, message)
             return ()
         found = []
         for one in given:
             try:
                 found.append(parse_gate_expression(one, self.registry))
             except ConfigError as error:
-                self.source.value_fault(path, f"constraints: {error}")
+                self.source.fault(path, f"constraints: {error}")
         return tuple(found)
 
     # --- parameters --------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class _Reader:
             else:
                 expected = "a list of values such as [3, 5], or a range { min = 3, max = 10 }"
                 message = f"{name}: got {shown(given)}, expected {expected}"
-                self.source.value_fault((*path, name), message)
+                self.source.fault((*path, name), message)
             if axis is not None:
                 found[name] = axis
         return found
@@ -223,17 +222,17 @@ class _Reader:
     def _values(self, path: KeyPath, given: list[Any]) -> tuple[Value, ...] | None:
         name = path[-1]
         if not given:
-            self.source.value_fault(path, f"{name}: no value, expected at least one")
+            self.source.fault(path, f"{name}: no value, expected at least one")
             return None
         seen: set[tuple[bool, Value]] = set()
         for one in given:
             if not (isinstance(one, (str, bool)) or number(one) is not None):
                 expected = "texts, finite numbers and booleans, such as [3, 5]"
-                self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
+                self.source.fault(path, f"{name}: got {shown(one)}, expected {expected}")
                 return None
             # 3 and 3.0 are one value, 1 and true are two.
             if (isinstance(one, bool), one) in seen:
-                self.source.value_fault(path, f"{name}: {shown(one)} is listed twice")
+                self.source.fault(path, f"{name}: {shown(one)} is listed twice")
                 return None
             seen.add((isinstance(one, bool), one))
         return tuple(given)
@@ -245,11 +244,11 @@ class _Reader:
             return None
         if not {"min", "max"} <= given.keys() or given["min"] >= given["max"]:
             expected = "{ min = 0.1, max = 0.9 } with min below max"
-            self.source.key_fault(path, f"{name}: got {shown(given)}, expected {expected}")
+            self.source.fault(path, f"{name}: got {shown(given)}, expected {expected}")
             return None
         if given.get("log") and ("step" in given or given["min"] <= 0):
             message = f"{name}: log = true, expected min above 0 and no step"
-            self.source.key_fault(path, message)
+            self.source.fault(path, message)
             return None
         return Range(**given)
 
@@ -258,12 +257,12 @@ class _Reader:
         if "build" not in self.source.table(("index",)):
             if index:
                 expected = "[index.build] with embedded = true, command or fixture"
-                self.source.key_fault(("index",), f"no way to build an index, expected {expected}")
+                self.source.fault(("index",), f"no way to build an index, expected {expected}")
             return {}
         given, whole = self.source.plain(path, _BUILD), self.source.values["index"]["build"]
         if isinstance(whole, dict) and len(whole) != 1:
             message = "expected one of embedded = true, command and fixture"
-            self.source.key_fault(path, f"build: got {shown(whole)}, {message}")
+            self.source.fault(path, f"build: got {shown(whole)}, {message}")
         return {
             "build": given.get("command"),
             "build_embedded": given.get("embedded", False),
@@ -280,7 +279,7 @@ class _Reader:
                 self.source.unknown_key(path, axes, "parameter")
             elif not _holds(axis, value):
                 message = f"{name}: got {shown(value)}, expected {_choices(axis)}"
-                self.source.value_fault(path, message)
+                self.source.fault(path, message)
             else:
                 found[name] = value
         firsts = {n: a.min if isinstance(a, Range) else a[0] for n, a in axes.items()}

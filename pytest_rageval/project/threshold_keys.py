@@ -82,55 +82,48 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
     return ("min" if match[1] == ">=" else "max"), float(match[2])
 
 
-def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> tuple[str, str] | None:
-    """Return message and hint for a limit outside the scale of its metric; None: it is within."""
+def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> str:
+    """Describe the fault of a limit outside the scale of its metric; empty: it is within."""
     if info is None:
-        return None
+        return ""
     low, high = info.scale
     if kind in CHANGE_WORDS:
         low, high = 0.0, None if high is None else high - low
     if low <= limit and (high is None or limit <= high):
-        return None
+        return ""
     scale = f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
-    message = f"got {limit:g}, expected a number {scale}, the scale of {info.key}"
     percent = (low, high) == (0.0, 1.0) and 1 < limit <= 100
-    return message, f"write {limit / 100:g} for {limit:g} %" if percent else ""
+    hint = f", write {limit / 100:g} for {limit:g} %" if percent else ""
+    return f"got {limit:g}, expected a number {scale}, the scale of {info.key}{hint}"
 
 
 # --- hints -----------------------------------------------------------------------------------
 
 
-def joined(message: str, hint: str) -> str:
-    """Put a message and its hint on one line."""
-    return f"{message}, {hint}" if hint else message
-
-
-def unknown_metric(
-    name: str, table: CheckTable, registry: Registry, place: str = ""
-) -> tuple[str, str]:
-    """Return message and hint for a metric that does not exist."""
+def unknown_metric(name: str, table: CheckTable, registry: Registry, place: str = "") -> str:
+    """Say that a metric does not exist, and which one was probably meant."""
     keys = [*registry.cases, *registry.runs]
     known = keys if table == "overall" else [key for key in keys if is_of_groups(key, registry)]
     if name.startswith(STAGE_PREFIX):
         # Compared without the prefix, which makes every stage look near.
         close = nearest(name.removeprefix(STAGE_PREFIX), STAGES)
-        stages = f"the stages are {', '.join(STAGES)}"
-        hint = f'did you mean "{STAGE_PREFIX}{close}"?' if close else stages
+        stages = f", the stages are {', '.join(STAGES)}"
+        hint = f', did you mean "{STAGE_PREFIX}{close}"?' if close else stages
     elif figures := [f'"{key}"' for key in known if key.startswith(f"{name}.")]:
-        hint = f"write one of its figures: {', '.join(figures)}"
+        hint = f", write one of its figures: {', '.join(figures)}"
     else:
         hint = suggest(name, known)
         if not hint and may_be_own(name):
-            hint = "no rubric, and no module of plugins in [tool.rageval], defines it"
-    return f'unknown metric "{name}"{place}', hint
+            hint = ", no rubric, and no module of plugins in [tool.rageval], defines it"
+    return f'unknown metric "{name}"{place}{hint}'
 
 
-def unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, str]:
-    """Return message and hint for a category or tag that no case has."""
-    hint = suggest(name, known) or (
-        f"the case files hold {', '.join(sorted(known)[:8])}" if known else ""
-    )
-    return f'unknown {table} "{name}" (no case has it)', hint
+def unknown_group(table: str, name: str, known: Collection[str], write: str = "") -> str:
+    """Say that no case has a category or tag, and what to ``write`` or what may be meant."""
+    hint = f", write {write}" if write else suggest(name, known)
+    if not hint and known:
+        hint = f", the case files hold {', '.join(sorted(known)[:8])}"
+    return f'unknown {table} "{name}" (no case has it){hint}'
 
 
 # --- plain keys ------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """thresholds.toml and ``--gate`` expressions to checks. Pure but for ``load_thresholds``.
 
-Every fault of the file is reported at once, with line and column.
+Every fault of the file is reported at once, each with its line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from pytest_rageval.project.threshold_keys import (
     KnownNames,
     is_metric_prefix,
     is_of_groups,
-    joined,
     may_be_own,
     off_scale,
     resolve_gate_key,
@@ -86,7 +85,7 @@ def parse_thresholds(
         gates: ``--gate`` expressions, to which ``[defaults]`` of the file apply, too.
 
     Raises:
-        ConfigError: all faults at once, each ``file:line:col: message``.
+        ConfigError: all faults at once, each ``file:line: message``.
     """
     source = read_toml(text, display=display)
     reader = _Reader(source, known)
@@ -123,12 +122,12 @@ def parse_gate_expression(text: str, known: Registry = BUILT_IN, *, more: bool =
     name = match["metric"]
     key = resolve_gate_key(name, known)
     if key is None and not (more and may_be_own(name)):
-        raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(name, table, known)))
+        raise ConfigError(f"got {shown(text)}: " + unknown_metric(name, table, known))
     if key and table != "overall" and not is_of_groups(key, known):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
     name = key or name
     if fault := off_scale(known.info(name), *limit):
-        raise ConfigError(f"got {shown(text)}: {joined(*fault)}")
+        raise ConfigError(f"got {shown(text)}: {fault}")
     return Check(metric=name, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
 
@@ -155,7 +154,7 @@ def add_gates(
         groups = known.of(check.table)
         if check.group is not None and groups is not None and check.group not in groups:
             unknown = unknown_group(check.table, check.group, groups)
-            faults.append(f"--gate: got {shown(gate)}: {joined(*unknown)}")
+            faults.append(f"--gate: got {shown(gate)}: {unknown}")
         else:
             checks[_identity(check)] = replace(check, **(defaults or {}))
     if faults:
@@ -197,7 +196,7 @@ class _Reader:
             if name in TOP_RULES or name in TABLES or self._misplaced((name,), value):
                 continue
             if isinstance(value, (dict, list)):
-                self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
+                self.source.fault((name,), f"unknown table [{name}]{suggest(name, TABLES)}")
             else:
                 self.source.unknown_key((name,), PLACES)
         top = self.source.plain((), TOP_RULES, {k: v for k, v in values.items() if k in TOP_RULES})
@@ -228,7 +227,7 @@ class _Reader:
             place = "in [overall]"
         if place:
             here = f"[{'.'.join(table)}]" if table else "no table"
-            self.source.key_fault(path, f'"{name}" stands in {here}', f"put it {place}")
+            self.source.fault(path, f'"{name}" stands in {here}, put it {place}')
         return place is not None
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
@@ -236,10 +235,9 @@ class _Reader:
         for name in groups:
             path = (table, name)
             if known is not None and name not in known:
-                message, hint = unknown_group(table, name, known)
                 meant = {f"{name}.{key}" for key in self.source.table(path)}.intersection(known)
-                hint = f'write [{table}."{min(meant)}"]' if meant else hint
-                self.source.key_fault(path, message, hint)
+                write = f'[{table}."{min(meant)}"]' if meant else ""
+                self.source.fault(path, unknown_group(table, name, known, write))
             self._metrics(path, self.source.table(path), table, name)
 
     def _metrics(
@@ -259,11 +257,9 @@ class _Reader:
                 continue
             if metric is None and not (self.known.more and may_be_own(name)):
                 place = f" in [{'.'.join(here[:depth])}]"
-                unknown = unknown_metric(name, table, self.registry, place)
-                self.source.key_fault(here, *unknown, whole=True)
+                self.source.fault(here, unknown_metric(name, table, self.registry, place))
             elif metric and table != "overall" and not is_of_groups(metric, self.registry):
-                message = f"{name} is a figure of the whole run"
-                self.source.key_fault(here, message, "put it in [overall]", whole=True)
+                self.source.fault(here, f"{name} is a figure of the whole run, put it in [overall]")
             else:
                 self._note_once(here, name, (table, group, metric or name))
             blank = Check(metric=metric or name, kind="min", limit=0.0, table=table, group=group)
@@ -274,7 +270,7 @@ class _Reader:
         if first != path:
             line = self.source.line(first)
             message = f'"{name}" is "{identity[2]}", which line {line} limits already'
-            self.source.key_fault(path, message, whole=True)
+            self.source.fault(path, message)
 
     def _limits(self, path: KeyPath, value: object, blank: Check) -> None:
         """Turn the value of a metric into one check per limit."""
@@ -286,17 +282,17 @@ class _Reader:
             self._limit_table(path, value, blank)
         else:
             message = f"{path[-1]}: got {shown(value)}, expected a limit such as "
-            self.source.value_fault(path, message + '">= 0.85", "<= 0.05" or { min = 0.85 }')
+            self.source.fault(path, message + '">= 0.85", "<= 0.05" or { min = 0.85 }')
 
     def _limit_table(self, path: KeyPath, value: Mapping[str, Any], blank: Check) -> None:
         good = self.source.plain(path, LIMIT_RULES, value)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
             message = f"{path[-1]}: no limit, expected one of {', '.join(LIMITS)}"
-            self.source.key_fault(path, message)
+            self.source.fault(path, message)
         if "min" in good and "max" in good and good["min"] > good["max"]:
             message = f"min: got {good['min']}, which is above max {good['max']}"
-            self.source.value_fault((*path, "min"), message)
+            self.source.fault((*path, "min"), message)
         extras = {key: item for key, item in good.items() if key not in LIMITS}
         for kind in limits:
             here = (*path, kind)
@@ -307,8 +303,8 @@ class _Reader:
     def _fits(self, path: KeyPath, metric: str, limit: tuple[CheckKind, float]) -> bool:
         """Say whether a limit is on the scale of its metric; otherwise it is a fault."""
         if fault := off_scale(self.registry.info(metric), limit[0], float(limit[1])):
-            self.source.value_fault(path, f"{path[-1]}: {joined(*fault)}")
-        return fault is None
+            self.source.fault(path, f"{path[-1]}: {fault}")
+        return not fault
 
 
 def _holds_limits(table: Mapping[str, Any]) -> bool:

@@ -1,12 +1,13 @@
 """Lines of a JSONL file with their numbers and faults.
 
 Invalid UTF-8, invalid JSON, fields of a wrong type and broken rules between fields all become
-faults with their line and column.
+faults with their line.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +33,7 @@ from typing import (
 )
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey, values_over_lines
+from pytest_rageval.support.json_text import TWICE, Loc, is_json, json_error, parse, survey
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -44,6 +45,7 @@ T = TypeVar("T")
 
 _BUFFER: Final = 1 << 15
 """Bytes read at once: more are slower where lines are not read in order, fewer where they are."""
+_OPENS: Final = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 _MOST_HINTS: Final = 100
 """Unknown fields of a line that are compared with the known ones; an error shows fewer."""
 
@@ -93,9 +95,8 @@ def iterate_lines(
         try:
             text = raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            col = len(raw[: error.start].decode("utf-8")) + 1
             message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"
-            faults.append(Fault(file=display, line=number, col=col, message=message))
+            faults.append(Fault(file=display, line=number, message=message))
             continue
         if text and not text.isspace():
             yield Line(number, start, text, raw)
@@ -128,7 +129,7 @@ def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
 
 def one_for_values(data: bytes, faults: Sequence[Fault], *, cases: bool = True) -> list[Fault]:
     """Return the faults of a file, of all JSON values over several lines one in place of theirs."""
-    found = list(values_over_lines(data.decode("utf-8-sig", "replace")))
+    found = list(_values_over_lines(data.decode("utf-8-sig", "replace")))
     if not found:
         return list(faults)
     first, last, begins = found[0]
@@ -139,6 +140,22 @@ def one_for_values(data: bytes, faults: Sequence[Fault], *, cases: bool = True) 
     lines = {number for one, end, _ in found for number in range(one, end + 1)}
     rest = (fault for fault in faults if fault.line not in lines)
     return [Fault(file=faults[0].file, line=first, message=message), *rest]
+
+
+def _values_over_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield first line, last line and first character of each JSON value over several lines."""
+    decoder = json.JSONDecoder()
+    line, at, tries = 1, 0, 100  # each that fails takes a search of the text
+    while tries and (found := _OPENS.search(text, at)):
+        start, before = found.end() - 1, at
+        try:
+            at = decoder.raw_decode(text, start)[1]
+        except (ValueError, RecursionError):
+            at, tries = start + 1, tries - 1
+        line += text.count("\n", before, start)
+        if n := text.count("\n", start, at):
+            yield line, line + n, text[start]
+        line += n
 
 
 def cut_torn_line(path: Path) -> None:
@@ -188,15 +205,14 @@ class ObjectLine(Generic[T]):
     """Fields that an unknown name in lower case may mean."""
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
-        """Return the value of a line, or else all of its faults, by column."""
+        """Return the value of a line, or else all of its faults."""
         try:
-            # Positions are computed only for a faulty line.
             value = self.adapter.validate_python(parse(line.text))
             if next(rules(line.number, value, ()), None) is None:  # type: ignore[arg-type]
                 return value, []
         except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
             pass
-        found = sorted(self._faults(line, rules), key=lambda fault: fault.col)
+        found = [*self._faults(line, rules)]
         found = found or [Fault(message=f"cannot be read, expected {self.shape}")]
         return None, [replace(fault, line=line.number) for fault in found]
 
@@ -204,11 +220,11 @@ class ObjectLine(Generic[T]):
         from pydantic import ValidationError
 
         try:
-            seen = survey(line.text)
+            value, unfit = survey(line.text)
         except json.JSONDecodeError as error:
-            came, at = error.msg.removesuffix(" at"), line.text[error.pos :][:1]
-            hint = "" if at == "," and came != "Extra data" else _HINTS.get(at, "")
-            yield Fault(col=error.colno, message=f"{came}, expected {self.shape}{hint}")
+            at = line.text[error.pos :][:1]
+            hint = "" if at == "," and error.msg != "Extra data" else _HINTS.get(at, "")
+            yield Fault(message=f"{json_error(error)}, expected {self.shape}{hint}")
             return
         except (ValueError, RecursionError) as error:
             # The ValueError is an integer beyond Python's limit of digits.
@@ -216,33 +232,28 @@ class ObjectLine(Generic[T]):
             came = "nested too deeply" if deep else "a number is too long"
             yield Fault(message=f"{came}, expected {self.shape}")
             return
-        unfit = {
-            offset + 1: Fault(col=offset + 1, field=field_text(loc), message=message)
-            for loc, offset, message in seen.unfit
-        }
-        if not isinstance(seen.value, dict):
-            yield from unfit.values()
-            message = f"{shown_json(seen.value)}, expected {self.shape}"
-            yield Fault(col=seen.values[()] + 1, message=message)
+        odd = {loc: message for loc, message in unfit if message != TWICE}
+        twice = [(loc, message) for loc, message in unfit if message == TWICE]
+        if not isinstance(value, dict):
+            odd[()] = f"{shown_json(value)}, expected {self.shape}"
+            yield from map(_fault_at, [*twice, *odd.items()])
             return
         faulty: set[int | str] = set()
         try:
-            self.adapter.validate_python(seen.value)
+            self.adapter.validate_python(value)
         except ValidationError as error:
             details = error.errors(include_url=False, include_context=False)
             for n, detail in enumerate(details):
-                faulty.add(detail["loc"][0])
-                fault = self._type_fault(detail, seen, hinted=n < _MOST_HINTS)
-                if fault.col not in unfit or detail["type"] == "extra_forbidden":
-                    yield fault
-                elif isinstance(detail["input"], float):  # NaN, where a text may be expected
-                    unfit[fault.col] = fault
-        yield from unfit.values()
-        for loc, message in rules(line.number, seen.value, faulty):
-            if _col(loc, seen) not in unfit:
-                yield Fault(col=_col(loc, seen), field=field_text(loc), message=message)
+                loc = detail["loc"]
+                faulty.add(loc[0])
+                if isinstance(detail["input"], float):  # NaN, where a text may be expected
+                    odd.pop(loc, None)
+                if loc not in odd or detail["type"] == "extra_forbidden":
+                    yield _fault_at((loc, self._type_message(detail, hinted=n < _MOST_HINTS)))
+        broken = [one for one in rules(line.number, value, faulty) if one[0] not in odd]
+        yield from map(_fault_at, [*twice, *odd.items(), *broken])
 
-    def _type_fault(self, detail: ErrorDetails, seen: Survey, *, hinted: bool) -> Fault:
+    def _type_message(self, detail: ErrorDetails, *, hinted: bool) -> str:
         loc = detail["loc"]
         came, hint = "missing", ""
         if detail["type"] == "extra_forbidden":
@@ -251,20 +262,15 @@ class ObjectLine(Generic[T]):
                 meant = self.meant.get(str(loc[-1]).lower(), ())
                 near = next((name for name in meant if name in known), loc[-1])
                 hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
-            col = seen.keys[loc] + 1
-            return Fault(col=col, field=field_text(loc), message=f"unknown field{hint}")
+            return f"unknown field{hint}"
         expected, choices = what_is_expected(self.fields, loc)
         if detail["type"] != "missing":
             came, hint = shown_json(detail["input"]), did_you_mean(detail["input"], choices)
-        message = f"{came}, expected {expected}{hint}"
-        return Fault(col=_col(loc, seen), field=field_text(loc), message=message)
+        return f"{came}, expected {expected}{hint}"
 
 
-def _col(loc: Loc, seen: Survey) -> int:
-    """Return the column of a value, or of the enclosing object if it is missing."""
-    while loc not in seen.values:
-        loc = loc[:-1]
-    return seen.values[loc] + 1
+def _fault_at(one: tuple[Loc, str]) -> Fault:
+    return Fault(field=field_text(one[0]), message=one[1])
 
 
 _HINTS: Final = {
@@ -364,4 +370,4 @@ def read_objects(
     if empty and not faults:
         faults.append(Fault(file=display, message=f"holds no line, expected {kind.shape}"))
     if faults:
-        raise faults_error(sorted(faults, key=lambda fault: (fault.line, fault.col)))
+        raise faults_error(sorted(faults, key=lambda fault: fault.line))

@@ -60,16 +60,13 @@ class Fault:
     """Path as shown to the user; empty for a case that no file holds."""
     line: int = 0
     """From 1; 0: the file as a whole."""
-    col: int = 0
-    """Character column from 1; 0: the line as a whole."""
     field: str = ""
     """Such as ``gold_supports[0].grade``; empty: the whole line."""
     message: str
     """The value found and the value expected."""
 
     def __str__(self) -> str:
-        numbers = [str(number) for number in (self.line, self.col) if number]
-        where = ":".join([self.file, *numbers]) if self.file else ""
+        where = f"{self.file}:{self.line}" if self.file and self.line else self.file
         return ": ".join(part for part in (where, self.field, self.message) if part)
 
 

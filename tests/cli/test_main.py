@@ -308,7 +308,7 @@ def test_all_faults_of_all_files_are_shown(tmp_path: Path, capsys: Output) -> No
     assert cli.run(["check", bad, good]) == ExitCode.USAGE
     out, err = capsys.readouterr()
     assert out.startswith(Path(good).as_posix())
-    assert [line.split(": ")[1] for line in err.splitlines()] == ["k", "id", "kk"]
+    assert [line.split(": ")[1] for line in err.splitlines()] == ["k", "kk", "id"]
     assert "\x1b" not in err
 
 
@@ -507,10 +507,10 @@ def test_faulty_responses_are_all_named(
     assert err.splitlines() == [
         f"{file}:1: response missing, {expected}; found the keys id",
         f"{file}:2: got no JSON object, {expected}",
-        f"{file}:3:7: Expecting ':' delimiter, {expected}",
+        f"{file}:3: Expecting ':' delimiter at column 7, {expected}",
         f"{file}:4: id: 1, expected a string",
         f"{file}:6: id: 'good' already has its response on line 5",
-        f"{file}:7:1: byte 0xff, expected UTF-8 text",
+        f"{file}:7: byte 0xff, expected UTF-8 text",
     ]
 
 

@@ -66,23 +66,22 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         '{"id": "i", "question": "", "answer": "A", "label": "grounded", "x": NaN}',
         "[" * 100_000,
     ) == [
-        "l.jsonl:2:2: Expecting property name enclosed in double quotes, " + shape,
-        "l.jsonl:3:1: [1], " + shape,
-        "l.jsonl:4:1: label: missing, expected grounded or not_grounded",
-        "l.jsonl:4:25: question: null, expected a string",
-        'l.jsonl:4:41: answer: " ", expected a string that is not blank',
-        "l.jsonl:4:57: context: 7, expected a string or null",
-        'l.jsonl:5:79: history: "user: hi", expected a list of strings or null',
-        "l.jsonl:5:105: reference[0]: 1, expected a string",
-        'l.jsonl:5:119: source: "", expected a string that is not blank',
-        'l.jsonl:6:56: label: "not grounded", expected grounded or not_grounded, '
+        "l.jsonl:2: Expecting property name enclosed in double quotes at column 2, " + shape,
+        "l.jsonl:3: [1], " + shape,
+        "l.jsonl:4: question: null, expected a string",
+        'l.jsonl:4: answer: " ", expected a string that is not blank',
+        "l.jsonl:4: context: 7, expected a string or null",
+        "l.jsonl:4: label: missing, expected grounded or not_grounded",
+        'l.jsonl:5: history: "user: hi", expected a list of strings or null',
+        "l.jsonl:5: reference[0]: 1, expected a string",
+        'l.jsonl:5: source: "", expected a string that is not blank',
+        'l.jsonl:6: label: "not grounded", expected grounded or not_grounded, '
         "did you mean 'not_grounded'?",
-        'l.jsonl:7:56: label: "correct", expected grounded or not_grounded, '
-        "or --rubric correctness",
-        'l.jsonl:8:57: label: ["grounded"], expected grounded or not_grounded',
-        'l.jsonl:9:8: id: "a" is already the id of line 1, expected a unique id',
-        "l.jsonl:10:13: id: the key stands twice, expected it once",
-        "l.jsonl:11:70: x: NaN, expected a finite number",
+        'l.jsonl:7: label: "correct", expected grounded or not_grounded, or --rubric correctness',
+        'l.jsonl:8: label: ["grounded"], expected grounded or not_grounded',
+        'l.jsonl:9: id: "a" is already the id of line 1, expected a unique id',
+        "l.jsonl:10: id: the key stands twice, expected it once",
+        "l.jsonl:11: x: NaN, expected a finite number",
         "l.jsonl:12: nested too deeply, " + shape,
     ]
 

@@ -74,7 +74,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
 def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
     (found,) = faults(write(tmp_path, line(), line(id="b", label=True)))
     assert found == (
-        "l.jsonl:2:48: label: true, expected a score as in line 1: the labels of groundedness are "
+        "l.jsonl:2: label: true, expected a score as in line 1: the labels of groundedness are "
         "all of one kind"
     )
     path = write(tmp_path, line(), line(rubric="correctness", label=True))

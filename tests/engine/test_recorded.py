@@ -144,7 +144,7 @@ def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) 
         next(records)
     assert [record.case_id for record in sound] == ["a", "d"]
     places = [line.split(": ")[0].rsplit("/", 1)[1] for line in str(caught.value).splitlines()]
-    assert places == ["c.jsonl:2:1", "r.jsonl:2", "r.jsonl:3:2"]
+    assert places == ["c.jsonl:2", "r.jsonl:2", "r.jsonl:3"]
 
 
 @pytest.mark.parametrize(

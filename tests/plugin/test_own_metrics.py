@@ -355,7 +355,7 @@ def test_commands_accept_limits_of_metrics_that_only_conftest_registers(
     own.write("thresholds.toml", limits.replace("words", "wrds"))
     code, shown = rageval(capsys, "doctor")
     assert code == 1
-    assert 'FAIL  target pytest: thresholds.toml:2:1: unknown metric "acme.wrds"' in shown
+    assert 'FAIL  target pytest: thresholds.toml:2: unknown metric "acme.wrds"' in shown
 
 
 def test_a_run_that_is_older_than_a_metric_of_conftest_has_no_data_for_its_limit(

@@ -45,27 +45,21 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
         '{"question": "ä?", "difficulty": "hrad", "k": 0}',
     )
     assert [str(fault) for fault in faults_of(path)] == [
-        "evals/cases.jsonl:2:30: gold_suports: unknown field, did you mean 'gold_supports'?",
-        "evals/cases.jsonl:3:12: Expecting ',' delimiter, expected one JSON object on this line",
-        'evals/cases.jsonl:4:8: id: "good" is already the id of line 1, expected a unique id',
-        "evals/cases.jsonl:5:1: id: missing, expected a string without spaces, '[', ']', '::', "
+        "evals/cases.jsonl:2: gold_suports: unknown field, did you mean 'gold_supports'?",
+        "evals/cases.jsonl:3: Expecting ',' delimiter at column 12, expected one JSON object "
+        "on this line",
+        'evals/cases.jsonl:4: id: "good" is already the id of line 1, expected a unique id',
+        "evals/cases.jsonl:5: id: missing, expected a string without spaces, '[', ']', '::', "
         "or a '.' or '..' between slashes",
-        'evals/cases.jsonl:5:34: difficulty: "hrad", expected easy, medium, hard or null, '
+        'evals/cases.jsonl:5: difficulty: "hrad", expected easy, medium, hard or null, '
         "did you mean 'hard'?",
-        "evals/cases.jsonl:5:47: k: 0, expected null or an integer of at least 1",
+        "evals/cases.jsonl:5: k: 0, expected null or an integer of at least 1",
     ]
-
-
-def test_a_column_counts_characters_and_points_at_the_value(tmp_path: Path) -> None:
-    line = '  {"question": "日本 \U0001f600 \\u00e9", "id" : "a", "tags":["x", "y z"]}'
-    (fault,) = faults_of(write(tmp_path, line))
-    assert (fault.line, fault.field) == (1, "tags[1]")
-    assert line[fault.col - 1 :].startswith('"y z"')
 
 
 def test_an_id_is_unique_even_beside_other_faults(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}', '{"id": "a", "question": "q", "k": 0}')
-    assert [fault.field for fault in faults_of(path)] == ["id", "k"]
+    assert [fault.field for fault in faults_of(path)] == ["k", "id"]
 
 
 def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> None:
@@ -84,7 +78,7 @@ def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> 
 
 def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}', "é".encode() + b"\xff", '{"id": "a"}')
-    assert [(fault.line, fault.col) for fault in faults_of(path)] == [(2, 2), (3, 1), (3, 8)]
+    assert [fault.line for fault in faults_of(path)] == [2, 3, 3]
     assert faults_of(path)[0].message == "byte 0xff, expected UTF-8 text"
 
 
@@ -111,10 +105,10 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
         ),
         ('{"id": "a", "question": "q", "metadata": [' + "[" * 200_000, "nested too deeply"),
         ('{"id": "a", "question": "q", "k": ' + "9" * 9999 + "}", "a number is too long"),
-        ('{"id": "a", "question": "q"} {}', "Extra data, expected one JSON object"),
+        ('{"id": "a", "question": "q"} {}', "Extra data at column 30, expected one JSON object"),
         (
             '{"id": "a", "question": "a\tb"}',
-            "character, expected one JSON object on this line with \\t for a tab",
+            "character at column 27, expected one JSON object on this line with \\t for a tab",
         ),
     ],
 )
@@ -129,7 +123,7 @@ def test_a_forgotten_value_is_not_taken_for_a_comma_after_the_object(
     tmp_path: Path, line: str
 ) -> None:
     (fault,) = faults_of(write(tmp_path, line))
-    assert fault.message == "Expecting value, expected one JSON object on this line"
+    assert fault.message == "Expecting value at column 25, expected one JSON object on this line"
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -143,10 +137,10 @@ def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
     ]
     objects = ['{"id": "a", "question": "q", "k": 0}', *['{"id": "b",', '"tags": []}'] * 3, "x"]
     assert list(map(str, faults_of(write(tmp_path, *(one + end for one in objects))))) == [
-        "evals/cases.jsonl:1:35: k: 0, expected null or an integer of at least 1",
+        "evals/cases.jsonl:1: k: 0, expected null or an integer of at least 1",
         "evals/cases.jsonl:2: JSON over lines 2 to 3, and 2 more such, expected one JSON object "
         "on each line",
-        "evals/cases.jsonl:8:1: Expecting value, expected one JSON object on this line",
+        "evals/cases.jsonl:8: Expecting value at column 1, expected one JSON object on this line",
     ]
 
 

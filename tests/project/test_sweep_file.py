@@ -71,7 +71,7 @@ def test_a_range_and_weights_are_read() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("objectve = 'mrr'\n[query]\nk=[1,2]", '1:1: unknown key "objectve"'),
+        ("objectve = 'mrr'\n[query]\nk=[1,2]", '1: unknown key "objectve"'),
         ("objective = 'recal_at_k'\n[query]\nk=[1,2]", 'did you mean "recall_at_k"?'),
         ("objective = 'latency_ms.p95'\n[query]\nk=[1,2]", "is a figure of a whole run"),
         ("objective = 'fallback_rate'\n[query]\nk=[1,2]", "has no better direction"),

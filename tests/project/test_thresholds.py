@@ -164,7 +164,7 @@ def test_a_limit_has_a_short_form_and_a_table_form(text: str, kind: str, limit: 
 )  # fmt: skip
 def test_any_other_value_is_no_limit(value: str) -> None:
     (head,) = heads(f"[overall]\nmrr = {value}")
-    assert head.startswith("thresholds.toml:2:7: mrr: got ")
+    assert head.startswith("thresholds.toml:2: mrr: got ")
     assert head.endswith('expected a limit such as ">= 0.85", "<= 0.05" or { min = 0.85 }')
 
 
@@ -179,21 +179,21 @@ def test_any_finite_number_is_a_limit_to_the_last_digit(number: float) -> None:
 @pytest.mark.parametrize(
     ("limit", "fault"),
     [
-        ("recall_at_k = '>= 80'", "15: recall_at_k: got 80, expected a number from 0 to 1, the "
+        ("recall_at_k = '>= 80'", "recall_at_k: got 80, expected a number from 0 to 1, the "
          "scale of recall_at_k, write 0.8 for 80 %"),
-        ("success_at_k = '<= -0.1'", "16: success_at_k: got -0.1, expected a number from 0 to 1, "
+        ("success_at_k = '<= -0.1'", "success_at_k: got -0.1, expected a number from 0 to 1, "
          "the scale of hit_at_k"),
-        ("mrr = { min = 0.5, max_drop = 3 }", "31: max_drop: got 3, expected a number from 0 to 1, "
+        ("mrr = { min = 0.5, max_drop = 3 }", "max_drop: got 3, expected a number from 0 to 1, "
          "the scale of mrr, write 0.03 for 3 %"),
-        ("groundedness = '>= 80'", "16: groundedness: got 80, expected a number from 0 to 5, the "
+        ("groundedness = '>= 80'", "groundedness: got 80, expected a number from 0 to 5, the "
          "scale of groundedness"),
-        ("latency_ms.p95 = { max = -1 }", "26: max: got -1, expected a number of at least 0, the "
+        ("latency_ms.p95 = { max = -1 }", "max: got -1, expected a number of at least 0, the "
          "scale of latency_ms.p95"),
     ],
 )  # fmt: skip
 def test_a_limit_outside_the_scale_of_its_metric_is_a_fault(limit: str, fault: str) -> None:
     (head,) = heads(f"[overall]\n{limit}")
-    assert head == f"thresholds.toml:2:{fault}"
+    assert head == f"thresholds.toml:2: {fault}"
 
 
 def test_a_limit_at_the_end_of_a_scale_is_fine() -> None:
@@ -276,7 +276,7 @@ def test_a_min_and_a_max_of_one_metric_have_different_ids() -> None:
 
 def test_a_name_and_its_alias_are_one_metric() -> None:
     (head,) = heads("[overall]\nhit_at_k = '>= 1'\nsuccess_at_k = '<= 1'\n")
-    assert head == 'thresholds.toml:3:1: "success_at_k" is "hit_at_k", which line 2 limits already'
+    assert head == 'thresholds.toml:3: "success_at_k" is "hit_at_k", which line 2 limits already'
 
 
 # --- faults ------------------------------------------------------------------------------------
@@ -287,17 +287,17 @@ def test_a_name_and_its_alias_are_one_metric() -> None:
 )
 def test_an_unknown_metric_of_a_project_is_one_fault_by_its_whole_name(text: str) -> None:
     found = fault(f"[overall]\n{text}\n")
-    assert 'unknown metric "acme.length" in [overall]\n' in found
+    assert 'unknown metric "acme.length" in [overall], ' in found
     assert "no rubric, and no module of plugins in [tool.rageval], defines it" in found
     assert found.count("thresholds.toml:") == 1
 
 
 @pytest.mark.parametrize("table", ["{ minimum = 0.5 }", "{ min = '>= 0.5' }", "{}"])
 def test_a_table_without_limits_below_its_names_is_that_of_a_metric(table: str) -> None:
-    assert heads(f"[overall]\nrecal = {table}\n")[0].endswith('unknown metric "recal" in [overall]')
+    assert 'unknown metric "recal" in [overall]' in heads(f"[overall]\nrecal = {table}\n")[0]
 
 
-def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
+def test_all_faults_come_at_once_with_excerpts() -> None:
     text = (
         "version = 2\n"
         "[overall]\n"
@@ -307,19 +307,17 @@ def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
         "latency_ms.p59 = '<= 1'\n"
     )
     assert fault(text) == (
-        "thresholds.toml:1:11: version: got 2, expected 1\n"
+        "thresholds.toml:1: version: got 2, expected 1\n"
         "    1 | version = 2\n"
-        "      |           ^\n"
-        'thresholds.toml:4:1: unknown metric "groundednes" in [overall]\n'
+        'thresholds.toml:4: unknown metric "groundednes" in [overall], '
+        'did you mean "groundedness"?\n'
         "    4 | groundednes = { min = 4.0, max_drp = 0.3 }\n"
-        '      | ^^^^^^^^^^^ did you mean "groundedness"?\n'
-        'thresholds.toml:4:28: unknown key "max_drp", did you mean "max_drop"?\n'
-        'thresholds.toml:5:11: unknown category "multihop" (no case has it)\n'
+        'thresholds.toml:4: unknown key "max_drp", did you mean "max_drop"?\n'
+        'thresholds.toml:5: unknown category "multihop" (no case has it), '
+        'did you mean "multi_hop"?\n'
         "    5 | [category.multihop]\n"
-        '      |           ^^^^^^^^ did you mean "multi_hop"?\n'
-        'thresholds.toml:6:1: unknown metric "latency_ms.p59" in [category.multihop]\n'
-        "    6 | latency_ms.p59 = '<= 1'\n"
-        "      | ^^^^^^^^^^^^^^"
+        'thresholds.toml:6: unknown metric "latency_ms.p59" in [category.multihop]\n'
+        "    6 | latency_ms.p59 = '<= 1'"
     )
 
 
@@ -345,87 +343,86 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
     with pytest.raises(ConfigError) as caught:
         parse(f"[{table}]\n{line}\n")
     assert str(caught.value) == (
-        f'thresholds.toml:2:1: "{key[0]}" stands in [{table}]\n'
-        f"    2 | {line}\n"
-        f"      | {'^' * len(key[0])} {hint}"
+        f'thresholds.toml:2: "{key[0]}" stands in [{table}], {hint}\n    2 | {line}'
     )
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("verzion = 1", '1:1: unknown key "verzion"'),
-        ("zzz = 1", '1:1: unknown key "zzz"'),
-        ("version = true", "1:11: version: got True, expected 1"),
-        ("version = 1.0", "1:11: version: got 1.0, expected 1"),
-        ("version = 0", "1:11: version: got 0, expected 1"),
-        ("baseline = ''", "1:12: baseline: got '', expected the name or path of a run, such as"
+        ("verzion = 1", '1: unknown key "verzion"'),
+        ("zzz = 1", '1: unknown key "zzz"'),
+        ("version = true", "1: version: got True, expected 1"),
+        ("version = 1.0", "1: version: got 1.0, expected 1"),
+        ("version = 0", "1: version: got 0, expected 1"),
+        ("baseline = ''", "1: baseline: got '', expected the name or path of a run, such as"
          ' "last"'),
-        ("baseline = 1", "1:12: baseline: got 1, expected the name or path of a run, such as"
+        ("baseline = 1", "1: baseline: got 1, expected the name or path of a run, such as"
          ' "last"'),
-        ("confidence = 95", "1:14: confidence: got 95, expected a number between 0.5 and 1, such"
+        ("confidence = 95", "1: confidence: got 95, expected a number between 0.5 and 1, such"
          " as 0.95"),
-        ("confidence = 1", "1:14: confidence: got 1, expected a number between 0.5 and 1, such"
+        ("confidence = 1", "1: confidence: got 1, expected a number between 0.5 and 1, such"
          " as 0.95"),
-        ("confidence = 0.05", "1:14: confidence: got 0.05, expected a number between 0.5 and 1,"
+        ("confidence = 0.05", "1: confidence: got 0.05, expected a number between 0.5 and 1,"
          " such as 0.95"),
-        ("confidence = 0.5", "1:14: confidence: got 0.5, expected a number between 0.5 and 1, such"
+        ("confidence = 0.5", "1: confidence: got 0.5, expected a number between 0.5 and 1, such"
          " as 0.95"),
-        ("confidence = nan", "1:14: confidence: got nan, expected a number between 0.5 and 1, such"
+        ("confidence = nan", "1: confidence: got nan, expected a number between 0.5 and 1, such"
          " as 0.95"),
-        ("require_baseline = 1", "1:20: require_baseline: got 1, expected true or false"),
-        ("[cases]\non_mis = 'fail'", '2:1: unknown key "on_mis"'),
-        ("[cases]\non_miss = 'ignore'", "2:11: on_miss: got 'ignore', expected one of"
+        ("require_baseline = 1", "1: require_baseline: got 1, expected true or false"),
+        ("[cases]\non_mis = 'fail'", '2: unknown key "on_mis"'),
+        ("[cases]\non_miss = 'ignore'", "2: on_miss: got 'ignore', expected one of"
          ' "report", "fail"'),
-        ("[defaults]\ndecide = 'prove'", "2:10: decide: got 'prove', expected one of"
+        ("[defaults]\ndecide = 'prove'", "2: decide: got 'prove', expected one of"
          ' "estimate", "prove_pass", "prove_fail"'),
-        ("[defaults]\nmin_n = -1", "2:9: min_n: got -1, expected an integer of at least 0"),
-        ("[defaults]\nmin_n = 2.5", "2:9: min_n: got 2.5, expected an integer of at least 0"),
-        ("[defaults]\non_small_n = true", "2:14: on_small_n: got True, expected one of"
+        ("[defaults]\nmin_n = -1", "2: min_n: got -1, expected an integer of at least 0"),
+        ("[defaults]\nmin_n = 2.5", "2: min_n: got 2.5, expected an integer of at least 0"),
+        ("[defaults]\non_small_n = true", "2: on_small_n: got True, expected one of"
          ' "warn", "skip", "fail"'),
-        ("[defaults]\nseverity = 'warn'", '2:1: unknown key "severity"'),
-        ("[overal]", "1:2: unknown table [overal]"),
-        ("[[overall]]", "1:3: overall: got [{}], expected a table"),
-        ("overall = 1", "1:11: overall: got 1, expected a table"),
-        ("category.multi_hop = 1", "1:22: multi_hop: got 1, expected a table"),
-        ("[category.zzz]", '1:11: unknown category "zzz" (no case has it)'),
-        ("[tag.wrk]", '1:6: unknown tag "wrk" (no case has it)'),
-        ("recall_at_k = '>= 1'", '1:1: "recall_at_k" stands in no table'),
-        ("latency_ms.p95 = '<= 1'", '1:1: "latency_ms" stands in no table'),
-        ("on_miss = 'fail'", '1:1: "on_miss" stands in no table'),
-        ("min_n = 5", '1:1: "min_n" stands in no table'),
-        ("judged_on = ['retrieval']", '1:1: "judged_on" stands in no table'),
-        ("[tag.work]\nerror_rate = '<= 0'", "2:1: error_rate is a figure of the whole run"),
-        ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2:1: latency_ms.p95 is a figure of the"
+        ("[defaults]\nseverity = 'warn'", '2: unknown key "severity"'),
+        ("[overal]", "1: unknown table [overal]"),
+        ("[[overall]]", "1: overall: got [{}], expected a table"),
+        ("overall = 1", "1: overall: got 1, expected a table"),
+        ("category.multi_hop = 1", "1: multi_hop: got 1, expected a table"),
+        ("[category.zzz]", '1: unknown category "zzz" (no case has it)'),
+        ("[tag.wrk]", '1: unknown tag "wrk" (no case has it)'),
+        ("recall_at_k = '>= 1'", '1: "recall_at_k" stands in no table'),
+        ("latency_ms.p95 = '<= 1'", '1: "latency_ms" stands in no table'),
+        ("on_miss = 'fail'", '1: "on_miss" stands in no table'),
+        ("min_n = 5", '1: "min_n" stands in no table'),
+        ("judged_on = ['retrieval']", '1: "judged_on" stands in no table'),
+        ("[tag.work]\nerror_rate = '<= 0'", "2: error_rate is a figure of the whole run"),
+        ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2: latency_ms.p95 is a figure of the"
          " whole run"),
-        ("[overall]\nmrr = {}", "2:1: mrr: no limit, expected one of min, max, max_drop,"
+        ("[overall]\nmrr = {}", "2: mrr: no limit, expected one of min, max, max_drop,"
          " max_rise"),
-        ("[overall]\nmrr = { severity = 'warn' }", "2:1: mrr: no limit, expected one of min, max,"
+        ("[overall]\nmrr = { severity = 'warn' }", "2: mrr: no limit, expected one of min, max,"
          " max_drop, max_rise"),
-        ("[overall]\nmrr = { min = '0.5' }", "2:15: min: got '0.5', expected a finite number"),
-        ("[overall]\nmrr = { min = true }", "2:15: min: got True, expected a finite number"),
-        ("[overall]\nmrr = { min = nan }", "2:15: min: got nan, expected a finite number"),
-        ("[overall]\nmrr = { max = -inf }", "2:15: max: got -inf, expected a finite number"),
-        ("[overall]\nmrr = { max_drop = -0.1 }", "2:20: max_drop: got -0.1, expected a finite"
+        ("[overall]\nmrr = { min = '0.5' }", "2: min: got '0.5', expected a finite number"),
+        ("[overall]\nmrr = { min = true }", "2: min: got True, expected a finite number"),
+        ("[overall]\nmrr = { min = nan }", "2: min: got nan, expected a finite number"),
+        ("[overall]\nmrr = { max = -inf }", "2: max: got -inf, expected a finite number"),
+        ("[overall]\nmrr = { max_drop = -0.1 }", "2: max_drop: got -0.1, expected a finite"
          " number of at least 0"),
-        ("[overall]\nmrr = { max_rise = nan }", "2:20: max_rise: got nan, expected a finite"
+        ("[overall]\nmrr = { max_rise = nan }", "2: max_rise: got nan, expected a finite"
          " number of at least 0"),
-        ("[overall]\nmrr = { min = 1, severity = 'error' }", "2:29: severity: got 'error',"
+        ("[overall]\nmrr = { min = 1, severity = 'error' }", "2: severity: got 'error',"
          ' expected one of "fail", "warn"'),
-        ("[overall]\nmrr = { min = 0.6, max = 0.5 }", "2:15: min: got 0.6, which is above max"
+        ("[overall]\nmrr = { min = 0.6, max = 0.5 }", "2: min: got 0.6, which is above max"
          " 0.5"),
-        ("[overall]\nmrr = { min = 0.6, maxdrop = 0.5 }", '2:20: unknown key "maxdrop"'),
-        ("[overall.mrr]\nmn = 0.6\nmin = 1", '2:1: unknown key "mn"'),
-        ("[overall]\nmrr = { min.x = 1 }", "2:9: min: got {'x': 1}, expected a finite number"),
+        ("[overall]\nmrr = { min = 0.6, maxdrop = 0.5 }", '2: unknown key "maxdrop"'),
+        ("[overall.mrr]\nmn = 0.6\nmin = 1", '2: unknown key "mn"'),
+        ("[overall]\nmrr = { min.x = 1 }", "2: min: got {'x': 1}, expected a finite number"),
     ],
 )  # fmt: skip
-def test_a_fault_stands_at_its_line_and_column(text: str, expected: str) -> None:
-    assert heads(text) == [f"thresholds.toml:{expected}"]
+def test_a_fault_stands_at_its_line(text: str, expected: str) -> None:
+    (head,) = heads(text)
+    assert head.startswith(f"thresholds.toml:{expected}")
 
 
 def test_a_number_beyond_every_float_is_refused() -> None:
     (head,) = heads(f"[overall]\nmrr = {{ min = {'9' * 400} }}")
-    assert head.startswith("thresholds.toml:2:15: min: got 999")
+    assert head.startswith("thresholds.toml:2: min: got 999")
 
 
 def test_a_min_equal_to_its_max_is_fine() -> None:
@@ -434,7 +431,7 @@ def test_a_min_equal_to_its_max_is_fine() -> None:
 
 def test_a_fault_after_a_text_of_several_lines_stands_at_its_own_line() -> None:
     (head,) = heads('baseline = """\nmain\n"""\n[overall]\nmr = ">= 1"\n')
-    assert head == 'thresholds.toml:5:1: unknown metric "mr" in [overall]'
+    assert head == 'thresholds.toml:5: unknown metric "mr" in [overall], did you mean "mrr"?'
 
 
 def test_an_unknown_group_that_resembles_none_lists_those_there_are() -> None:
@@ -445,7 +442,7 @@ def test_a_group_with_a_dot_is_shown_in_quotes() -> None:
     known = KnownNames(tags={"v1.2", "v2"})
     with pytest.raises(ConfigError) as caught:
         parse_thresholds("[tag.v1.2]\nmrr = '>= 0.5'\n", display="t", known=known)
-    assert str(caught.value).splitlines()[2].endswith('^^ write [tag."v1.2"]')
+    assert str(caught.value).splitlines()[0].endswith(', write [tag."v1.2"]')
     quoted = parse_thresholds("[tag.'v1.2']\nmrr = '>= 0.5'\n", display="t", known=known)
     assert [check.name for check in quoted.checks] == ["mrr [tag v1.2]"]
 
@@ -459,7 +456,9 @@ def test_unknown_groups_pass_where_the_case_files_are_not_known() -> None:
 
 
 def test_a_text_that_is_no_toml_is_one_fault() -> None:
-    assert heads("[overall]\nmrr = \n") == ["thresholds.toml:2:7: not TOML: Invalid value"]
+    assert heads("[overall]\nmrr = \n") == [
+        "thresholds.toml:2: not TOML: Invalid value (at line 2, column 7)"
+    ]
 
 
 # --- loading -----------------------------------------------------------------------------------
@@ -481,7 +480,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 def test_a_fault_shows_the_name_of_the_file_without_its_folders(tmp_path: Path) -> None:
     path = tmp_path / "thresholds.toml"
     path.write_text("x = 1", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"^thresholds\.toml:1:1: unknown key"):
+    with pytest.raises(ConfigError, match=r"^thresholds\.toml:1: unknown key"):
         load_thresholds(path)
 
 

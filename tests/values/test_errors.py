@@ -14,7 +14,6 @@ from pytest_rageval.values.errors import EndpointError, Fault, RagEvalError, fau
         (Fault(message="m"), "m"),
         (Fault(file="a.jsonl", message="m"), "a.jsonl: m"),
         (Fault(file="a.jsonl", line=3, message="m"), "a.jsonl:3: m"),
-        (Fault(file="a.jsonl", line=3, col=7, message="m"), "a.jsonl:3:7: m"),
         (Fault(file="a.jsonl", line=3, field="k", message="m"), "a.jsonl:3: k: m"),
         (Fault(line=3, field="k", message="m"), "k: m"),
     ],

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.project.case_edit import lines_by_id
-from pytest_rageval.project.case_file_edit import append_line, append_texts, read_file_lines
+from pytest_rageval.project.case_file_edit import append_texts, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.files import UTF16_BOMS, named_errors, write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
@@ -206,12 +206,9 @@ def add_case(path: Path, line: Mapping[str, Any]) -> None:
             read or written.
     """
     parse_case(line)
-    if not path.exists():
-        append_cases(path, [json.dumps(line, ensure_ascii=False)])
-        return
-    if taken := lines_by_id(read_file_lines(path)).get(line["id"]):
+    if path.exists() and (taken := lines_by_id(read_file_lines(path)).get(line["id"])):
         raise DatasetError(f"{path}:{taken.number}: has the id {line['id']!r} already")
-    append_line(path, line)
+    append_cases(path, [json.dumps(line, ensure_ascii=False)])
 
 
 def without_clashes(

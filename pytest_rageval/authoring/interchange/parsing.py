@@ -6,12 +6,12 @@ keys.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,14 +23,13 @@ from pytest_rageval.authoring.interchange.values import (
     tidy_counted,
 )
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
-from pytest_rageval.support.json_text import TWICE, survey
+from pytest_rageval.support.json_text import TWICE, UnfitJsonError, json_error, survey, unique
+from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, part, texts
 
 MAX_FIELD_CHARS: Final = 16_000_000
-_MAX_SURVEYED_CHARS: Final = 8_000_000
-_MAX_SHOWN_FAULTS: Final = 20
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED_CHARS: Final = 2_000
 _NAMED: Final = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
@@ -39,17 +38,6 @@ _LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "question
 
 
 # --- JSON ------------------------------------------------------------------------------------
-
-
-class _RepeatedKeyError(ValueError):
-    pass
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise _RepeatedKeyError(first_repeated(name for name, _ in pairs))
-    return value
 
 
 def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
@@ -63,35 +51,17 @@ def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
 
 def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
     try:
-        return tidy_counted(json.loads(text, object_pairs_hook=_object), ledger)
-    except _RepeatedKeyError as error:
-        raise faults_error(_repeated_keys(text, name, str(error), line)) from None
+        with suppress(UnfitJsonError):
+            return tidy_counted(json.loads(text, object_pairs_hook=unique), ledger)
+        twice = [field_text(loc) for loc, message in survey(text)[1] if message == TWICE]
     except json.JSONDecodeError as error:
-        message = f"{error.msg}, expected JSON"
-        raise fault(name, message, line=line or error.lineno, col=error.colno) from None
+        message = f"{json_error(error)}, expected JSON"
+        raise fault(name, message, line=line or error.lineno) from None
     except RecursionError:
         raise fault(name, "nested too deeply, expected JSON", line=line) from None
     except ValueError:
         raise fault(name, "a number is too long, expected JSON", line=line) from None
-
-
-def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
-    unfit: list[tuple[tuple[int | str, ...], int, str]] = []
-    if len(text) <= _MAX_SURVEYED_CHARS:
-        with contextlib.suppress(ValueError, RecursionError):  # broken further on
-            unfit = survey(text).unfit
-    places = [(loc, at) for loc, at, what in unfit if what == TWICE]
-    found = [
-        Fault(
-            file=name,
-            line=line or text.count("\n", 0, at) + 1,
-            col=at - text.rfind("\n", 0, at),
-            field=shown(loc[-1]),
-            message=TWICE,
-        )
-        for loc, at in places[:_MAX_SHOWN_FAULTS]  # each of them takes a search of the text
-    ]
-    return found or [Fault(file=name, line=line, field=shown(key), message=TWICE)]
+    raise faults_error(Fault(file=name, line=line, field=field, message=TWICE) for field in twice)
 
 
 def parse_json_lines(

@@ -180,9 +180,9 @@ def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> 
     metadata[room] = {**(held if isinstance(held, dict) else {"own": held}), name: value}
 
 
-def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
+def fault(file: str, message: str, *, line: int = 0, field: str = "") -> DatasetError:
     """Return an error with one fault."""
-    return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
+    return faults_error([Fault(file=file, line=line, field=field, message=message)])
 
 
 # --- values for JSON ------------------------------------------------------------------------

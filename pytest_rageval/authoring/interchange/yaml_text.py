@@ -42,10 +42,10 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
         return tidy_counted(value, ledger)
     except MarkedYAMLError as error:
         mark = error.problem_mark
-        line, col = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        line = mark.line + 1 if mark else 0
         reason = " ".join(str(error.problem or "cannot be read").split())
         message = TWICE if isinstance(error, DuplicateKeyError) else _yaml_message(reason)
-        raise fault(file.name, message, line=line, col=col) from None
+        raise fault(file.name, message, line=line) from None
     except YAMLError as error:
         raise fault(file.name, _yaml_message(str(error))) from None
     except RecursionError:

@@ -131,7 +131,6 @@ def edit(
 ) -> None:
     """Change fields of the case ID; new values replace the old ones."""
     from pytest_rageval.project.case_file_edit import change_line
-    from pytest_rageval.support.json_text import REMOVED
 
     path = path or _file_with(case_id)
     lines = _lines_by_id(path)
@@ -146,7 +145,7 @@ def edit(
     _check(changed)
     if changed["id"] != case_id and (taken := lines.get(changed["id"])):
         raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
-    change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
+    change_line(path, line, changes, unset=unset)
     _warn_of_translations(lines, [case_id] if changed["id"] != case_id else [])
     _done("changed", path, [changed["id"]], as_json=as_json)
 

@@ -50,7 +50,7 @@ def command(
 
     FILES are by default all case files of the project.
 
-    Faults are printed as file:line:col: field: what came, what was expected. Of very many faults of
+    Faults are printed as file:line: field: what came, what was expected. Of very many faults of
     a file the first are printed and the others counted; --json has all of them.
     Files without faults are then checked for duplicate questions, within a file and between files,
     unbalanced categories and, with --vault, --rag-url or --target, anchors that no longer exist.

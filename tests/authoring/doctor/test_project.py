@@ -67,7 +67,7 @@ def test_the_first_faults_of_a_case_file_are_shown_and_the_rest_counted(settings
     Path(settings.rootdir, "evals/bad.jsonl").write_text("{}\n" * 5, encoding="utf-8")
     level, message = cases(settings)[0]
     assert level == "FAIL"
-    assert message.startswith("evals/bad.jsonl:1:1: id: missing")
+    assert message.startswith("evals/bad.jsonl:1: id: missing")
     assert message.endswith("(and 7 more)")
 
 

@@ -45,16 +45,18 @@ def test_json_lines_are_read_under_the_name_that_libraries_of_data_frames_give_t
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "line", "column"),
     [
-        ('[\n {"question": "When?"}\n]]\n', "3:2"),
-        ('{\n "question": "When?"\n}\n{\n "question": "Where?"\n}\n', "4:1"),
+        ('[\n {"question": "When?"}\n]]\n', 3, 2),
+        ('{\n "question": "When?"\n}\n{\n "question": "Where?"\n}\n', 4, 1),
     ],
 )
-def test_json_that_goes_on_after_its_end_is_not_json_lines(text: str, place: str) -> None:
+def test_json_that_goes_on_after_its_end_is_not_json_lines(
+    text: str, line: int, column: int
+) -> None:
     with pytest.raises(DatasetError) as caught:
         read_texts("json", {"a.json": text})
-    assert str(caught.value) == f"a.json:{place}: Extra data, expected JSON"
+    assert str(caught.value) == f"a.json:{line}: Extra data at column {column}, expected JSON"
 
 
 def test_a_suite_in_yaml_is_read_the_same() -> None:

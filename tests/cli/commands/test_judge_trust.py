@@ -138,6 +138,6 @@ def test_a_fault_of_the_labels_is_told_before_anybody_is_asked(
     Path("labels.jsonl").write_text(lines({"id": "c1", "label": 7}), encoding="utf-8")
     assert cli.run(["judge", "run-1", "--labels", "labels.jsonl"]) == ExitCode.USAGE
     told = capsys.readouterr().err
-    assert "labels.jsonl:1:1: rubric: missing" in told
-    assert "labels.jsonl:1:23: label: 7, expected" in told
+    assert "labels.jsonl:1: rubric: missing" in told
+    assert "labels.jsonl:1: label: 7, expected" in told
     assert server.asked == []

@@ -102,7 +102,7 @@ def test_other_lines_stay_byte_for_byte(project: Path, label: Label) -> None:
     label("--plain", typed="1\n\nQ\n")
     after = (project / SET).read_bytes().splitlines()
     assert after[1:] == before[1:]
-    assert after[0].startswith(before[0][:-1])
+    assert json.loads(after[0]).items() >= json.loads(before[0]).items()
 
 
 def test_twenty_chunks_are_asked_for_with_debug(label: Label) -> None:
@@ -215,7 +215,7 @@ def test_a_file_with_faults_is_refused_with_all_of_them(
     assert label("--plain") == ExitCode.USAGE
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"{SET}:1: question: missing")
-    assert lines[1].startswith(f"{SET}:2:1: Expecting value")
+    assert lines[1].startswith(f"{SET}:2: Expecting value at column 1")
     (project / SET).unlink()
     assert label("--plain") == ExitCode.USAGE
     assert "cannot be read" in capsys.readouterr().err
