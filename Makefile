@@ -31,13 +31,13 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+PYTEST := $(BIN)/python -m pytest --dist worksteal
 
 tests: $(STAMP)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -n 3 -m "not slow"
 
 test-slow: $(STAMP) ## Run the tests marked slow: simulations, workers, browsers, CI jobs.
-	$(PYTEST) -m slow
+	$(PYTEST) -n 4 -m slow  # many of them wait
 
 # In an environment of its own: these bring many packages, which are not locked.
 FRAMEWORKS := .venv-frameworks
