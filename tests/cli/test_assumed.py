@@ -178,16 +178,16 @@ def test_the_only_case_file_is_scored_and_labelled(capsys: Output) -> None:
     out, err = call(capsys, "score", "r.jsonl")
     assert err[0] == "assumed CASES: evals/set.jsonl"
     assert out.startswith("1 case")
-    _, err = call(capsys, "label", "--plain", code=ExitCode.USAGE)
+    _, err = call(capsys, "label", code=ExitCode.USAGE)
     assert err[0] == "assumed FILE: evals/set.jsonl"
 
 
 def test_of_two_case_files_the_one_with_generated_cases_is_reviewed(capsys: Output) -> None:
     write_lines(Path("evals/generated.jsonl"), GENERATED)
     write_lines(Path("evals/broken.jsonl"), "no case")
-    _, err = call(capsys, "label", "--review", "--plain", code=ExitCode.USAGE)
+    _, err = call(capsys, "label", "--review", code=ExitCode.USAGE)
     assert err[0] == "assumed FILE: evals/generated.jsonl"
-    _, err = call(capsys, "label", "--plain", code=ExitCode.USAGE)
+    _, err = call(capsys, "label", code=ExitCode.USAGE)
     assert err == [
         "rageval label: FILE: none given, expected one of evals/broken.jsonl, "
         "evals/generated.jsonl, evals/set.jsonl"

@@ -61,7 +61,7 @@ OF_RUNS: tuple[Command, ...] = (
     ("merge", "one", "more", "--run-id", "m"), ("judge", "one"),
     ("judge", "one", "--rubric", "abstention"), ("export", "otlp", "one", "-o", "o.json"),
     ("export", "trec", "--run", "one", "-o", "trec"), ("rerank", "one"),
-    ("label", "--plain", "evals/set.jsonl", "--failed-from", "one"), view("one", "one two"),
+    ("label", "evals/set.jsonl", "--failed-from", "one"), view("one", "one two"),
 )  # fmt: skip
 OF_SECTIONS: tuple[Command, ...] = (
     ("report", "one", "-o", "o.html"), ("runs", "site", "-o", "site", "--full-text"), view("one"),

@@ -118,7 +118,7 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
     assert error["message"].startswith(message)
     assert place in error["traceback"]
     assert place in result.stdout.str()
-    for command in (["label", "--plain", "evals/eval_set.jsonl"], ["check", "--target"]):
+    for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
         done = run_command(scratch, *command)
         assert done.ret == 2
         text = " ".join(done.stderr.str().split())
@@ -180,7 +180,7 @@ def test_what_a_client_raises_when_asked_is_of_kind_raised_everywhere(scratch: P
     error = scratch.records()["ok-1"]["error"]
     assert (error["kind"], error["message"]) == ("raised", "LookupError: no index")
     assert "src13/broken.py:2" in error["traceback"]
-    done = run_command(scratch, "label", "--plain", "evals/eval_set.jsonl")
+    done = run_command(scratch, "label", "--web", "evals/eval_set.jsonl")
     assert done.ret == 2
     assert "src13/broken.py:2" in done.stderr.str()
 
@@ -211,7 +211,7 @@ def test_what_a_function_of_headers_raises_names_its_place_in_every_command(
         ["FAIL *target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change"
          " the function that * auth names"]
     )  # fmt: skip
-    for command in (["label", "--plain", "evals/eval_set.jsonl"], ["check", "--target"]):
+    for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
         done = run_command(scratch, *command)
         assert "LookupError: no login" in done.stderr.str()
         assert "src13/broken.py:2" in done.stderr.str()

@@ -1,4 +1,4 @@
-"""Labelling of evidence: the session, its files and three interfaces (terminal, plain lines, web).
+"""Labelling of evidence: the session, its files and two interfaces (terminal, web).
 
 Stored runs are not changed and no judge is asked.
 """

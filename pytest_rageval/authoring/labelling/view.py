@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, place_of
@@ -306,7 +305,7 @@ def row_line(row: RowView, width: int) -> str:
     return cut_columns(f"{start}{cut_columns(place, room)}{tail}{score}", width)
 
 
-def row_text(row: RowView, width: int, *, most: int | None = None) -> list[str]:
+def row_text(row: RowView, width: int, *, most: int) -> list[str]:
     """Return the text of a row with its scores, paragraph by paragraph.
 
     Of a text of more than ``most`` characters, the beginning.
@@ -314,15 +313,9 @@ def row_text(row: RowView, width: int, *, most: int | None = None) -> list[str]:
     lines = wrap_text(row.place, width)
     if row.scores:
         lines += wrap_text(", ".join(f"{name} {value:.4f}" for name, value in row.scores), width)
-    for paragraph in (row.text if most is None else shortened(row.text, most)).splitlines():
+    for paragraph in shortened(row.text, most).splitlines():
         lines += wrap_text(paragraph, width) or [""]
     return lines
-
-
-def excerpt_lines(row: RowView, width: int, n_lines: int) -> list[str]:
-    """Return the first lines of the text of a row that are not blank."""
-    lines = (line for text in row.text[:WHOLE].splitlines() for line in wrap_text(text, width))
-    return list(islice(lines, n_lines))
 
 
 def passage_lines(passage: PassageView, width: int) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,6 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_result,
-    terminal_width,
     warn,
 )
 from pytest_rageval.cli.target import opened_target, raised_text
@@ -45,7 +43,6 @@ _LOST: Final = frozenset({"connection", "timeout"})
 class _Wanted:
     """Options of the command line."""
 
-    plain: bool
     web: bool
     port: int
     open_browser: bool
@@ -62,7 +59,6 @@ class _Wanted:
 
 @click.command("label")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--plain", is_flag=True, help="Numbered lines instead of a full-screen app.")
 @click.option("--web", is_flag=True, help="A page for a browser on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
@@ -94,8 +90,8 @@ def command(
 
     FILE is by default the only case file of the project; with --review the only one with generated
     cases. Marks are written to the line of the case as anchors: path, heading path and quoted
-    sentences. The rest of the file does not change. Exit code 1 if the input ended before the last
-    decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
+    sentences. The rest of the file does not change. Exit code 4 if the target cannot be reached,
+    130 after Ctrl-C.
     """
     wanted = _Wanted(**options)
     _check(wanted, agreement=agreement, as_json=as_json)
@@ -107,8 +103,6 @@ def command(
 def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
     if as_json and not agreement:
         raise click.UsageError("--json: goes with --agreement only")
-    if wanted.web and wanted.plain:
-        raise click.UsageError("--web and --plain: expected one of them")
     if not wanted.web and (wanted.port or wanted.open_browser):
         raise click.UsageError(f"{'--port' if wanted.port else '--open'}: goes with --web only")
     ways = {
@@ -143,7 +137,7 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
     loaded = load_editable(file, display=shown_below(file, Path(settings.rootdir)))
     warn(*loaded.warnings)
     cases = _chosen(loaded, wanted, settings)
-    if not (wanted.plain or wanted.web):
+    if not wanted.web:
         _require_terminal()
     if target_kind(settings) == "none":
         raise CommandError(no_target(settings, fixtures=False))
@@ -153,7 +147,7 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
         if session is None:
             click.echo("no case to label")
             return ExitCode.YES
-        return _run_web(session, wanted) if wanted.web else _run(session, plain=wanted.plain)
+        return _run_web(session, wanted) if wanted.web else _run_app(session)
 
 
 class _Asked:
@@ -325,32 +319,20 @@ def _require_terminal() -> None:
     if find_spec("textual") is None:
         raise CommandError(
             "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
-            "or add --plain or --web, which work without it"
+            "or add --web, which works without it"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError(
-            "there is no terminal here for the app; add --plain to work over lines, or --web"
-        )
+        raise CommandError("there is no terminal here for the app; add --web")
 
 
-def _run(session: LabelSession, *, plain: bool) -> ExitCode:
-    if plain:
-        from pytest_rageval.authoring.labelling.plain import run_plain
+def _run_app(session: LabelSession) -> ExitCode:
+    from pytest_rageval.authoring.labelling.app import LabelApp
 
-        interrupted = _is_interrupted(
-            lambda: run_plain(session, _typed_lines(), click.echo, width=terminal_width())
-        )
-        if interrupted:
-            click.echo()  # the line of the prompt is not ended
-    else:
-        from pytest_rageval.authoring.labelling.app import LabelApp
-
-        app = LabelApp(session)
-        app.run()
-        if app.failure is not None:
-            raise app.failure
-        interrupted = bool(app.return_code)
-    return _report(session, interrupted=interrupted)
+    app = LabelApp(session)
+    app.run()
+    if app.failure is not None:
+        raise app.failure
+    return _report(session, interrupted=bool(app.return_code))
 
 
 def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
@@ -359,39 +341,21 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
     announce = announcer("Labelling", open_browser=wanted.open_browser)
     server = LabelServer(session, port=wanted.port, announce=announce)
     print_tunnel(server.port)
-    return _report(session, interrupted=_is_interrupted(server.run))
-
-
-def _is_interrupted(run: Callable[[], object]) -> bool:
-    """Run an interface until it ends; whether Ctrl-C ended it."""
     try:
-        run()
+        server.run()
     except KeyboardInterrupt:
-        return True
-    return False
+        return _report(session, interrupted=True)
+    return _report(session, interrupted=False)
 
 
 def _report(session: LabelSession, *, interrupted: bool) -> ExitCode:
-    """Print the number of saved cases, and the ids of the others with changes."""
+    """Print the number of saved cases, and after Ctrl-C the ids of the others with changes."""
     click.echo(session.result)
-    if session.unsaved and (interrupted or not session.closed):
-        said = "not saved" if interrupted else "the input ended before these were saved"
-        click.echo(f"{said}: {clean(', '.join(session.unsaved), 200)}", err=True)
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.NO if session.unsaved and not session.closed else ExitCode.YES
-
-
-def _typed_lines() -> Iterator[str]:
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
-    while True:
-        if sys.stdin.isatty():
-            click.echo("> ", nl=False)
-        line = sys.stdin.readline()
-        if not line:
-            return
-        yield line
+    if not interrupted:
+        return ExitCode.YES
+    if session.unsaved:
+        click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
+    return ExitCode.INTERRUPTED
 
 
 # --- agreement -----------------------------------------------------------------------------------

@@ -99,23 +99,3 @@ def test_a_generated_case_is_rejected_or_edited(cases: Path) -> None:
     finally:
         terminal.close()
     assert cases.read_text(encoding="utf-8") == made[1] + "\n"
-
-
-def test_the_same_is_done_over_lines(cases: Path) -> None:
-    command = f"{sys.executable} -m pytest_rageval.cli.main label cases.jsonl --plain"
-    terminal = Terminal(cases.parent, command)
-    try:
-        terminal.wait_for("golds: none\n>")
-        terminal.press("1", "Space", "t", "Space", "h", "i", "Enter")
-        terminal.wait_for("noted\n>")
-        terminal.press("Enter")
-        terminal.wait_for("2/2 hostile")
-        terminal.press("a", "Enter")
-        terminal.wait_for("the right answer is to abstain")
-        terminal.press("C-c")
-        terminal.wait_for("\n1 saved\nnot saved: hostile\nleft with 130")
-    finally:
-        terminal.close()
-    first, second = map(json.loads, cases.read_text(encoding="utf-8").splitlines())
-    assert (len(first["gold_supports"]), first["notes"]) == (1, "hi")
-    assert "answerable" not in second

@@ -196,6 +196,13 @@ def test_a_case_that_is_gone_is_not_written_anywhere(path: Path) -> None:
     assert "not saved: " in press(session, "w").notice
 
 
+def test_evidence_can_be_removed_while_the_target_is_down(path: Path) -> None:
+    session = file_session(write_cases(path, [{**CASES[1], "question": "down?"}]))
+    assert view_of(session).problem == "503 from http://localhost"
+    press(session, "1", "q", "y")
+    assert [gold["rel_path"] for gold in lines_of(path)[0]["gold_supports"]] == ["gone.md"]
+
+
 # --- annotators ----------------------------------------------------------------------------------
 
 

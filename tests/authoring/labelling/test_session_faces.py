@@ -1,4 +1,4 @@
-"""The same keys write the same bytes, whatever the face."""
+"""The same keys write the same bytes in the terminal app, in a browser and without either."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from textual.app import App
 
-from pytest_rageval.authoring.labelling.plain import run_plain
-from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
-from pytest_rageval.authoring.labelling.view import view_of
+from pytest_rageval.authoring.labelling.session import LabelSession
 from tests.authoring.labelling.builders import CASES, HOSTILE, file_session, write_cases
 from tests.authoring.labelling.web.serving import press, serving
 from tests.build.browser import chromium
 
-Drive = Callable[[LabelSession, LabelSession, Sequence[str]], str]
-"""Presses keys through a face and returns what it showed; the second session is a copy on another
-file, to look ahead with."""
+Drive = Callable[[LabelSession, Sequence[str]], str]
+"""Presses keys through a face and returns what it showed."""
 
 KEY_LOGS: dict[str, list[str]] = {
     "marks": ["space", "3", "j", "enter", "q"],
@@ -36,37 +31,13 @@ KEY_LOGS: dict[str, list[str]] = {
 }
 
 
-def drive_directly(session: LabelSession, copy: LabelSession, keys: Sequence[str]) -> str:
+def drive_directly(session: LabelSession, keys: Sequence[str]) -> str:
     for key in keys:
         session.press(key)
     return ""
 
 
-def drive_plain(session: LabelSession, copy: LabelSession, keys: Sequence[str]) -> str:
-    shown: list[str] = []
-    run_plain(session, plain_lines(copy, keys), shown.append)
-    return "\n".join(shown)
-
-
-def plain_lines(copy: LabelSession, keys: Sequence[str]) -> list[str]:
-    """Write keys as a person would type them: text where text is asked for is one line."""
-    lines = [""]
-    for key in keys:
-        if copy.mode in TEXT_MODES:
-            if key == "backspace":
-                lines[-1] = lines[-1][:-1]
-            elif key == "enter":
-                lines.append("")
-            elif key == "space" or len(key) == 1:
-                lines[-1] += " " if key == "space" else key
-        else:
-            lines[-1] = "" if key == "enter" and not copy.marking.choice else key
-            lines.append("")
-        copy.press(key)
-    return lines[:-1]
-
-
-def drive_terminal(session: LabelSession, copy: LabelSession, keys: Sequence[str]) -> str:
+def drive_terminal(session: LabelSession, keys: Sequence[str]) -> str:
     from pytest_rageval.authoring.labelling.app import LabelApp
 
     app = LabelApp(session)
@@ -94,7 +65,7 @@ def screen_text(app: App[None]) -> str:
     return "".join("".join(part.text for part in strip).rstrip() + "\n" for strip in strips)
 
 
-def drive_web(session: LabelSession, copy: LabelSession, keys: Sequence[str]) -> str:
+def drive_web(session: LabelSession, keys: Sequence[str]) -> str:
     with serving(session) as served, chromium() as browser:
         tab = browser.new_page()
         tab.goto(served.address)
@@ -103,24 +74,16 @@ def drive_web(session: LabelSession, copy: LabelSession, keys: Sequence[str]) ->
         return tab.inner_text("body")
 
 
-TERMINALS = [
-    pytest.param(drive_plain, id="plain"),
-    pytest.param(drive_terminal, id="terminal"),
-]
-
-
 def bytes_after(tmp_path: Path, drive: Drive, keys: Sequence[str]) -> tuple[bytes, str]:
-    paths = [tmp_path / f"{name}.jsonl" for name in ("worked-on", "copy")]
-    session, copy = (file_session(write_cases(path)) for path in paths)
-    shown = drive(session, copy, keys)
-    return paths[0].read_bytes(), shown
+    path = write_cases(tmp_path / "cases.jsonl")
+    shown = drive(file_session(path), keys)
+    return path.read_bytes(), shown
 
 
 @pytest.mark.parametrize("log", KEY_LOGS)
-@pytest.mark.parametrize("drive", TERMINALS)
-def test_the_same_keys_write_the_same_bytes(tmp_path: Path, drive: Drive, log: str) -> None:
+def test_the_same_keys_write_the_same_bytes(tmp_path: Path, log: str) -> None:
     expected, _ = bytes_after(tmp_path, drive_directly, KEY_LOGS[log])
-    found, _ = bytes_after(tmp_path, drive, KEY_LOGS[log])
+    found, _ = bytes_after(tmp_path, drive_terminal, KEY_LOGS[log])
     assert found == expected
 
 
@@ -138,130 +101,31 @@ def test_the_key_logs_write_something(tmp_path: Path) -> None:
         assert changed == (log != "nothing")
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    st.lists(st.sampled_from([*"jkasgt/urwnpqy?12345mx", "space", "enter", "down"]), max_size=30)
-)
-def test_any_keys_write_the_same_bytes_over_lines(tmp_path: Path, keys: list[str]) -> None:
-    closed = [*keys, "enter", "enter", "Q"]
-    expected, _ = bytes_after(tmp_path, drive_directly, closed)
-    assert bytes_after(tmp_path, drive_plain, closed)[0] == expected
-
-
-@pytest.mark.parametrize("drive", TERMINALS)
-def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path, drive: Drive) -> None:
+def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     case = {**CASES[1], "question": HOSTILE, "notes": HOSTILE, "expected_key_facts": [HOSTILE]}
     keys = ["4", "s", "escape", "j", "/", "m", "a", "r", "k", "u", "p", "enter", "Q"]
-    session, copy = (file_session(write_cases(path, [case])) for _ in range(2))
-    shown = drive(session, copy, keys)
+    shown = drive_terminal(file_session(write_cases(path, [case])), keys)
     assert "[bold red]markup[/]" in shown
     acting = {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
     assert acting == set()
     assert "::error::" not in shown
 
 
-@pytest.mark.parametrize("drive", TERMINALS)
-def test_what_is_selected_is_told_in_text(tmp_path: Path, drive: Drive) -> None:
-    _, shown = bytes_after(tmp_path, drive, ["3", "s", "space", "escape", "Q"])
+def test_what_is_selected_is_told_in_text(tmp_path: Path) -> None:
+    _, shown = bytes_after(tmp_path, drive_terminal, ["3", "s", "space", "escape", "Q"])
     assert re.search(r"^> \[x\]  3 ops/mail\.md", shown, re.MULTILINE)
     assert re.search(r"^  \[ \]  1 ops/queue\.md", shown, re.MULTILINE)
     assert re.search(r"^> \[x\]  1 Mail is sent once\.", shown, re.MULTILINE)
 
 
-@pytest.mark.parametrize("drive", TERMINALS)
-def test_no_line_is_wider_than_the_screen(tmp_path: Path, drive: Drive) -> None:
+def test_no_line_is_wider_than_the_screen(tmp_path: Path) -> None:
     wide = "日本語のとても長い質問" * 30 + "x" * 300
     case = {"id": "i" * 200, "question": wide, "notes": wide, "expected_answer": wide}
     path = write_cases(tmp_path / "cases.jsonl", [case])
-    session, copy = file_session(path), file_session(path)
-    shown = drive(session, copy, ["1", "3", "g", "1", "+", "2", "enter", "?", "Q"])
+    shown = drive_terminal(file_session(path), ["1", "3", "g", "1", "+", "2", "enter", "?", "Q"])
     widths = [
         sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
         for line in shown.splitlines()
     ]
     assert max(widths) <= 80
-
-
-# --- over lines ----------------------------------------------------------------------------------
-
-
-def plain(tmp_path: Path, *lines: str) -> tuple[LabelSession, str]:
-    session = file_session(write_cases(tmp_path / "cases.jsonl"))
-    shown: list[str] = []
-    run_plain(session, lines, shown.append)
-    return session, "\n".join(shown)
-
-
-def test_several_keys_stand_on_one_line_and_text_follows_its_key(tmp_path: Path) -> None:
-    session, _ = plain(tmp_path, "1 3 g 1+2", "t a note of words", "w")
-    draft = session.work.draft
-    assert (draft.groups, draft.notes, len(draft.golds)) == (((0, 1),), "a note of words", 2)
-    assert session.unsaved == ()
-
-
-@pytest.mark.parametrize(("line", "rest"), [("3 g 1", "1"), ("9 g 1+2 3", "1+2 3")])
-def test_what_follows_a_refused_g_is_left_out(tmp_path: Path, line: str, rest: str) -> None:
-    session, shown = plain(tmp_path, line)
-    assert len(session.work.draft.golds) == line.startswith("3")
-    assert shown.endswith(f"groups need at least two golds\nleft out: {rest}")
-
-
-def test_what_follows_a_refused_s_marks_nothing(tmp_path: Path) -> None:
-    session, shown = plain(tmp_path, "n", "goto:5 s 1")
-    assert len(session.work.draft.golds) == 2
-    assert "left out: 1" in shown
-
-
-def test_a_search_among_sentences_prints_those_found_again(tmp_path: Path) -> None:
-    session, shown = plain(tmp_path, "s", "/ gives up", "space", "", "w")
-    assert shown.count("> [ ]  2 After that it gives up.") == 1
-    assert '1 sentence with "gives up"; escape shows all' in shown
-    assert [gold["snippets"] for gold in session.work.draft.golds] == [["After that it gives up."]]
-    assert session.unsaved == ()
-
-
-def test_what_follows_a_save_that_met_a_conflict_decides_nothing(tmp_path: Path) -> None:
-    path = write_cases(tmp_path / "cases.jsonl")
-    session = file_session(path)
-    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
-    run_plain(session, ["3 w t a note"], lambda line: None)
-    assert view_of(session).conflict
-    assert session.unsaved == ("retries",)
-
-
-def test_the_whole_text_of_a_row_is_shown_when_asked_for(tmp_path: Path) -> None:
-    session, shown = plain(tmp_path, "v 2")
-    assert "The pause doubles every time. It ends at one hour.\n" in shown
-    assert view_of(session).current is not None
-    assert session.marking.row == 1
-
-
-def test_lines_that_end_early_leave_the_case_unsaved(tmp_path: Path) -> None:
-    before = write_cases(tmp_path / "cases.jsonl").read_bytes()
-    session, _ = plain(tmp_path, "1")
-    assert (session.closed, session.unsaved) == (False, ("retries",))
-    assert (tmp_path / "cases.jsonl").read_bytes() == before
-
-
-def test_a_target_that_is_down_is_told_and_marks_can_still_be_removed(tmp_path: Path) -> None:
-    path = write_cases(tmp_path / "cases.jsonl", [{**CASES[1], "question": "down?"}])
-    shown: list[str] = []
-    run_plain(file_session(path), ["1 q y"], shown.append)
-    assert "no chunks: 503 from http://localhost" in shown
-    assert b'"gold_supports": [{"rel_path": "gone.md"' in path.read_bytes()
-
-
-def test_a_conflict_is_shown_with_the_line_as_it_is_now(tmp_path: Path) -> None:
-    path = write_cases(tmp_path / "cases.jsonl")
-    session = file_session(path)
-    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
-    shown: list[str] = []
-    run_plain(session, ["3", "w", "m", "Q"], shown.append)
-    text = " ".join("\n".join(shown).split())
-    assert "CONFLICT: another program changed the line" in text
-    assert "queue RETRY?" in text
-    assert b"RETRY?" in path.read_bytes()
-    assert b"ops/mail.md" in path.read_bytes().splitlines()[0]

@@ -12,7 +12,6 @@ from pytest_rageval.authoring.labelling.snippets import split_passages
 from pytest_rageval.authoring.labelling.view import (
     RowView,
     SessionView,
-    excerpt_lines,
     gold_lines,
     row_line,
     row_text,
@@ -94,9 +93,8 @@ def test_the_last_heading_is_what_is_left_of_a_long_path() -> None:
 def test_the_text_of_a_row_is_whole_or_its_beginning() -> None:
     one = row(text="One two.\n\nThree four.\n", scores=(("final", 0.5),))
     head = ["a.md # A", "final 0.5000"]
-    assert row_text(one, 40) == [*head, "One two.", "", "Three four."]
+    assert row_text(one, 40, most=100) == [*head, "One two.", "", "Three four."]
     assert row_text(one, 40, most=13) == [*head, "One two.", "", "Thr [9 more characters]"]
-    assert excerpt_lines(one, 10, 2) == ["One two.", "Three"]
 
 
 @given(st.integers(0, 30), st.integers(1, 10), st.integers(0, 29))

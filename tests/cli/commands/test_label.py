@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.store import labels_path
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
@@ -26,7 +27,6 @@ from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
 Output = pytest.CaptureFixture[str]
-Label = Callable[..., int]
 SET = "evals/set.jsonl"
 CASES: list[dict[str, Any]] = [
     {"id": "queue", "question": "What is the retry limit of the ingest queue?", "category": "ops"},
@@ -53,23 +53,41 @@ def project(project: Path, server: ServerHandle) -> Path:
     return project
 
 
+@dataclass
+class Label:
+    """``rageval label --web`` with a page that presses keys by itself."""
+
+    keys: Sequence[str] = ()
+    shown: list[str] = field(default_factory=list)
+    """Id of the case on the page before each key and at the end."""
+    notices: list[str] = field(default_factory=list)
+
+    def __call__(self, *arguments: str, keys: Sequence[str] = ("Q",)) -> int:
+        self.keys, self.shown, self.notices = keys, [], []
+        return cli.run(["label", SET, "--web", *arguments])
+
+    def serve(self, session: LabelSession, *, port: int, announce: object) -> Label:
+        """Stand in for the server of the page."""
+        self.session, self.port = session, port
+        return self
+
+    def run(self) -> None:
+        for key in self.keys:
+            self.shown.append(self.session.work.item.case.id)
+            self.session.press(key)
+            self.notices.append(self.session.notice)
+
+
 @pytest.fixture
 def label(project: Path, monkeypatch: pytest.MonkeyPatch) -> Label:
-    def run(*arguments: str, typed: str = "Q\n") -> int:
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        return cli.run(["label", SET, *arguments])
-
-    return run
+    found = Label()
+    monkeypatch.setattr("pytest_rageval.authoring.labelling.web.server.LabelServer", found.serve)
+    return found
 
 
 def written(project: Path) -> dict[str, dict[str, Any]]:
     lines = (project / SET).read_text(encoding="utf-8").splitlines()
     return {case["id"]: case for case in map(json.loads, lines)}
-
-
-def ids_shown(output: Output) -> list[str]:
-    lines = output.readouterr().out.splitlines()
-    return [line.split()[1] for line in lines if "[answerable" in line or "[UNANSW" in line]
 
 
 # --- marking -------------------------------------------------------------------------------------
@@ -81,7 +99,7 @@ def test_what_is_marked_is_found_when_the_target_is_asked_again(
     """The written anchor matches the chunk that was marked, under every matching setting."""
     from pytest_rageval.target.client import HttpRagClient
 
-    assert label("--plain", "--case", "queue", typed="s 1\n\nq y\n") == ExitCode.YES
+    assert label("--case", "queue", keys=["s", "1", "enter", "q", "y"]) == ExitCode.YES
     (gold,) = written(project)["queue"]["gold_supports"]
     assert set(gold) >= {"rel_path", "heading_path", "snippets"}
     assert "chunk_id" not in gold
@@ -99,7 +117,7 @@ def test_what_is_marked_is_found_when_the_target_is_asked_again(
 
 def test_other_lines_stay_byte_for_byte(project: Path, label: Label) -> None:
     before = (project / SET).read_bytes().splitlines()
-    label("--plain", typed="1\n\nQ\n")
+    label(keys=["1", "enter", "Q"])
     after = (project / SET).read_bytes().splitlines()
     assert after[1:] == before[1:]
     assert json.loads(after[0]).items() >= json.loads(before[0]).items()
@@ -107,7 +125,7 @@ def test_other_lines_stay_byte_for_byte(project: Path, label: Label) -> None:
 
 def test_twenty_chunks_are_asked_for_with_debug(label: Label) -> None:
     with fake_target(json_reply({"answer": "x", "debug": {"retrieved_chunks": []}})) as target:
-        assert label("--plain", "--rag-url", target.url, "--case", "queue") == ExitCode.YES
+        assert label("--rag-url", target.url, "--case", "queue") == ExitCode.YES
     (request,) = target.received
     assert request.line.startswith("POST /api/v1/ask?debug=true ")
     assert request.json["k"] == 20
@@ -127,11 +145,10 @@ def test_twenty_chunks_are_asked_for_with_debug(label: Label) -> None:
         (("--unlabeled", "--category", "general"), ["made"]),
     ],
 )
-def test_options_choose_the_cases(
-    label: Label, capsys: Output, options: tuple[str, ...], ids: list[str]
-) -> None:
-    assert label("--plain", *options, typed="n\n" * 4 + "Q\n") == ExitCode.YES
-    assert ids_shown(capsys) == ids
+def test_options_choose_the_cases(label: Label, options: tuple[str, ...], ids: list[str]) -> None:
+    assert label(*options, keys=["n"] * len(ids)) == ExitCode.YES
+    assert label.shown == ids
+    assert "(q leaves)" in label.notices[-1]
 
 
 def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: Output) -> None:
@@ -149,16 +166,15 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
     ]
     lines = [json.dumps(record_to_json(one)) for one in records]
     (folder / "results.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert label("--plain", "--failed-from", "r1") == ExitCode.YES
-    assert ids_shown(capsys) == ["moon"]
-    assert label("--plain", "--failed-from", "r1") == ExitCode.YES
+    assert label("--failed-from", "r1") == ExitCode.YES
+    assert label.shown == ["moon"]
     said = "1 of the 2 cases that did not pass in run r1 is not in the set any more: gone"
     assert capsys.readouterr().err == f"note: {said}\n"
-    assert label("--plain", "--failed-from", "r2") == ExitCode.USAGE
+    assert label("--failed-from", "r2") == ExitCode.USAGE
 
 
 def test_nothing_to_label_is_said(label: Label, capsys: Output) -> None:
-    assert label("--plain", "--unlabeled", "--case", "moon") == ExitCode.YES
+    assert label("--unlabeled", "--case", "moon") == ExitCode.YES
     assert capsys.readouterr().out == "no case to label\n"
 
 
@@ -166,21 +182,19 @@ def test_a_rejected_case_is_removed_and_no_other_byte_changes(
     project: Path, label: Label, capsys: Output
 ) -> None:
     before = (project / SET).read_bytes().splitlines(keepends=True)
-    label("--plain", "--review", typed="d\n\nescape\nQ\n")
-    assert "y removes it, escape keeps it" in capsys.readouterr().out
+    label("--review", keys=["d", "enter", "escape", "Q"])
     assert (project / SET).read_bytes().splitlines(keepends=True) == before
-    assert label("--plain", "--review", typed="e\nd y\n") == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    # As one line, which can be copied; broken at 80 columns it was two commands.
-    assert f"rageval case edit -f {SET} --question TEXT made" in lines
-    assert lines[-1] == "0 saved, 1 removed"
+    assert label("--review", keys=["e", "d", "y"]) == ExitCode.YES
+    assert label.notices[0].endswith(f"rageval case edit -f {SET} --question TEXT made")
+    assert capsys.readouterr().out.endswith("0 saved, 1 removed\n")
     assert (project / SET).read_bytes().splitlines(keepends=True) == [*before[:2], before[3]]
 
 
-def test_a_reviewed_case_loses_its_mark(project: Path, label: Label) -> None:
-    label("--plain", "--review", typed="\nq\n")
+def test_a_reviewed_case_loses_its_mark(project: Path, label: Label, capsys: Output) -> None:
+    label("--review", keys=["enter", "q"])
     assert written(project)["made"]["review"] == "reviewed"
-    assert label("--plain", "--review") == ExitCode.YES
+    assert label("--review") == ExitCode.YES
+    assert capsys.readouterr().out.endswith("no case to label\n")
 
 
 # --- refusals ------------------------------------------------------------------------------------
@@ -203,7 +217,7 @@ def test_a_reviewed_case_loses_its_mark(project: Path, label: Label) -> None:
 def test_what_cannot_be_done_is_one_line(
     label: Label, capsys: Output, options: tuple[str, ...], message: str
 ) -> None:
-    assert label("--plain", *options) == ExitCode.USAGE
+    assert label(*options) == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
 
@@ -212,12 +226,12 @@ def test_a_file_with_faults_is_refused_with_all_of_them(
     project: Path, label: Label, capsys: Output
 ) -> None:
     (project / SET).write_text('{"id": "a"}\nx\n', encoding="utf-8")
-    assert label("--plain") == ExitCode.USAGE
+    assert label() == ExitCode.USAGE
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"{SET}:1: question: missing")
     assert lines[1].startswith(f"{SET}:2: Expecting value at column 1")
     (project / SET).unlink()
-    assert label("--plain") == ExitCode.USAGE
+    assert label() == ExitCode.USAGE
     assert "cannot be read" in capsys.readouterr().err
 
 
@@ -227,7 +241,7 @@ def test_a_command_to_copy_names_the_file_as_it_was_given(
     assert label("--agreement") == ExitCode.USAGE
     assert f"`rageval label {SET} --annotator NAME`" in capsys.readouterr().err
     (project / "my set.jsonl").write_bytes((project / SET).read_bytes())
-    assert cli.run(["label", "my set.jsonl", "--adjudicate", "--plain"]) == ExitCode.USAGE
+    assert cli.run(["label", "my set.jsonl", "--adjudicate", "--web"]) == ExitCode.USAGE
     assert "`rageval label 'my set.jsonl' --annotator NAME`" in capsys.readouterr().err
 
 
@@ -238,7 +252,7 @@ def test_without_a_target_only_ways_that_help_are_named(
     (project / "conftest.py").write_text(
         "import pytest\n@pytest.fixture\ndef rag_client(): return None\n", encoding="utf-8"
     )
-    assert label("--plain") == ExitCode.USAGE
+    assert label() == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "a rag_client fixture is not reached from here" in line
     assert "RAGEVAL_RAG_URL" in line
@@ -246,51 +260,30 @@ def test_without_a_target_only_ways_that_help_are_named(
 
 def test_unknown_keys_are_a_warning(project: Path, label: Label, capsys: Output) -> None:
     (project / SET).write_text('{"id": "a", "question": "q", "mine": 1}\n', encoding="utf-8")
-    assert label("--plain", typed="1\nq\n") == ExitCode.YES
+    assert label(keys=["1", "w", "q"]) == ExitCode.YES
     assert f"warning: {SET}:1: unknown field 'mine', left as it is" in capsys.readouterr().err
     assert written(project)["a"]["mine"] == 1
 
 
 def test_a_target_that_nobody_serves_is_exit_4(label: Label, capsys: Output) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
-    assert label("--plain", "--rag-url", url) == ExitCode.UNREACHABLE
+    assert label("--rag-url", url) == ExitCode.UNREACHABLE
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_input_that_ends_early_is_exit_1_and_leaves_the_file(
-    project: Path, label: Label, capsys: Output
-) -> None:
-    before = (project / SET).read_bytes()
-    assert label("--plain", typed="1\n") == ExitCode.NO
-    assert "before these were saved: queue" in capsys.readouterr().err
-    assert (project / SET).read_bytes() == before
-    assert label("--plain", typed="") == ExitCode.YES
+def test_without_a_terminal_the_app_names_the_page(project: Path, capsys: Output) -> None:
+    assert cli.run(["label", SET]) == ExitCode.USAGE
+    assert "no terminal here for the app; add --web" in capsys.readouterr().err
 
 
-def test_input_that_ends_while_sentences_are_picked_is_exit_1(
-    project: Path, label: Label, capsys: Output
-) -> None:
-    before = (project / SET).read_bytes()
-    assert label("--plain", typed="s 1\n") == ExitCode.NO
-    shown = capsys.readouterr()
-    assert "before these were saved: queue" in shown.err
-    assert shown.out.endswith("\n0 saved\n")
-    assert (project / SET).read_bytes() == before
-
-
-def test_without_a_terminal_the_app_names_the_plain_face(label: Label, capsys: Output) -> None:
-    assert label() == ExitCode.USAGE
-    assert "add --plain" in capsys.readouterr().err
-
-
-def test_without_textual_one_line_names_the_extra(
-    label: Label, capsys: Output, monkeypatch: pytest.MonkeyPatch
+def test_without_textual_one_line_names_the_extra_and_the_page(
+    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
-    assert label() == ExitCode.USAGE
+    assert cli.run(["label", SET]) == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "pip install 'pytest-rageval[label]'" in line
-    assert "--plain" in line
+    assert "--web" in line
 
 
 # --- several annotators --------------------------------------------------------------------------
@@ -300,8 +293,8 @@ def test_annotators_label_apart_agree_and_are_decided_between(
     project: Path, label: Label, capsys: Output
 ) -> None:
     before = (project / SET).read_bytes()
-    label("--plain", "--annotator", "ann", typed="1\n\n1\n\nQ\n")
-    label("--plain", "--annotator", "bob", typed="1\n\n2\n\nQ\n")
+    label("--annotator", "ann", keys=["1", "enter", "1", "enter", "Q"])
+    label("--annotator", "bob", keys=["1", "enter", "2", "enter", "Q"])
     assert (project / SET).read_bytes() == before
     assert len(labels_path(project / SET, "ann").read_text(encoding="utf-8").splitlines()) == 2
     capsys.readouterr()
@@ -314,14 +307,13 @@ def test_annotators_label_apart_agree_and_are_decided_between(
     assert document["answerable"]["observed"] == 1
     assert label("--agreement") == ExitCode.YES
     assert "Cohen's kappa" in capsys.readouterr().out
-    assert label("--plain", "--adjudicate", typed="\n\n\nQ\n") == ExitCode.YES
+    assert label("--adjudicate", keys=["enter", "enter", "enter", "Q"]) == ExitCode.YES
     assert (project / SET).read_bytes() != before
-    assert label("--plain", "--adjudicate") == ExitCode.YES
+    assert label("--adjudicate") == ExitCode.YES
     assert capsys.readouterr().out.endswith("no case to label\n")
 
 
-def test_what_an_annotator_has_still_to_do_comes_first(label: Label, capsys: Output) -> None:
-    label("--plain", "--annotator", "ann", "--case", "queue", typed="\nQ\n")
-    capsys.readouterr()
-    label("--plain", "--annotator", "ann", typed="n\n" * 4 + "Q\n")
-    assert ids_shown(capsys) == ["garden", "made", "moon", "queue"]
+def test_what_an_annotator_has_still_to_do_comes_first(label: Label) -> None:
+    label("--annotator", "ann", "--case", "queue", keys=["enter", "Q"])
+    label("--annotator", "ann", keys=["n"] * 4)
+    assert label.shown == ["garden", "made", "moon", "queue"]

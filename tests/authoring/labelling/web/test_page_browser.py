@@ -594,4 +594,4 @@ def test_without_scripts_the_page_names_another_way(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
     tab = open_page(serve(session_of()), java_script_enabled=False)
-    assert "rageval label --plain" in tab.inner_text("noscript")
+    assert "rageval label" in tab.inner_text("noscript")

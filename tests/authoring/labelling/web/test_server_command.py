@@ -193,9 +193,8 @@ def test_over_ssh_the_tunnel_is_told(cases: Path, target: ServerHandle) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--web", "--plain"), "--web and --plain: expected one of them"),
-        (("--plain", "--port", "80"), "--port: goes with --web only"),
-        (("--plain", "--open"), "--open: goes with --web only"),
+        (("--port", "80"), "--port: goes with --web only"),
+        (("--open",), "--open: goes with --web only"),
         (("--web", "--port", "65536"), "--port"),
     ],
 )
