@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import time
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -22,10 +21,10 @@ from pytest_rageval.server.answer import Answer, abstain
 from pytest_rageval.server.chunking import Chunk
 
 TIMEOUT_S = 60.0
+"""Of one attempt."""
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Of a reply; 64 vectors of 4096 numbers take five."""
 ATTEMPTS = 3
-BACKOFF_S = 0.5
 BATCH = 64
 _CONTAINERS = 10_000
 _READ = 1000
@@ -61,42 +60,57 @@ class Endpoint:
         Raises:
             UpstreamError: No usable reply after `ATTEMPTS`.
         """
-        url, headers = self._address(path), self._headers()
-        problem = self._problem(f"{url}: not tried", headers)
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                time.sleep(BACKOFF_S * 2**attempt)
-            try:
-                sent = _exchange(url, {"model": self.model, **body}, headers)
-                status, content = _run_apart(sent)
-            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
-                problem = self._problem(f"{url}: {type(error).__name__}: {error}", headers)
-                continue
-            if status == 200:
-                try:
-                    return _json(content)
-                except (ValueError, RecursionError) as error:
-                    raise self._problem(f"{url}: the reply is not JSON: {error}", headers) from None
-            text = content[:_READ].decode("utf-8", "replace")
-            problem = self._problem(f"{url}: HTTP {status}: {text}", headers, status)
-            if status != 429 and status < 500:
-                break
-        raise problem
+        import openai
 
-    def _problem(
-        self, what: str, headers: Mapping[str, str], status: int | None = None
-    ) -> UpstreamError:
-        """Return an error without the key, which a server may repeat, and without credentials."""
+        headers = self._headers()
+        try:
+            return _json(_run_apart(self._sent(path, {"model": self.model, **body}, headers)))
+        except openai.APIStatusError as error:
+            text = error.response.content[:_READ].decode("utf-8", "replace")
+            what, status = f"HTTP {error.status_code}: {text}", error.status_code
+        except (ValueError, RecursionError) as error:
+            what, status = f"the reply is not JSON: {error}", None
+        except Exception as error:  # an address may raise one of another version of httpx
+            cause = error.__cause__ or error
+            what, status = f"{type(cause).__name__}: {cause}", None
+        # Without the key, which a server may repeat, and without credentials.
         for secret in headers.values():
             what = what.replace(secret.removeprefix("Bearer "), "***")
-        shown = "".join(c if c.isprintable() else " " for c in _USERINFO.sub("", what))
-        return UpstreamError(shown, status)
+        what = _USERINFO.sub("", f"{self._base(path)}{path}: {what}")
+        raise UpstreamError("".join(c if c.isprintable() else " " for c in what), status)
 
-    def _address(self, path: str) -> str:
-        base = self.url.rstrip("/")
-        if base.endswith(path):
-            return base
-        return base + path if _VERSION.search(base) else f"{base}/v1{path}"
+    async def _sent(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
+        """Return the body of the reply, of which not much more than `MAX_BODY_BYTES` is read.
+
+        Raises:
+            TimeoutError: It takes too long, however little is received at a time.
+        """
+        import openai
+
+        # Of accounts, which the library would send wherever its variables are set.
+        unsent = ("Authorization", "OpenAI-Organization", "OpenAI-Project")
+        # Not compressed: httpx unpacks each piece as far as it goes.
+        sent = {**dict.fromkeys(unsent, openai.Omit()), "Accept-Encoding": "identity", **headers}
+        make: Any = openai.AsyncOpenAI  # a version with httpx of its own takes this one as well
+        async with (
+            asyncio.timeout(ATTEMPTS * TIMEOUT_S),
+            httpx.AsyncClient(timeout=TIMEOUT_S, event_hooks={"response": [_read]}) as http,
+        ):
+            client = make(
+                base_url=self._base(path),
+                api_key="none",
+                max_retries=ATTEMPTS - 1,
+                http_client=http,
+            )
+            content: bytes = await client.post(
+                path, body=body, cast_to=bytes, options={"headers": sent}
+            )
+            return content
+
+    def _base(self, path: str) -> str:
+        url = self.url.rstrip("/")
+        base = url.removesuffix(path)
+        return base if base != url or _VERSION.search(base) else f"{base}/v1"
 
     def _headers(self) -> dict[str, str]:
         if self.api_key_env is None:
@@ -111,12 +125,12 @@ class Endpoint:
         return {"Authorization": f"Bearer {key}"}
 
 
-def _run_apart(work: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
+def _run_apart(work: Coroutine[Any, Any, bytes]) -> bytes:
     """Run on a thread of its own: in this one a loop may run, such as that of a notebook.
 
     An interrupt does not wait for it.
     """
-    done = Future[tuple[int, bytes]]()
+    done = Future[bytes]()
 
     def run() -> None:
         try:
@@ -128,28 +142,18 @@ def _run_apart(work: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes
     return done.result()
 
 
-async def _exchange(
-    url: str, body: Mapping[str, Any], headers: Mapping[str, str]
-) -> tuple[int, bytes]:
-    """Return status and body, of which not much more than `MAX_BODY_BYTES` is read.
-
-    Raises:
-        TimeoutError: It takes longer than `TIMEOUT_S`, however little is received at a time.
-    """
+async def _read(reply: httpx.Response) -> None:
+    """Read a body as far as is allowed, as it was sent."""
     content = bytearray()
-    # Not compressed: httpx unpacks each piece as far as it goes.
-    headers = {**headers, "Accept-Encoding": "identity"}
-    async with (
-        asyncio.timeout(TIMEOUT_S),
-        httpx.AsyncClient(timeout=None) as http,
-        http.stream("POST", url, json=body, headers=headers) as reply,
-    ):
-        async for piece in reply.aiter_raw():
-            content += piece
-            await asyncio.sleep(0)  # else the limit waits for all that was received at once
-            if len(content) > MAX_BODY_BYTES:
-                break
-        return reply.status_code, bytes(content)
+    assert isinstance(reply.stream, httpx.AsyncByteStream)
+    async for piece in reply.stream:
+        content += piece
+        await asyncio.sleep(0)  # else the limit waits for all that was received at once
+        if len(content) > MAX_BODY_BYTES:
+            break
+    await reply.stream.aclose()
+    reply.stream = httpx.ByteStream(bytes(content))
+    reply.headers.pop("Content-Encoding", None)
 
 
 def _json(content: bytes) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx
 import numpy as np
+import openai
 import pytest
 
-from pytest_rageval.server import upstream as endpoints
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
@@ -41,7 +41,7 @@ class ModelServer:
 
 @pytest.fixture
 def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.0)
     state = ModelServer(replies={"/v1/embeddings": hashed_embeddings})
 
     class Models(Handler):
@@ -267,7 +267,7 @@ def test_a_failing_model_is_a_502_with_its_reason(
 
 
 def test_an_unreachable_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.0)
     endpoint = Endpoint(url="http://127.0.0.1:9", model="m")
     with pytest.raises(UpstreamError, match=r"http://127.0.0.1:9/v1/embeddings: Connect"):
         EndpointEmbedder(endpoint).embed(["a"])
