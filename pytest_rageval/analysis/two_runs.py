@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
@@ -35,7 +35,7 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, Thresholds
-from pytest_rageval.values.json_documents import items, number, part, whole
+from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -156,11 +156,10 @@ def compare_runs(
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
-    stored = number(new.gate, "confidence") or 0.0
-    given = thresholds or Thresholds(confidence=stored if 0.5 < stored < 1 else 0.95)
-    accepted = margins(part(one, "check") for one in items(new.gate, "checks"))
-    if thresholds is not None:
-        accepted = margins(map(asdict, thresholds.checks))
+    given = thresholds or Thresholds(
+        checks=tuple(one.check for one in new.checks),
+        confidence=0.95 if new.gate is None else new.gate.confidence,
+    )
     comparability = _comparability(base, new)
     registry = stored_registry(base.config, new.config)
     judged = _judged(base, new, registry)
@@ -171,7 +170,7 @@ def compare_runs(
         ComparisonSettings(
             keys=keys,
             registry=registry,
-            margins=accepted,
+            margins=margins(given.checks),
             confidence=given.confidence,
             base_timeout_ms=base.timeout_ms,
             new_timeout_ms=new.timeout_ms,

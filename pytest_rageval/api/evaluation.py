@@ -228,7 +228,6 @@ def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
         stored,
         config=documents.config,
         metrics=documents.metrics,
-        gate=documents.gate,
         notes=tuple(notes),
         whole=itself,  # all are; that of the engine holds on to it, and cannot be pickled
     )

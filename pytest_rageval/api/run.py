@@ -12,7 +12,8 @@ from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
-from pytest_rageval.values.json_documents import number, part, text
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.json_documents import number, part
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -81,8 +82,8 @@ class Run:
         return self.stored.metrics
 
     @property
-    def gate(self) -> Mapping[str, Any]:
-        """The content of ``gate.json``, such as ``gate["verdict"]``."""
+    def gate(self) -> GateResult | None:
+        """The content of ``gate.json``, such as ``gate.verdict``; None: the run has not ended."""
         return self.stored.gate
 
     @property
@@ -144,8 +145,7 @@ class Run:
         return {**row, **{key: record.metrics.get(key) for key in keys}}
 
     def __repr__(self) -> str:
-        verdict = text(self.gate, "verdict")
-        gate = f", gate {verdict}" if verdict else ""
+        gate = f", gate {self.gate.verdict}" if self.gate else ""
         return f"<Run {self.run_id}: {self.stored.n_cases} cases{gate}>"
 
     def _repr_html_(self) -> str:

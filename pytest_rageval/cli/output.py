@@ -140,7 +140,9 @@ def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, indent=2, allow_nan=False)
+    from msgspec import to_builtins
+
+    return json.dumps(value, indent=2, allow_nan=False, default=to_builtins)
 
 
 class JsonList:

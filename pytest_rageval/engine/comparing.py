@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
 from pytest_rageval.analysis.gate.differences import margins
@@ -39,7 +39,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
         pairs,
         ComparisonSettings(
             keys=frozenset(found.comparison.metrics),
-            margins=margins(map(asdict, gate.thresholds.checks)),
+            margins=margins(gate.thresholds.checks),
             confidence=gate.thresholds.confidence,
         ),
         found.comparison.clustering,

@@ -35,7 +35,6 @@ from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.next_commands import RunCommands
 from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
@@ -211,7 +210,7 @@ def finish_run(
     document = metrics_document(
         known.aggregate, run.config, judge_reliability=known.reliability.document()
     )
-    run = replace(run, metrics={**document, **run.metrics}, gate=gate_document(gate, run.run_id))
+    run = replace(run, metrics={**document, **run.metrics}, gate=gate)
     view = SummaryView(
         run=run,
         aggregate=known.aggregate,
@@ -337,10 +336,10 @@ def all_gates(project: Settings, runs: Sequence[StoredRun]) -> tuple[str, ...]:
 
 def _counts(run: StoredRun) -> tuple[int, int]:
     """Return the numbers of expected and stored cases of the run."""
-    n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
-    if n_expected is not None and n_reported is not None:
+    gate = run.gate
+    if gate is not None and gate.n_expected is not None and gate.n_reported is not None:
         # Damaged lines may have been taken out since.
-        return n_expected, min(n_reported, len(reported_cases([run], run.records)))
+        return gate.n_expected, min(gate.n_reported, len(reported_cases([run], run.records)))
     # A run that was killed has no gate; all cases of the files asked for were expected.
     return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
 

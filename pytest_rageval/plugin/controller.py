@@ -488,11 +488,13 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         """Put aggregates and gate under the top-level key ``rageval``."""
+        from msgspec import to_builtins
+
         if self.finished is not None:
             json_report["rageval"] = {
                 "run_id": self.finished.run.run_id,
                 "metrics": self.finished.run.metrics,
-                "gate": self.finished.run.gate,
+                "gate": to_builtins(self.finished.gate),
             }
 
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)

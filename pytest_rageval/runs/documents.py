@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +22,6 @@ from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_d
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, settings_document
-from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -150,13 +149,6 @@ def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict
         "by_category": dict(sorted(Counter(c.case.category for c in cases).items())),
         "by_tag": dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
     }
-
-
-def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
-    """Return the content of ``gate.json``."""
-    checks = [{"name": result.check.name, **asdict(result)} for result in gate.checks]
-    head = {"schema_version": SCHEMA_VERSION, "run_id": run_id}
-    return {**head, **asdict(replace(gate, checks=())), "checks": checks}
 
 
 REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy", "pydantic")

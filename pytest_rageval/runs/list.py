@@ -97,7 +97,7 @@ def run_entry(run: StoredRun) -> RunEntry:
         tags=run.tags,
         timestamp=run.timestamp,
         n_cases=whole(run.metrics, "total_tests"),
-        verdict=word(run.gate, "verdict"),
+        verdict=run.verdict,
         judge=run.judge,
         dataset_hash=run.dataset_hash,
         commit=word(run.config, "git", "commit"),
@@ -112,7 +112,7 @@ def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun 
     this one did. Only runs with records count; None: there is none.
     """
     stored = [one for one in runs if (one.folder / RESULTS).is_file()]
-    named = word(run.gate, "baseline", "run_id")
+    named = run.baseline.run_id
     at = next((place for place, one in enumerate(stored) if one.run_id == run.run_id), 0)
     for one in stored:
         if one.run_id == named != run.run_id:
@@ -126,7 +126,7 @@ def is_partial(run: StoredRun) -> bool:
 
     A run that does not store its set counts as complete.
     """
-    if run.gate.get("complete") is False:
+    if run.gate is not None and not run.gate.complete:
         return True
     of_set = word(run.set, "hash")
     asked = run.dataset_hash
@@ -257,7 +257,7 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
             ran_at=ran_at(run),
             figure=wanted,
             tags=run.tags,
-            verdict=word(run.gate, "verdict"),
+            verdict=run.verdict,
             config_hash=run.config_hash,
             dataset_hash=run.dataset_hash,
             config=compared_config(run.config),

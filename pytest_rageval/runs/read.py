@@ -19,6 +19,7 @@ from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
     SECTIONS,
     iterate_records,
+    read_document,
     read_json,
     read_record,
     read_records,
@@ -29,6 +30,7 @@ from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord, Reported
 from pytest_rageval.values.run import ASSUMED, StoredRun
@@ -144,13 +146,16 @@ def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> Sto
 
 def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = True) -> StoredRun:
     """Read the documents of a run, the long groups.json only if wanted, and no record."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Any] = {}
     unreadable: dict[str, str] = {}
     for name in DOCUMENTS:
         if name == "groups.json" and not groups:
             continue
         try:
-            found[name] = read_json(folder / name)
+            path = folder / name
+            found[name] = (
+                read_document(path, GateResult) if name == "gate.json" else read_json(path)
+            )
         except StorageError as error:  # a run of another tool, or one cut short, may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
@@ -161,7 +166,7 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
         folder=folder,
         config=config,
         metrics=metrics and with_groups(metrics, found.get("groups.json", {})),
-        gate=found.get("gate.json", {}),
+        gate=found.get("gate.json"),
         settings=stored_settings(config),
         tags=tags,
         sections=_sections(folder),

@@ -17,7 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
@@ -38,6 +38,8 @@ from pytest_rageval.support.text import counted, did_you_mean
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
+
+_T = TypeVar("_T")
 
 RESULTS: Final = "results.jsonl"
 REPORT: Final = "report.html"
@@ -204,14 +206,21 @@ class RunWriter(Closing):
             self._folder_lock.close()
 
 
-def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
+def write_document(folder: Path, name: str, document: object) -> Path:
     """Write a JSON document into the folder of a run atomically and return its path.
+
+    Args:
+        folder: of the run.
+        name: of the file.
+        document: a dataclass, or JSON values.
 
     Raises:
         ValueError: a number in it is NaN or infinite, or the name is not a plain file name.
         StorageError: the file cannot be written.
     """
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+    values = msgspec.to_builtins(document, str_keys=True)
+    # json refuses NaN, where msgspec writes null.
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, indent=2)
     return write_text_document(folder, name, text + "\n")
 
 
@@ -366,6 +375,20 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         return _object(text, **_FINITE)
     except StorageError as error:
+        raise StorageError(f"{path}: {error}") from None
+
+
+def read_document(path: Path, type_: type[_T]) -> _T:
+    """Read a document of a run as the dataclass that it was written from.
+
+    Raises:
+        StorageError: it is missing or damaged; a value of another type is named with its path.
+    """
+    with named_errors(path, StorageError, "read"), open_plain(path) as file:
+        text = file.read()
+    try:
+        return msgspec.json.decode(text, type=type_)
+    except (ValueError, RecursionError) as error:
         raise StorageError(f"{path}: {error}") from None
 
 

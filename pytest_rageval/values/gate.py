@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from pytest_rageval.values.record import JUDGED_ON, Aspect
+from pytest_rageval.values.record import JUDGED_ON, SCHEMA_VERSION, Aspect
 
 CheckTable = Literal["overall", "category", "tag"]
 CheckKind = Literal["min", "max", "max_drop", "max_rise"]
 CheckStatus = Literal["pass", "fail", "warn", "skip"]
 Proof = Literal["proven_pass", "proven_fail", "unproven"]
 Decide = Literal["estimate", "prove_pass", "prove_fail"]
+Verdict = Literal["pass", "fail", "not_evaluated"]
 
 MOST_CASES: Final = 10
 """Cases that the result of a check names."""
@@ -110,6 +111,12 @@ class CheckResult:
     """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()
     """Up to ``MOST_CASES`` cases that made the value worse, worst first, by their shortest name."""
+    name: str = ""
+    """Name of the check, as in its node id."""
+
+    def __post_init__(self) -> None:
+        """Name it by its check."""
+        object.__setattr__(self, "name", self.check.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +168,11 @@ class BaselineInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateResult:
-    """The decision about a run."""
+    """The decision about a run, and the content of its ``gate.json``."""
 
-    verdict: Literal["pass", "fail", "not_evaluated"]
+    schema_version: int = SCHEMA_VERSION
+    """Of the format: docs/stability.md says when it changes."""
+    verdict: Verdict
     """``not_evaluated``: the run was cut short."""
     sentence: str
     """One plain-ASCII sentence."""

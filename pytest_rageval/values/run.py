@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult, Verdict
 from pytest_rageval.values.json_documents import items, number, part, text, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
@@ -83,8 +84,8 @@ class StoredRun:
     """``config.json``."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     """``metrics.json``, with the breakdowns of ``groups.json``."""
-    gate: Mapping[str, Any] = field(default_factory=dict)
-    """``gate.json``."""
+    gate: GateResult | None = None
+    """``gate.json``; None: the run has not ended."""
     settings: Settings = ASSUMED
     """Only settings that scoring depends on are surely the run's; the rest may be defaults."""
     scoring: ScoreSettings = field(default_factory=ScoreSettings)
@@ -109,6 +110,26 @@ class StoredRun:
     def n_cases(self) -> int:
         """Number of cases with a record, each counted once."""
         return len({(record.file, record.name) for record in self.records})
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The gate's verdict; None: there is none."""
+        return None if self.gate is None else self.gate.verdict
+
+    @property
+    def sentence(self) -> str:
+        """The gate's sentence; empty: there is none."""
+        return "" if self.gate is None else self.gate.sentence
+
+    @property
+    def checks(self) -> tuple[CheckResult, ...]:
+        """The gate's checks."""
+        return () if self.gate is None else self.gate.checks
+
+    @property
+    def baseline(self) -> BaselineInfo:
+        """The baseline of its gate; empty: there is none."""
+        return (self.gate and self.gate.baseline) or BaselineInfo()
 
     @property
     def run_metrics(self) -> dict[str, float]:

@@ -49,6 +49,12 @@ SET = Path("evals/eval_set.jsonl")
 RESULTS = Path("evals/results")
 
 
+def verdict(run: Run) -> str:
+    """Verdict of the gate of a run."""
+    assert run.gate is not None
+    return run.gate.verdict
+
+
 def reply(request: AskRequest) -> AskResponse:
     """Answer as the target of the scratch project does."""
     word = request.question.split()[0]
@@ -90,7 +96,7 @@ def test_a_function_has_the_records_and_numbers_of_a_session_with_it_as_a_fixtur
     assert run.folder is not None
     assert documents(run.folder) == session
     assert len(run.rows()) == len(session["results"]) == 4 * repeats
-    assert run.gate["verdict"] == "pass"
+    assert verdict(run) == "pass"
 
 
 def copy_example(root: Path) -> None:
@@ -185,9 +191,9 @@ def test_limits_may_name_a_category_of_the_project_that_no_given_case_has() -> N
         'version = 1\n[category.multi_hop]\nmrr = ">= 0.5"\n', encoding="utf-8"
     )
     run = evaluate([{"id": "new", "question": "hit new"}], reply)
-    said = [one["message"] for one in run.gate["checks"] if one["check"]["group"] == "multi_hop"]
+    said = [one.message for one in run.stored.checks if one.check.group == "multi_hop"]
     assert said == ["no data: no case of category multi_hop was run"]
-    assert run.gate["verdict"] == "fail"
+    assert verdict(run) == "fail"
 
 
 def test_faults_of_given_cases_name_their_places() -> None:
@@ -411,7 +417,7 @@ def test_options_win_over_the_settings_of_the_project() -> None:
     run = evaluate(SET, client, gates=["hit_at_k>=0.99"], no_report=True, **options)
     assert {(r.k, r.params["a"], r.params["b"]) for r in seen} == {(3, 1, True)}
     assert run.config["settings"]["judging"]["rubrics"] == ["correctness"]
-    assert run.gate["verdict"] == "fail"
+    assert verdict(run) == "fail"
     assert evaluate(SET, client).records[0].k == 2
 
 
@@ -501,13 +507,13 @@ def test_an_interrupted_run_keeps_what_was_measured_and_can_be_continued(
     cut = load_run("cut")
     # At most two other threads had a case in flight.
     assert 18 <= len(cut.records) < 200
-    assert cut.gate["verdict"] == "not_evaluated"
+    assert verdict(cut) == "not_evaluated"
     (note,) = stopped.value.__notes__
     assert f"run cut keeps the {len(cut.records)} of 200 cases" in note
     whole = evaluate(SET, reply, concurrency=concurrency, resume="cut")
     assert (whole.run_id, len(whole.records)) == ("cut", 200)
     assert whole.means == evaluate(SET, reply).means
-    assert whole.gate["verdict"] == "pass"
+    assert verdict(whole) == "pass"
 
 
 def test_an_interrupted_run_keeps_the_answers_that_were_received_but_not_judged() -> None:

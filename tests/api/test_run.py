@@ -54,7 +54,7 @@ def test_a_run_has_the_content_of_its_files() -> None:
     stored = json.loads((folder / "metrics.json").read_text("utf-8"))
     assert dict(run.metrics) | stored == run.metrics
     assert run.config["settings"]["k"] == 5
-    assert run.gate["verdict"] == "pass"
+    assert run.stored.verdict == "pass"
     assert run.means["recall_at_k"] == stored["statistics"]["recall_at_k"]["mean"] == 0.8
     assert repr(run) == "<Run one: 10 cases, gate pass>"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from pytest_rageval.runs.documents import RunFacts, config_document
 from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.run import StoredRun
@@ -114,7 +115,6 @@ def write_run(
         "config_hash": config_hash(settings),
         "dataset_hash": stored["dataset_hash"],
     }
-    gate: Mapping[str, Any] = {"verdict": "pass", "sentence": "PASS", "n_expected": None}
     with RunWriter(results, run_id) as writer:
         for one in records:
             writer.append(one)
@@ -122,5 +122,5 @@ def write_run(
         metrics, groups = split_groups(metrics_document(aggregate(records), facts))
         write_document(writer.path, "groups.json", groups)
         write_document(writer.path, "metrics.json", metrics)
-        write_document(writer.path, "gate.json", gate)
+        write_document(writer.path, "gate.json", GateResult(verdict="pass", sentence="PASS"))
     return results / run_id

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +23,7 @@ from pytest_rageval.engine.finish import (
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
 from pytest_rageval.runs.notes import put_note, read_notes
+from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Check, GateResult, Selection, Thresholds
@@ -82,8 +82,7 @@ def test_the_decision_is_that_of_the_limits_in_result_and_file(
     found = finished(ended(project, run_of(20), Check(limit=limit, **HIT)))  # 16 of 20 hit
     stored = read_json(found.run.folder / "gate.json")
     assert (found.gate.verdict, stored["verdict"]) == (verdict, verdict)
-    assert stored == json.loads(json.dumps(found.run.gate))
-    assert stored["run_id"] == "now"
+    assert read_documents(found.run.folder).gate == found.run.gate == found.gate
     assert stored["checks"][0]["estimate"] == 0.8
 
 
@@ -325,7 +324,9 @@ def test_a_stored_run_that_lost_the_line_of_a_repeat_is_incomplete(project: Sett
     found = []
     for name, kept in (("whole", records), ("torn", records[1:])):
         folder = write_run(results(project), name, kept, project)
-        (folder / "gate.json").write_text('{"n_expected": 20, "n_reported": 20}', encoding="utf-8")
+        (folder / "gate.json").unlink()
+        decided = GateResult(verdict="pass", sentence="", n_expected=20, n_reported=20)
+        write_document(folder, "gate.json", decided)
         found.append(open_gate(folder, project).n_reported)
     assert found == [20, 19]
 

@@ -70,7 +70,7 @@ def make_project(folder: Path) -> str:
         assert cli.run(score) == 0
     for run_id in ("one", "two", "more"):
         run = folder / "evals" / "results" / run_id
-        (run / "gate.json").write_bytes(dumped(GATE | {"run_id": run_id}))
+        (run / "gate.json").write_bytes(dumped(GATE))
         if run_id != "one":
             config = json.loads((run / "config.json").read_bytes())
             (run / "config.json").write_bytes(dumped(config | {"set": SET}))

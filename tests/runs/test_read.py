@@ -215,7 +215,7 @@ def test_documents_of_another_tool_lack_what_is_not_of_the_type_expected(section
     run = read_documents(folder)
     assert (run.given, run.set, run.skipped) == ({}, {}, frozenset())
     assert (run.timeout_ms, run.wall_s, run.timestamp, run.dataset_hash) == (None,) * 4
-    assert (run.metrics, run.gate, run.settings.judge) == ({}, {}, "none")
+    assert (run.metrics, run.gate, run.settings.judge) == ({}, None, "none")
     assert list(run.unreadable) == ["gate.json"]  # metrics.json is not there
     assert run.notes
 

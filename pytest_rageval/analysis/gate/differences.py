@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.compare.pairs import (
@@ -44,7 +44,6 @@ from pytest_rageval.values.gate import (
     CheckStatus,
     needs_baseline,
 )
-from pytest_rageval.values.json_documents import number, text
 from pytest_rageval.values.run import TIMED, other_concurrency
 
 _NO_SCORE: Final = "no case was scored on both sides"
@@ -340,15 +339,13 @@ def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
     return worst_first((sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0)
 
 
-def margins(checks: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
-    """Return the largest difference by metric that checks accept, as ``gate.json`` has them.
+def margins(checks: Iterable[Check]) -> Mapping[str, float]:
+    """Return the largest difference by metric that checks accept.
 
     Of several limits over the whole set, the tighter one.
     """
     found: dict[str, float] = {}
     for check in checks:
-        metric, limit = text(check, "metric"), number(check, "limit")
-        overall = text(check, "table") == "overall" and text(check, "kind") in CHANGE_WORDS
-        if overall and limit is not None:
-            found[metric] = min(limit, found.get(metric, limit))
+        if check.table == "overall" and check.kind in CHANGE_WORDS:
+            found[check.metric] = min(check.limit, found.get(check.metric, check.limit))
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
@@ -39,7 +40,6 @@ def command(
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.markdown.summary import render_gate_markdown
     from pytest_rageval.report.text.lines import render_gate
-    from pytest_rageval.runs.documents import gate_document
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
@@ -52,7 +52,7 @@ def command(
     against = gate.baseline(numbers)
     decided = gate.decide(against, numbers)
     lines = render_gate(run_id, decided, width=terminal_width())
-    print_result(gate_document(decided, run_id), lines, as_json=as_json)
+    print_result({"run_id": run_id, **to_builtins(decided)}, lines, as_json=as_json)
     add_to_step_summary(render_gate_markdown(run_id, decided))
     if decided.verdict == "fail":
         return ExitCode.NO

@@ -82,7 +82,7 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
         "folder": merged.view.folder,
         "merged_from": [part.run_id for part in parts],
         "notes": list(merged.view.notes),
-        "gate": dict(merged.run.gate),
+        "gate": merged.gate,
         "metrics": dict(merged.run.metrics),
     }
 

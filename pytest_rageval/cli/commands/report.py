@@ -38,12 +38,11 @@ def command(
     from pytest_rageval.runs.read import open_run, read_compared
     from pytest_rageval.runs.store import REPORT
     from pytest_rageval.support.files import refuse_link
-    from pytest_rageval.values.json_documents import text
     from pytest_rageval.values.settings import is_run_id
 
     stored = open_run(run_or_last(run), os.environ, texts=False)
     base = None if baseline is None else open_run(baseline, os.environ, texts=False)
-    if base is None and is_run_id(named := text(stored.gate, "baseline", "run_id")):
+    if base is None and is_run_id(named := stored.baseline.run_id or ""):
         with suppress(StorageError):  # it may be gone by now, or without its records
             base = read_compared(stored.folder.parent / named, stored.folder.parent, texts=False)
     page = report_page(stored, baseline=base, options=ReportOptions(redact=redact, full=full))

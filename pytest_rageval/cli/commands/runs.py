@@ -101,7 +101,7 @@ def show_command(run: str | None, as_json: bool) -> None:
 def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
     for line in _fact_lines(entry, run):
         yield ((clean(line), ""),)
-    sentence = clean(str(run.gate.get("sentence") or "not decided"))
+    sentence = clean(run.sentence or "not decided")
     yield (("gate ", ""), (sentence, GATE_STYLES.get(entry.verdict or "", "")))
     for line in _figure_lines(part(run.metrics, "statistics")):
         yield ((f"  {clean(line)}", ""),)

@@ -22,7 +22,7 @@ from pytest_rageval.report.text.comparison import (
 )
 from pytest_rageval.report.text.summary import interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value, shortened
-from pytest_rageval.values.json_documents import count, number, text
+from pytest_rageval.values.json_documents import count, number
 from pytest_rageval.values.run import StoredRun
 
 _CASES_SHOWN: Final = 5
@@ -39,8 +39,8 @@ def run_cell(run: StoredRun) -> str:
     if run.judge:
         counts.append(f"judge {'off' if run.judge == 'none' else run.judge}")
     parts = [element("p", element("b", f"run {run.run_id}"), f": {', '.join(counts)}")]
-    if sentence := text(run.gate, "sentence"):
-        parts.append(element("p", f"gate: {sentence}"))
+    if run.sentence:
+        parts.append(element("p", f"gate: {run.sentence}"))
     parts += _list(
         (shortened(note, _NOTE_CHARS) for note in run.notes[:_NOTES_SHOWN]), len(run.notes)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -387,27 +387,32 @@ def test_differing_invariants_can_be_ignored_in_a_comparison_alone() -> None:
 
 def test_the_tightest_limit_over_the_set_is_the_margin() -> None:
     checks = [drop(0.03), rise("recall_at_k", 0.02), drop(0.01, table="tag", group="t")]
-    assert margins(map(asdict, checks)) == {"recall_at_k": 0.02}
+    assert margins(checks) == {"recall_at_k": 0.02}
 
 
 def test_without_thresholds_the_margins_are_those_of_the_later_run_s_gate() -> None:
     base, new = side(run_of(40), run_id="b"), side(run_of(40), run_id="n")
 
-    def found(gate: dict[str, Any], thresholds: Thresholds | None = None) -> tuple[float, str]:
-        pair = compare_runs(base, replace(new, gate=gate), thresholds=thresholds)
+    def found(check: Check | None, thresholds: Thresholds | None = None) -> tuple[float, str]:
+        checks = [CheckResult(check=check, status="skip", message="")] if check else []
+        decided = GateResult(verdict="pass", sentence="", checks=tuple(checks))
+        pair = compare_runs(base, replace(new, gate=decided), thresholds=thresholds)
         change = pair.comparison.metrics["recall_at_k"]
         return change.margin, change.verdict
 
-    gate = {"checks": [{"check": asdict(drop(0.3))}, {"check": {"metric": "recall_at_k"}}, 1]}
-    assert found(gate) == found({}, Thresholds(checks=(drop(0.3),))) == (0.3, "same")
-    assert found({}) == found(gate, Thresholds()) == (0.05, "equal")
+    accepted = drop(0.3)
+    assert found(accepted) == found(None, Thresholds(checks=(accepted,))) == (0.3, "same")
+    assert found(None) == found(accepted, Thresholds()) == (0.05, "equal")
 
 
 def test_without_thresholds_the_confidence_is_that_of_the_later_run_s_gate() -> None:
     base = side(run_of(40), run_id="b")
 
-    def width(stored: object, thresholds: Thresholds | None = None) -> float:
-        new = replace(side(run_of(40, missed=(1, 2)), run_id="n"), gate={"confidence": stored})
+    def width(stored: float | None, thresholds: Thresholds | None = None) -> float:
+        new = side(run_of(40, missed=(1, 2)), run_id="n")
+        if stored is not None:
+            decided = GateResult(verdict="pass", sentence="", confidence=stored)
+            new = replace(new, gate=decided)
         pair = compare_runs(base, new, thresholds=thresholds).comparison
         change = pair.metrics["recall_at_k"]
         assert change.low is not None
@@ -415,7 +420,6 @@ def test_without_thresholds_the_confidence_is_that_of_the_later_run_s_gate() -> 
         return change.high - change.low
 
     assert width(0.8) == width(None, Thresholds(confidence=0.8)) < width(None)
-    assert width(0.05) == width("high") == width(None)
     assert gate(base, base, drop(), confidence=0.8)[0].confidence == 0.8
 
 

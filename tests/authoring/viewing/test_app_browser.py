@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,13 @@ import pytest
 
 from pytest_rageval.report.html.runs.site import SiteOptions, write_site
 from pytest_rageval.runs.notes import read_notes
+from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import read_tags, write_tag
 from pytest_rageval.values.settings import Settings
 from tests.authoring.viewing.serving import Shown, showing
 from tests.build.browser import Visit, Watched, visitor
 from tests.build.runs import run_of, write_run
-from tests.report.html.builders import HOSTILE
+from tests.report.html.builders import HOSTILE, gated
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -39,8 +39,7 @@ def results(tmp_path: Path) -> Path:
         folder, "r2", run_of(8, missed={1, 2}, question=NASTY, answer=NASTY), day=2, **hostile
     )
     write_run(folder, "r3", run_of(8, missed={2}), day=3)
-    gate = {"verdict": "fail", "sentence": NASTY}
-    (folder / "r2" / "gate.json").write_text(json.dumps(gate), encoding="utf-8")
+    write_document(folder / "r2", "gate.json", gated(sentence=NASTY))
     (folder / "bad <img src=x onerror=alert(1)>").mkdir()
     write_tag(folder, "release", "r2")
     return folder

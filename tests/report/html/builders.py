@@ -15,6 +15,7 @@ from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult, Verdict
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
@@ -63,6 +64,9 @@ HOSTILE: Final = (
     "a" * 300,
 )
 """Texts that run, ask for something or change what is shown where they are not made harmless."""
+
+
+STATUSES: Final[tuple[CheckStatus, ...]] = ("fail", "warn")
 
 
 def chunk(rank: int, **fields: Any) -> RetrievedChunk:
@@ -143,20 +147,23 @@ def config(**fields: Any) -> dict[str, Any]:
     }
 
 
-def check(name: str, status: str = "pass", **fields: Any) -> dict[str, Any]:
+def check(metric: str, status: CheckStatus = "pass", **fields: Any) -> CheckResult:
     """One check of gate.json."""
-    return {
-        "name": name,
-        "check": {"metric": name, "kind": "min", "limit": 0.75, "table": "overall", "group": None},
-        "status": status,
+    given: dict[str, Any] = {
+        "check": Check(metric=metric, kind="min", limit=0.75),
         "message": f"0.700 is {'below' if status == 'fail' else 'at least'} min 0.750",
         "estimate": 0.7,
         "low": 0.4,
         "high": 0.89,
         "n": 10,
-        "missed_cases": [],
         **fields,
     }
+    return CheckResult(status=status, **given)
+
+
+def gated(*checks: CheckResult, verdict: Verdict = "fail", **fields: Any) -> GateResult:
+    """The content of gate.json."""
+    return GateResult(verdict=verdict, checks=checks, **{"sentence": "FAIL", **fields})
 
 
 def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> StoredRun:
@@ -165,7 +172,7 @@ def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> Stor
         "metrics": metrics_document(
             aggregate(records), {"run_id": run_id, "timestamp": "2026-11-20T19:58:00+00:00"}
         ),
-        "gate": {"verdict": "pass", "sentence": "PASS 1 check", "checks": [check("recall_at_k")]},
+        "gate": gated(check("recall_at_k"), verdict="pass", sentence="PASS 1 check"),
         "config": config(),
         **fields,
     }
@@ -263,14 +270,14 @@ def hostile_run(run_id: str = "run-1") -> StoredRun:
     every = " ".join(HOSTILE[:-1])
     files = run([*records, *broken], run_id)
     checks = [
-        check(text, status, message=text, missed_cases=[text])
+        check(text, status, message=text, missed_cases=(text,))
         for text in HOSTILE
-        for status in ("fail", "warn", text)
+        for status in STATUSES
     ]
     return replace(
         files,
         metrics={**files.metrics, "warnings": [every], "timestamp": every},
-        gate={"verdict": "fail", "sentence": f"FAIL {every}", "checks": checks},
+        gate=gated(*checks, sentence=f"FAIL {every}"),
         config=config(
             judge=every,
             timestamp=every,

@@ -17,6 +17,7 @@ from pytest_rageval.runs.list import TrendSource, read_trend
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import GateResult
 from tests.build.runs import SETTINGS, write_run
 from tests.runs.history.builders import OURS, RESULTS, cases, sync
 
@@ -85,7 +86,8 @@ def test_partial_runs_are_told_apart_alike(url: str) -> None:
     write_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
     write_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
     write_run(RESULTS, "g", cases(4), day=7, dataset_hash="of-all", set=whole)
-    write_document(RESULTS / "g", "gate.json", {"verdict": "not_evaluated", "complete": False})
+    gate = GateResult(verdict="not_evaluated", sentence="", complete=False)
+    write_document(RESULTS / "g", "gate.json", gate)
     sync(url)
     for partial, shown in ((False, [*"acdf"]), (True, [*"abcdefg"])):
         query = TrendQuery(metric="mrr", partial=partial)

@@ -39,7 +39,7 @@ def view_cases(
     )
     anchors = case_anchors(run.records)
     registry = stored_registry(run.config)
-    rules = check_rules(run.gate, registry)
+    rules = check_rules(run.checks, registry)
     show = partial(view_detail, run=run, options=options, registry=registry)
     readers: dict[CaseKey, Callable[[], CaseRecord]] = {}
     flips: dict[tuple[str, str], str] = {}

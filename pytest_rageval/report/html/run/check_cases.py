@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.values.json_documents import items, number, text, texts
+from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.record import CaseRecord
 
 _LATENCY: Final = "latency_ms."
@@ -17,56 +17,45 @@ _LATENCY: Final = "latency_ms."
 class CheckRule:
     """Decides of which cases a check is made worse."""
 
-    name: str
-    metric: str
-    table: str
-    group: str
-    limit: float | None
+    result: CheckResult
     info: MetricInfo | None
-    listed: frozenset[str]
-    """Cases that the gate names itself, by id or node id."""
 
     def lowered_by(self, record: CaseRecord) -> bool:
         """Whether a case of the check's group scores below the best value of its metric."""
         if not self._concerns(record):
             return False
-        listed = bool(self.listed & {record.name, record.nodeid})
+        # The gate names cases by id or node id.
+        listed = not {record.name, record.nodeid}.isdisjoint(self.result.missed_cases)
         if listed or not record.counted:
             return listed
-        if self.metric == "error_rate":
+        metric = self.result.check.metric
+        if metric == "error_rate":
             return record.error is not None
-        if self.metric.startswith(_LATENCY):
+        if metric.startswith(_LATENCY):
             spent = record.latency.get("total_ms")
-            return spent is not None and self.limit is not None and spent > self.limit
-        value = record.metrics.get(self.metric)
+            return spent is not None and spent > self.result.check.limit
+        value = record.metrics.get(metric)
         if value is None or self.info is None or self.info.direction == "neutral":
             return False
         low, high = self.info.bounds
         return value > low if self.info.direction == "lower" else value < high
 
     def _concerns(self, record: CaseRecord) -> bool:
-        if self.table == "category":
-            return record.category == self.group
-        return self.table != "tag" or self.group in record.tags
+        check = self.result.check
+        if check.table == "category":
+            return record.category == check.group
+        return check.table != "tag" or check.group in record.tags
 
 
-def check_rules(gate: Mapping[str, Any], registry: Registry) -> tuple[CheckRule, ...]:
+def check_rules(checks: Iterable[CheckResult], registry: Registry) -> tuple[CheckRule, ...]:
     """Return a rule for every check that did not pass."""
     return tuple(
-        CheckRule(
-            name=text(result, "name"),
-            metric=text(result, "check", "metric"),
-            table=text(result, "check", "table"),
-            group=text(result, "check", "group"),
-            limit=number(result, "check", "limit"),
-            info=registry.info(text(result, "check", "metric")),
-            listed=frozenset(texts(result, "missed_cases")),
-        )
-        for result in items(gate, "checks")
-        if text(result, "status") in {"fail", "warn"}
+        CheckRule(result=result, info=registry.info(result.check.metric))
+        for result in checks
+        if result.status in {"fail", "warn"}
     )
 
 
 def checks_of(record: CaseRecord, rules: Sequence[CheckRule]) -> tuple[str, ...]:
     """Return the names of the checks that a case lowers, each once."""
-    return tuple(dict.fromkeys(rule.name for rule in rules if rule.lowered_by(record)))
+    return tuple(dict.fromkeys(rule.result.name for rule in rules if rule.lowered_by(record)))

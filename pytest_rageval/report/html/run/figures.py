@@ -19,7 +19,8 @@ from pytest_rageval.report.html.run.overview_values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
-from pytest_rageval.values.json_documents import count, items, number, part, text, texts
+from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.json_documents import count, number, part
 from pytest_rageval.values.run import RUN_METRICS
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
@@ -51,15 +52,15 @@ def known_metrics(
 
 def view_metrics(
     metrics: Mapping[str, Any],
-    gate: Mapping[str, Any],
+    checks: Iterable[CheckResult],
     changes: Mapping[str, ChangeView],
     registry: Registry = BUILT_IN,
 ) -> tuple[MetricView, ...]:
     """Show every mean with its interval, its limits and its change since the baseline."""
-    limits: dict[str, list[Mapping[str, Any]]] = {}
-    for result in items(gate, "checks"):
-        if text(result, "check", "table") == "overall":
-            limits.setdefault(text(result, "check", "metric"), []).append(result)
+    limits: dict[str, list[CheckResult]] = {}
+    for result in checks:
+        if result.check.table == "overall":
+            limits.setdefault(result.check.metric, []).append(result)
     return tuple(
         _metric(key, registry.info(key), found, limits.get(key, ()), changes.get(key))
         for key, found in known_metrics(metrics, registry).items()
@@ -70,7 +71,7 @@ def _metric(
     key: str,
     info: MetricInfo | None,
     found: Mapping[str, Any],
-    checks: Iterable[Mapping[str, Any]],
+    checks: Iterable[CheckResult],
     change: ChangeView | None,
 ) -> MetricView:
     mean = number(found, "mean")
@@ -101,24 +102,23 @@ def _scale(info: MetricInfo | None) -> str:
     return "" if end == 1 or math.isinf(end) else f"of {end:g}"
 
 
-def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
+def _shown(mean: float | None, checks: Iterable[CheckResult]) -> str:
     """Show a mean with enough decimals to distinguish it from its limit."""
     if mean is None:
         return "no data"
     for result in checks:
-        limit = number(result, "check", "limit")
-        if limit is not None and text(result, "check", "kind") in {"min", "max"}:
-            return format_limit_pair(mean, limit)[0]
+        if result.check.kind in {"min", "max"}:
+            return format_limit_pair(mean, result.check.limit)[0]
     return format_value(mean)
 
 
-def limit_view(result: Mapping[str, Any], info: MetricInfo | None = None) -> LimitView:
-    """Show the limit of a stored check."""
-    kind, limit = text(result, "check", "kind"), number(result, "check", "limit")
+def limit_view(result: CheckResult, info: MetricInfo | None = None) -> LimitView:
+    """Show the limit of a check."""
+    kind, limit = result.check.kind, result.check.limit
     about_mean = kind in {"min", "max"}
     return LimitView(
-        text=f"{_SIGNS.get(kind, kind)} {'-' if limit is None else format(limit, 'g')}",
-        status=text(result, "status"),
+        text=f"{_SIGNS[kind]} {limit:g}",
+        status=result.status,
         place=place_on_scale(limit, info) if about_mean else None,
         about_change=not about_mean,
     )
@@ -146,33 +146,27 @@ def _places(
 
 
 def view_checks(
-    gate: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str] = ()
+    checks: Iterable[CheckResult], anchors: Mapping[str, str], filters: Collection[str] = ()
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
     """Return the failed checks, and the others, warnings first; those in ``filters`` have cases."""
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
     # Those with a figure before those without data, as the gate names them.
-    told = sorted(items(gate, "checks"), key=lambda result: number(result, "estimate") is None)
+    told = sorted(checks, key=lambda result: (order[result.status], result.estimate is None))
     shown = [_check(result, anchors, filters) for result in told]
-    shown.sort(key=lambda check: order.get(check.status, 4))
     n_failed = sum(check.status == "fail" for check in shown)
     return tuple(shown[:n_failed]), tuple(shown[n_failed:])
 
 
-def _check(
-    result: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str]
-) -> CheckView:
-    n = number(result, "n")
-    name = text(result, "name")
-    missed = texts(result, "missed_cases")
+def _check(result: CheckResult, anchors: Mapping[str, str], filters: Collection[str]) -> CheckView:
     return CheckView(
-        name=name,
-        status=text(result, "status"),
-        finding=_finding(text(result, "message")),
-        message=text(result, "message"),
+        name=result.name,
+        status=result.status,
+        finding=_finding(result.message),
+        message=result.message,
         interval=_check_interval(result),
-        n="-" if n is None else str(int(n)),
-        cases=tuple((case, anchors.get(case, "")) for case in missed[:_CASES_NAMED]),
-        link=cases_link(check=name) if name in filters else "",
+        n="-" if result.n is None else str(result.n),
+        cases=tuple((case, anchors.get(case, "")) for case in result.missed_cases[:_CASES_NAMED]),
+        link=cases_link(check=result.name) if result.name in filters else "",
     )
 
 
@@ -189,9 +183,8 @@ def _finding(message: str) -> str:
     return f"{value} ({_NEEDS.get(kind, 'allowed <=')} {limit}){rest}"
 
 
-def _check_interval(result: Mapping[str, Any]) -> str:
-    low, high = number(result, "low"), number(result, "high")
-    kind = text(result, "check", "kind")
+def _check_interval(result: CheckResult) -> str:
+    low, high, kind = result.low, result.high, result.check.kind
     if kind not in {"max_drop", "max_rise"} or low is None or high is None:
         return interval_text(low, high)
     # The message reports a drop, which is the negated difference.

@@ -34,7 +34,6 @@ from pytest_rageval.report.html.run.panels import (
 from pytest_rageval.report.html.run.trend import trend_spark
 from pytest_rageval.report.html.run.values import CasesView
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.run import StoredRun
 
 _TILES: Final = 6
@@ -135,7 +134,7 @@ def _tile(row: MetricView, spark: Element | None) -> Tile:
 
 
 def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRun]) -> Tile:
-    checks = [one for one in items(run.gate, "checks") if text(one, "check", "metric") == _LATENCY]
+    checks = [one for one in run.checks if one.check.metric == _LATENCY]
     limits = sorted(map(limit_view, checks), key=lambda one: _WORST_FIRST.get(one.status, 3))
     return Tile(
         key=_LATENCY,

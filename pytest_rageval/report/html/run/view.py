@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
 from pytest_rageval.analysis.aggregate.run import target_warnings
@@ -43,10 +43,9 @@ from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.json_documents import items, number, part, text, texts, value
+from pytest_rageval.values.json_documents import number, part, text, texts, value
 from pytest_rageval.values.run import StoredRun
 
-_VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
 _FACTS: Final = (
     ("Begun", ("timestamp",)),
     ("Judge", ("judge",)),
@@ -84,18 +83,18 @@ def view_report(
     first = _first_anchors(cases.anchors)
     anchors = {names[f"{file}::{name}"]: anchor for (file, name), anchor in first.items()}
     filters = {name for row in cases.rows for name in row.checks}
-    failed, others = view_checks(run.gate, anchors, filters)
+    failed, others = view_checks(run.checks, anchors, filters)
     changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
-    metrics = view_metrics(run.metrics, run.gate, changes, registry)
+    metrics = view_metrics(run.metrics, run.checks, changes, registry)
     latency = view_latency(run.metrics)
     compare = (
         None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
     )
     return ReportView(
         run_id=run.run_id,
-        verdict=_shown_verdict(run.gate),
-        sentence=text(run.gate, "sentence") or _undecided(run),
+        verdict=_shown_verdict(run),
+        sentence=run.sentence or _undecided(run),
         overview=view_overview(
             run, metrics=metrics, latency=latency, cases=cases, compare=compare, history=history
         ),
@@ -119,11 +118,10 @@ def view_report(
     )
 
 
-def _shown_verdict(gate: Mapping[str, Any]) -> str:
-    verdict = text(gate, "verdict")
-    if verdict == "fail" and gate.get("complete") is False:
+def _shown_verdict(run: StoredRun) -> str:
+    if run.verdict == "fail" and run.gate is not None and not run.gate.complete:
         return "incomplete"
-    return verdict if verdict in _VERDICTS else "unknown"
+    return run.verdict or "unknown"
 
 
 def _first_anchors(anchors: Mapping[CaseKey, str]) -> dict[tuple[str, str], str]:
@@ -147,7 +145,7 @@ def _changes(
     """Show the change of each metric since the baseline, over all cases and by group."""
     if baseline is None:
         return {}, {}
-    beyond = _beyond_limits(run.gate, baseline.base.run_id)
+    beyond = _beyond_limits(run, baseline.base.run_id)
     changes = view_changes(baseline, beyond)
     return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
 
@@ -167,8 +165,8 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
 
 def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
     yield from run.notes
-    decided, refused = (text(run.gate, "baseline", name) for name in ("run_id", "problem"))
-    if baseline and not refused and decided not in {"", baseline.base.run_id}:
+    decided = run.baseline.run_id
+    if baseline and not run.baseline.problem and decided not in {None, baseline.base.run_id}:
         yield f"The checks of changes were decided against {decided}, another run than this page's."
     yield from filter(None, [run.saturation])
     yield from reliability_lines(JudgeReliability(spot_check=summarise_spot_checks(run.records)))
@@ -187,18 +185,16 @@ _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
 )
 
 
-def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
+def _beyond_limits(run: StoredRun, base: str) -> frozenset[str]:
     """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
-    if text(gate, "baseline", "run_id") != base:
+    if run.baseline.run_id != base:
         return frozenset()
     return frozenset(
-        text(one, "check", "metric")
-        for one in items(gate, "checks")
-        if text(one, "check", "table") == "overall"
-        and text(one, "status") in {"fail", "warn"}
-        and is_past_limit(
-            text(one, "check", "kind"), number(one, "check", "limit"), number(one, "estimate")
-        )
+        one.check.metric
+        for one in run.checks
+        if one.check.table == "overall"
+        and one.status in {"fail", "warn"}
+        and is_past_limit(one.check.kind, one.check.limit, one.estimate)
     )
 
 

@@ -13,7 +13,6 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.runs.list import is_partial
 from pytest_rageval.support.text import did_you_mean, format_value
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.json_documents import word
 from pytest_rageval.values.run import StoredRun
 
 _COLOURS: Final = {"pass": "brightgreen", "fail": "red"}
@@ -37,7 +36,7 @@ def badge_document(runs: Sequence[StoredRun], metric: str | None = None) -> dict
     complete = [run for run in runs if run.metrics and not is_partial(run)]
     if not complete:
         return _badge(metric or "rageval", "no run", "")
-    verdict = word(complete[-1].gate, "verdict") or ""
+    verdict = complete[-1].verdict or ""
     if metric is None:
         return _badge("rageval", verdict.replace("_", " ") or "unknown", verdict)
     figures = run_figures(complete[-1].metrics, complete[-1].config)

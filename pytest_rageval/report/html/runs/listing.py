@@ -15,7 +15,7 @@ from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_t
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import count, number, part, text
+from pytest_rageval.values.json_documents import count, number, part
 from pytest_rageval.values.run import StoredRun
 
 _COLUMNS: Final = 6
@@ -123,13 +123,12 @@ def _fault(run: StoredRun, reason: str) -> str:
 def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
     entry = run_entry(run)
     facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
-    verdict = entry.verdict if entry.verdict in {"pass", "fail", "not_evaluated"} else "unknown"
     return RunRow(
         run_id=run.run_id,
         tags=run.tags,
         when=(entry.timestamp or "-")[:16].replace("T", " "),
-        verdict=verdict,
-        sentence=text(run.gate, "sentence"),
+        verdict=run.verdict or "unknown",
+        sentence=run.sentence,
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
         outcomes=tuple((n, c) for n in CASE_OUTCOMES.values() if (c := count(run.metrics, n))),
         facts=", ".join(filter(None, facts)),

@@ -96,13 +96,12 @@ def view_side_by_side(found: Sequence[RunComparison], *, redact: bool = False) -
 
 
 def _side(run: StoredRun) -> Side:
-    verdict = text(run.gate, "verdict")
     return Side(
         run_id=run.run_id,
         described=describe_side(run).removeprefix(run.run_id).lstrip(", "),
         when=text(run.config, "timestamp")[:16].replace("T", " ") or "-",
-        verdict=verdict if verdict in {"pass", "fail", "not_evaluated"} else "unknown",
-        sentence=text(run.gate, "sentence"),
+        verdict=run.verdict or "unknown",
+        sentence=run.sentence,
     )
 
 
@@ -138,7 +137,7 @@ def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
 def _by_key(
     run: StoredRun, changes: Mapping[str, ChangeView], registry: Registry
 ) -> dict[str, MetricView]:
-    return {row.key: row for row in view_metrics(run.metrics, run.gate, changes, registry)}
+    return {row.key: row for row in view_metrics(run.metrics, run.checks, changes, registry)}
 
 
 def _time_rows(found: Sequence[RunComparison]) -> Iterator[TimeRow]:

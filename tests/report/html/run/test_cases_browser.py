@@ -13,7 +13,7 @@ from unicodedata import normalize
 import pytest
 
 from tests.build.browser import Open, Watched
-from tests.report.html.builders import check, errored, missed, page, passed, run
+from tests.report.html.builders import check, errored, gated, missed, page, passed, run
 from tests.report.html.run.case_list import address, example, facet, opened, searched, shown
 
 if TYPE_CHECKING:
@@ -190,8 +190,7 @@ def test_links_of_the_overview_filter_the_list(open_page: Open, query: str, ids:
         passed("delta-10", tags=("slow",), metrics={"recall_at_k": 0.5, "mrr": 1.0}),
         passed("delta-9", metrics={"recall_at_k": 0.25, "mrr": None}),
     ]
-    checks = [check("recall_at_k", "fail", missed_cases=["beta"])]
-    gate = {"verdict": "fail", "sentence": "FAIL", "checks": checks}
+    gate = gated(check("recall_at_k", "fail", missed_cases=("beta",)))
     if query.startswith("check"):
         records = records[:2]
 
@@ -402,8 +401,8 @@ def test_more_rows_come_with_the_scroll(open_page: Open) -> None:
 
 
 def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:
-    failing = check("recall_at_k", "fail", missed_cases=["beta"])
-    gate = {"verdict": "fail", "sentence": "FAIL 1 of 1", "checks": [failing]}
+    failing = check("recall_at_k", "fail", missed_cases=("beta",))
+    gate = gated(failing, sentence="FAIL 1 of 1")
     tab = open_page(page(run([passed("alpha"), missed("beta")], gate=gate)))
 
     tab.click(".check a")

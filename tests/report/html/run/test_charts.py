@@ -8,6 +8,7 @@ from pytest_rageval.report.html.markup import element
 from pytest_rageval.report.html.run.charts import mean_bar, stacked_bar
 from pytest_rageval.report.html.run.figures import view_metrics
 from pytest_rageval.report.html.run.overview_values import ChangeView, CountRow
+from pytest_rageval.values.gate import Check, CheckResult
 from tests.report.html.builders import HOSTILE, check, missed, passed, run
 
 
@@ -15,10 +16,10 @@ def share(part: ET.Element, name: str) -> float:
     return float(part.get(name, "").removesuffix("%")) / 100
 
 
-def recall_bar(*checks: dict[str, object], change: ChangeView | None = None) -> ET.Element:
+def recall_bar(*checks: CheckResult, change: ChangeView | None = None) -> ET.Element:
     files = run([passed("a"), missed("b"), passed("c")])
     changes = {} if change is None else {"recall_at_k": change}
-    rows = view_metrics(files.metrics, {"checks": [*checks]}, changes)
+    rows = view_metrics(files.metrics, checks, changes)
     drawn = mean_bar(next(row for row in rows if row.key == "recall_at_k"))
     assert drawn is not None
     return ET.fromstring(drawn)
@@ -37,12 +38,12 @@ def test_a_mean_lies_between_the_ends_of_its_interval_and_beside_its_limit() -> 
 
 
 def test_a_change_past_its_limit_does_not_paint_the_mean() -> None:
-    drop = {"metric": "recall_at_k", "kind": "max_drop", "limit": 0.03, "table": "overall"}
+    drop = Check(metric="recall_at_k", kind="max_drop", limit=0.03)
     change = ChangeView(
         base="0.900", delta="-0.233", interval="-", p="-", verdict="worse", n=3, place=0.9
     )
 
-    svg = recall_bar(check("recall_at_k max_drop", "fail", check=drop), change=change)
+    svg = recall_bar(check("recall_at_k", "fail", check=drop), change=change)
 
     assert not [e for e in svg.iter() if "bad" in e.get("class", "")]
     (base,) = [e for e in svg.iter("circle") if e.get("class") == "base"]
@@ -50,7 +51,7 @@ def test_a_change_past_its_limit_does_not_paint_the_mean() -> None:
 
 
 def test_metrics_without_a_bounded_scale_have_no_bar() -> None:
-    (row,) = view_metrics({"statistics": {"own": {"n": 1, "mean": 3.0}}}, {}, {})
+    (row,) = view_metrics({"statistics": {"own": {"n": 1, "mean": 3.0}}}, (), {})
 
     assert mean_bar(row) is None
 

@@ -6,15 +6,16 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
+from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
 from tests.report.html.builders import check, errored, generated, missed, passed
 
 
 def lowering(*records: CaseRecord, metric: str = "recall_at_k", **fields: Any) -> list[str]:
     """Names of the cases that lower one failed check."""
-    limits = {"metric": metric, "kind": "min", "limit": 0.5, "table": "overall", "group": None}
-    result = check(metric, fields.pop("status", "fail"), check={**limits, **fields})
-    rules = check_rules({"checks": [result]}, BUILT_IN)
+    status = fields.pop("status", "fail")
+    limit = Check(metric=metric, **{"kind": "min", "limit": 0.5, **fields})
+    rules = check_rules([check(metric, status, check=limit)], BUILT_IN)
     return [record.name for record in records if checks_of(record, rules)]
 
 
@@ -53,14 +54,14 @@ def test_errors_and_times_lower_the_checks_about_them() -> None:
 
 
 def test_cases_that_the_gate_names_itself_count() -> None:
-    result = check("newly_missed", "fail", missed_cases=["b"])
-    rules = check_rules({"checks": [result]}, BUILT_IN)
+    result = check("newly_missed", "fail", missed_cases=("b",))
+    rules = check_rules([result], BUILT_IN)
     assert [checks_of(one, rules) for one in (passed("a"), passed("b"))] == [(), ("newly_missed",)]
 
 
 def test_a_case_named_with_its_file_is_not_that_of_another_file() -> None:
-    result = check("newly_missed", "fail", missed_cases=["evals/de.jsonl::b"])
-    rules = check_rules({"checks": [result]}, BUILT_IN)
+    result = check("newly_missed", "fail", missed_cases=("evals/de.jsonl::b",))
+    rules = check_rules([result], BUILT_IN)
     found = [checks_of(passed("b", file=f"evals/{name}.jsonl"), rules) for name in ("de", "en")]
     assert found == [("newly_missed",), ()]
 

@@ -11,7 +11,7 @@ from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
-from tests.report.html.builders import check, chunk, errored, missed, passed, run
+from tests.report.html.builders import check, chunk, errored, gated, missed, passed, run
 
 
 def data(*records: CaseRecord, redact: bool = False, **fields: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_metrics_that_no_case_has_are_left_out() -> None:
 
 
 def test_a_case_names_the_checks_it_lowers() -> None:
-    gate = {"checks": [check("recall_at_k", "fail"), check("mrr", "pass")]}
+    gate = gated(check("recall_at_k", "fail"), check("mrr", "pass"))
     found = data(passed("a"), missed("b"), gate=gate)
     assert named(found, "check") == [["recall_at_k"], []]
 

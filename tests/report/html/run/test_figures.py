@@ -12,6 +12,7 @@ from pytest_rageval.report.html.run.figures import (
     view_latency,
     view_metrics,
 )
+from pytest_rageval.values.gate import Check
 from tests.report.html.builders import check, config, errored, missed, passed, run
 
 
@@ -20,11 +21,11 @@ def metrics(*records: Any) -> Any:
 
 
 def test_a_mean_stands_with_counts_interval_and_limit() -> None:
-    gate = {"checks": [check("recall_at_k", "fail")]}
+    checks = [check("recall_at_k", "fail")]
 
     found = {
         row.key: row
-        for row in view_metrics(metrics(passed("a"), missed("b"), errored("c")), gate, {})
+        for row in view_metrics(metrics(passed("a"), missed("b"), errored("c")), checks, {})
     }
 
     recall = found["recall_at_k"]
@@ -39,25 +40,23 @@ def test_a_mean_stands_with_counts_interval_and_limit() -> None:
 
 
 def test_a_limit_on_a_difference_has_no_place_on_the_scale() -> None:
-    drop = {"metric": "mrr", "kind": "max_drop", "limit": 0.03, "table": "overall"}
-    gate = {"checks": [check("mrr max_drop", check=drop)]}
+    checks = [check("mrr", check=Check(metric="mrr", kind="max_drop", limit=0.03))]
 
-    row = next(r for r in view_metrics(metrics(passed("a")), gate, {}) if r.key == "mrr")
+    row = next(r for r in view_metrics(metrics(passed("a")), checks, {}) if r.key == "mrr")
 
     assert [(limit.text, limit.place) for limit in row.limits] == [("drop <= 0.03", None)]
 
 
 def test_a_value_short_of_its_limit_never_looks_like_it() -> None:
     document = {"statistics": {"mrr": {"n": 9, "mean": 0.74996}}}
-    limit = {"metric": "mrr", "kind": "min", "limit": 0.75, "table": "overall"}
 
-    (row,) = view_metrics(document, {"checks": [check("mrr", "fail", check=limit)]}, {})
+    (row,) = view_metrics(document, [check("mrr", "fail")], {})
 
     assert row.value == "0.74996"
 
 
 def test_metrics_that_no_case_could_have_are_left_out() -> None:
-    keys = {row.key for row in view_metrics(metrics(passed("a")), {}, {})}
+    keys = {row.key for row in view_metrics(metrics(passed("a")), (), {})}
 
     assert "mrr" in keys
     assert "groundedness" not in keys
@@ -65,7 +64,7 @@ def test_metrics_that_no_case_could_have_are_left_out() -> None:
 
 def test_a_scale_that_does_not_end_at_1_says_where_it_ends() -> None:
     record = passed("a", metrics={"groundedness": 4.5, "mrr": 1.0})
-    shown = view_metrics(metrics(record), {}, {})
+    shown = view_metrics(metrics(record), (), {})
     scales = {row.key: row.scale for row in shown}
 
     assert (scales["groundedness"], scales["mrr"]) == ("of 5", "")
@@ -89,16 +88,14 @@ def test_values_are_placed_on_the_scale_of_their_metric(
 
 
 def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
-    gate = {
-        "checks": [
-            check("a"),
-            check("b", "warn"),
-            check("c", "fail", missed_cases=["x", "y"]),
-            check("d", "skip", n=None, low=None),
-        ]
-    }
+    checks = [
+        check("a"),
+        check("b", "warn"),
+        check("c", "fail", missed_cases=("x", "y")),
+        check("d", "skip", n=None, low=None),
+    ]
 
-    failed, others = view_checks(gate, {"x": "case-x"})
+    failed, others = view_checks(checks, {"x": "case-x"})
 
     assert [(one.name, one.cases) for one in failed] == [("c", (("x", "case-x"), ("y", "")))]
     assert [one.name for one in others] == ["b", "d", "a"]
@@ -106,8 +103,8 @@ def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
 
 
 def test_failed_checks_with_a_figure_stand_before_those_without_data() -> None:
-    gate = {"checks": [check("a", "fail", estimate=None), check("b", "fail", estimate=1.0)]}
-    assert [one.name for one in view_checks(gate, {})[0]] == ["b", "a"]
+    checks = [check("a", "fail", estimate=None), check("b", "fail", estimate=1.0)]
+    assert [one.name for one in view_checks(checks, {})[0]] == ["b", "a"]
 
 
 def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
@@ -139,8 +136,8 @@ def test_an_unknown_price_is_not_shown_as_nothing() -> None:
 
 
 def test_a_limit_below_zero_stands_beside_its_value() -> None:
-    gate = {"checks": [check("acme.margin", message="0.250 is at least min -0.500")]}
+    checks = [check("acme.margin", message="0.250 is at least min -0.500")]
 
-    _, (found,) = view_checks(gate, {})
+    _, (found,) = view_checks(checks, {})
 
     assert found.finding == "0.250 (needs >= -0.500)"

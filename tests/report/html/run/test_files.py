@@ -14,9 +14,10 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.report.html.run.files import read_history
 from pytest_rageval.runs.store import RunWriter, write_document
+from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
 from tests.build.projects import work_in
-from tests.report.html.builders import config, missed, passed, run
+from tests.report.html.builders import config, gated, missed, passed, run
 
 Output = pytest.CaptureFixture[str]
 
@@ -111,7 +112,7 @@ def test_the_page_goes_where_it_is_asked_to(capsys: Output) -> None:
 def test_the_page_is_compared_with_the_baseline_of_the_gate_while_there_is_one() -> None:
     base = write_run("old", passed("a"), at="2026-11-20T09:00:00+00:00")
     folder = write_run("new", missed("a"))
-    write_document(folder, "gate.json", {"verdict": "fail", "baseline": {"run_id": "old"}})
+    write_document(folder, "gate.json", gated(baseline=BaselineInfo(run_id="old")))
     pages = []
     for _ in range(2):
         assert rageval("new") == ExitCode.YES
@@ -128,8 +129,7 @@ def test_the_baseline_of_a_gate_is_a_run_beside_it_with_its_records() -> None:
     shutil.copytree(base, "elsewhere")
     (base / "results.jsonl").unlink()
     for named in ("old", "../../elsewhere", str(Path("elsewhere").resolve()), "last", ""):
-        gate = {"verdict": "fail", "baseline": {"run_id": named}}
-        write_document(folder, "gate.json", gate)
+        write_document(folder, "gate.json", gated(baseline=BaselineInfo(run_id=named)))
         assert rageval("new") == ExitCode.YES
         html = (folder / "report.html").read_text(encoding="utf-8")
         assert "Not compared with another run." in html

@@ -14,6 +14,7 @@ from tests.report.html.builders import (
     check,
     config,
     errored,
+    gated,
     generated,
     missed,
     page,
@@ -77,14 +78,11 @@ def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_t
 
 
 def test_a_check_without_data_leads_to_no_list_of_all_cases() -> None:
-    gate = {
-        "verdict": "fail",
-        "sentence": "FAIL 2 checks",
-        "checks": [
-            check("recall_at_k", "fail", missed_cases=["b"]),
-            check("leak_rate", "fail", n=0, message="no data: no case was scored"),
-        ],
-    }
+    gate = gated(
+        check("recall_at_k", "fail", missed_cases=("b",)),
+        check("leak_rate", "fail", n=0, message="no data: no case was scored"),
+        sentence="FAIL 2 checks",
+    )
     html = page(replace(run([passed("a"), missed("b")]), gate=gate))
 
     assert re.findall(r'href="([^"]*)">All its cases', html) == ["#check=recall_at_k"]
@@ -131,7 +129,7 @@ def test_a_run_of_which_no_case_is_reviewed_shows_what_came_of_them() -> None:
 
 
 def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
-    gate = {"verdict": "fail", "sentence": "FAIL", "checks": [check("hit_at_k", "fail")]}
+    gate = gated(check("hit_at_k", "fail"))
     base = run([passed("a"), passed("b")], "old")
     new = run([passed("a"), missed("b")], "new", gate=gate)
 
@@ -152,7 +150,7 @@ def test_a_failing_metric_has_a_tile_however_many_others_there_are() -> None:
         for key in ("hit_at_k", "correctness", "groundedness", "abstention_accuracy", "recall_at_k",
                     "specificity_accuracy")
     }  # fmt: skip
-    gate = {"checks": [check("specificity_accuracy", "fail")]}
+    gate = gated(check("specificity_accuracy", "fail"))
 
     tiles = viewed(run([passed("a", metrics=metrics)], gate=gate)).overview.tiles
 
@@ -190,8 +188,8 @@ def test_a_baseline_that_cannot_be_compared_has_no_unchanged_cases() -> None:
 
 
 def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
-    checks = [check("recall_at_k", "fail", missed_cases=["b"]), check("mrr")]
-    gate = {"verdict": "fail", "sentence": "FAIL 1 of 2 checks: recall_at_k", "checks": checks}
+    checks = [check("recall_at_k", "fail", missed_cases=("b",)), check("mrr")]
+    gate = gated(*checks, sentence="FAIL 1 of 2 checks: recall_at_k")
 
     html = page(run([passed("a"), missed("b")], gate=gate))
 
@@ -202,8 +200,8 @@ def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
 
 
 def test_a_failed_check_leads_to_the_case_of_the_file_that_it_names() -> None:
-    checks = [check("recall_at_k", "fail", missed_cases=["evals/en.jsonl::a", "b"])]
-    gate = {"verdict": "fail", "sentence": "FAIL 1 check: recall_at_k", "checks": checks}
+    checks = [check("recall_at_k", "fail", missed_cases=("evals/en.jsonl::a", "b"))]
+    gate = gated(*checks, sentence="FAIL 1 check: recall_at_k")
     both = [missed("a", file=f"evals/{name}.jsonl") for name in ("de", "en")]
 
     html = page(run([*both, missed("b")], gate=gate))

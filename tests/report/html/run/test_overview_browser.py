@@ -11,7 +11,17 @@ from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open
-from tests.report.html.builders import check, chunk, config, errored, missed, page, passed, run
+from tests.report.html.builders import (
+    check,
+    chunk,
+    config,
+    errored,
+    gated,
+    missed,
+    page,
+    passed,
+    run,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,8 +58,8 @@ def varied(name: str, seed: int, n: int = 60) -> StoredRun:
             "latency": {"total_ms": draw.lognormvariate(5, 1.2)},
         }  # fmt: skip
         records.append((passed if found else missed)(f"c{number}", **fields))
-    checks = [check("recall_at_k", "fail", missed_cases=["c1"]), check("mrr")]
-    gate = {"verdict": "fail", "sentence": "FAIL 1 of 2 checks: recall_at_k", "checks": checks}
+    checks = [check("recall_at_k", "fail", missed_cases=("c1",)), check("mrr")]
+    gate = gated(*checks, sentence="FAIL 1 of 2 checks: recall_at_k")
     return run([*records, errored("broken")], name, gate=gate, config=config(concurrency=4))
 
 

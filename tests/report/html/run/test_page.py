@@ -13,7 +13,6 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
@@ -26,6 +25,7 @@ from tests.report.html.builders import (
     chunk,
     config,
     errored,
+    gated,
     hostile_record,
     hostile_run,
     missed,
@@ -327,8 +327,7 @@ def test_a_redacted_case_shows_its_metrics_without_their_reasons() -> None:
 
 
 def test_the_verdict_comes_first_and_is_said_once() -> None:
-    gate = {"verdict": "fail", "sentence": "FAIL 1 of 6 checks", "checks": []}
-    html = page(run([missed("a")], gate=gate))
+    html = page(run([missed("a")], gate=gated(sentence="FAIL 1 of 6 checks")))
 
     assert re.search(r"<strong>FAIL</strong> <span class=\"text\">1 of 6 checks</span>", html)
     assert html.index('id="verdict"') < html.index('id="metrics"') < html.index('id="case-list"')
@@ -342,7 +341,7 @@ def test_the_verdict_comes_first_and_is_said_once() -> None:
     ],
 )
 def test_a_run_that_was_not_evaluated_says_why(sentence: str, shown: str) -> None:
-    html = page(run([passed("a")], gate={"verdict": "not_evaluated", "sentence": sentence}))
+    html = page(run([passed("a")], gate=gated(verdict="not_evaluated", sentence=sentence)))
     assert f'<strong>NOT EVALUATED</strong> <span class="text">{shown}' in html
 
 
@@ -351,14 +350,14 @@ def test_what_fails_a_run_beside_its_checks_stands_in_the_verdict() -> None:
     keys = ("hit_at_k", "mrr", "map", "recall_at_k", "ndcg_at_k")
     decided = gate(records, *[Check(metric=key, kind="min", limit=0.9) for key in keys])
 
-    html = page(run(records, gate=gate_document(decided, "run-1")))
+    html = page(run(records, gate=decided))
 
     found = re.findall(r'<strong>INCOMPLETE</strong> <span class="text">([^<]*)</span>', html)
     assert found == ["1 of 3 cases not attempted; FAIL 5 of 5 checks; 1 required case missed: must"]
 
 
 def test_a_run_without_documents_still_has_a_page() -> None:
-    html = page(run([passed("a")], metrics={}, gate={}, config={}))
+    html = page(run([passed("a")], metrics={}, gate=None, config={}))
 
     assert "NO VERDICT" in html
     assert "case-a" in html
@@ -370,8 +369,7 @@ def test_a_run_without_cases_still_has_a_page() -> None:
 
 def test_documents_of_any_shape_are_survived() -> None:
     wrong = {"statistics": [1], "by_category": 3, "aggregate_metrics": {"latency": "x"}}
-    gate = {"verdict": ["pass"], "checks": [1, {"check": 2, "missed_cases": "x"}, None]}
-    html = page(run([passed("a")], metrics=wrong, gate=gate, config={"settings": [], "git": 1}))
+    html = page(run([passed("a")], metrics=wrong, config={"settings": [], "git": 1}))
 
     assert "case-a" in html
 

@@ -17,7 +17,17 @@ from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open, Watched, ends_at_the_left
 from tests.build.records import changed
-from tests.report.html.builders import check, chunk, errored, hostile_run, missed, page, passed, run
+from tests.report.html.builders import (
+    check,
+    chunk,
+    errored,
+    gated,
+    hostile_run,
+    missed,
+    page,
+    passed,
+    run,
+)
 from tests.report.html.run.case_list import address, example, facet, searched, shown, typed
 
 if TYPE_CHECKING:
@@ -35,8 +45,8 @@ def compared(name: str) -> StoredRun:
         other[1]("better", category="two"),
         errored("broken"),
     ]
-    checks = [check("recall_at_k", "fail", missed_cases=["worse"]), check("mrr", "warn")]
-    gate = {"verdict": "fail", "sentence": "FAIL 1 of 2 checks", "checks": checks}
+    checks = [check("recall_at_k", "fail", missed_cases=("worse",)), check("mrr", "warn")]
+    gate = gated(*checks, sentence="FAIL 1 of 2 checks")
     return run(records, name, gate=gate)
 
 

@@ -15,9 +15,10 @@ from pytest_rageval.report.html.run.view import (
     view_comparison,
     view_report,
 )
+from pytest_rageval.values.gate import BaselineInfo, Check
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
-from tests.report.html.builders import against, config, missed, page, passed, run
+from tests.report.html.builders import against, check, config, gated, missed, page, passed, run
 
 SCORES = (("a", 1.0), ("b", 0.5), ("c", 0.25))
 
@@ -60,12 +61,14 @@ def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_de
     None
 ):
     old, other = run([passed("a")], "old"), run([missed("a")], "other")
-    new = run([passed("a")], "new", gate={"baseline": {"run_id": "old"}})
+    info = BaselineInfo(run_id="old")
+    new = run([passed("a")], "new", gate=gated(baseline=info))
     assert view_report(new, baseline=against(old, new)).notes == ()
     (note,) = view_report(new, baseline=against(other, new)).notes
     assert "decided against old, another run" in note
     assert view_report(new).notes == ()
-    new.gate["baseline"]["problem"] = "not comparable with the baseline: k: 5 in base, 9 in new"
+    info = replace(info, problem="not comparable with the baseline: k: 5 in base, 9 in new")
+    new = replace(new, gate=gated(baseline=info))
     assert view_report(new, baseline=against(other, new)).notes == ()
 
 
@@ -109,11 +112,9 @@ def test_a_drop_past_a_limit_has_the_word_that_compare_has(
 ) -> None:
     old = run([passed(f"c{n}") for n in range(4)], "old")
     new = run([*(passed(f"c{n}") for n in range(3)), missed("c3")], "new")
-    check = {"metric": "recall_at_k", "kind": "max_drop", "table": "overall", "limit": limit}
-    gate = {
-        "baseline": {"run_id": base},
-        "checks": [{"name": "d", "check": check, "status": "warn", "estimate": -0.25}],
-    }
+    drop = Check(metric="recall_at_k", kind="max_drop", limit=limit)
+    dropped = check("recall_at_k", "warn", check=drop, estimate=-0.25)
+    gate = gated(dropped, baseline=BaselineInfo(run_id=base))
     html = page(replace(new, gate=gate), baseline=old)
     rows = [line for line in html.splitlines() if 'data-name="change"' in line]
     [row] = [line for line in rows if "sort=recall_at_k" in line]

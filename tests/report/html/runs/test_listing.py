@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
 from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.run import StoredRun
 from tests.build.runs import run_of, write_run
-from tests.report.html.builders import HOSTILE
+from tests.report.html.builders import HOSTILE, gated
 
 
 def stored(results: Path, **settings: int) -> list[StoredRun]:
@@ -85,8 +87,8 @@ def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -
     runs = stored(tmp_path)
     assert run_to_compare_with(runs[0], runs) is None
     assert run_to_compare_with(runs[2], runs) == runs[1]
-    gated = StoredRun(folder=runs[2].folder, gate={"baseline": {"run_id": "r1"}})
-    assert run_to_compare_with(gated, runs) == runs[0]
+    named = replace(runs[2], gate=gated(baseline=BaselineInfo(run_id="r1")))
+    assert run_to_compare_with(named, runs) == runs[0]
     (runs[1].folder / "results.jsonl").unlink()
     assert run_to_compare_with(runs[2], runs) == runs[0]
 
@@ -107,7 +109,7 @@ def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:
             folder=runs[0].folder,
             config={"timestamp": text, "judge": text, "git": {"commit": text}},
             metrics={**runs[0].metrics, "statistics": {text: {"mean": 0.5, "n": 1}}},
-            gate={"verdict": text, "sentence": text},
+            gate=gated(sentence=text),
             tags=("main",),
             unreadable={"gate.json": text},
         )
