@@ -155,19 +155,12 @@ def waited_for(found: object) -> object:
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    try:
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:  # it cancels tasks at the end
         stopped = False
         while not stopped:
             with suppress(KeyboardInterrupt, SystemExit):  # of a task, which keeps it
-                loop.run_forever()
+                runner.get_loop().run_forever()
                 stopped = True
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
 
 
 class CaseThreads(Generic[_T]):
