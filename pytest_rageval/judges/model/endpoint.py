@@ -289,7 +289,7 @@ class ChatEndpoint:
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
-            return blot_out_of_reply(read_json(text), self.secrets, text)
+            return blot_out_of_reply(read_json(text), self.secrets)
         except (ValueError, RecursionError):
             return blot_out(text, self.secrets)
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
+import html
 import ipaddress
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from html.entities import codepoint2name
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from pytest_rageval.support.text import NOT_SHOWN, UNSEEN
 from pytest_rageval.values.errors import ConfigError
@@ -80,21 +80,10 @@ _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
-_MIN_INNER_BYTES: Final = 8
-"""Minimum length to look for within longer base64, where a shorter one may stand by chance."""
 _MIN_DIGITS: Final = 8
 """Minimum length of a number to blot out; a shorter one may be a count."""
-_ESCAPED: Final = re.compile(
-    r"\\(?:/|b|u(?:00[0-9]|00ad|034f|06(?:0[0-5]|1c|dd)|070f|089[01]|08e2|11(?:5f|60)|17b[45]"
-    r"|180[b-f]|20(?:0[b-f]|2[a-e]|6)|3164|d8(?:04|0d|2f|34)|db[4-9a-f]|e|f[0-8]|fe0|feff|ffa0|fff))",
-    re.IGNORECASE,
-)
-"""A character in JSON that could be written without an escape, or one of ``UNSEEN``."""
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
-"""Characters without a meaning in URLs, JSON and HTML, which libraries leave as they are."""
-_ENTITIES: Final = {ord("'"): "apos"} | codepoint2name
-_CUT: Final = r"(?:[%&\\][#\w]{0,5})?\Z"
-"""End of a text, which may be within an escape."""
+_NEEDLESS: Final = re.compile(r"(?<!\\)(\\{1,8})(?:/|u00([2-7][0-9a-f]))", re.IGNORECASE)
+"""Escape for an ASCII character, also in JSON within JSON."""
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
 
@@ -222,15 +211,9 @@ def resolve_request(
     return found
 
 
-def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = None) -> Any:
-    """Replace the secrets in a JSON value, texts and numbers: a target may echo its request.
-
-    Args:
-        value: the JSON value.
-        secrets: texts to replace.
-        source: the value as JSON text; if no secret can be in it, the value is returned as it is.
-    """
-    if not secrets or (source is not None and _is_free(source, secrets)):
+def blot_out_of_reply(value: Any, secrets: Sequence[str]) -> Any:
+    """Replace the secrets in a JSON value, texts and numbers: a target may echo its request."""
+    if not secrets:
         return value
     if isinstance(value, str):
         return blot_out(value, secrets)
@@ -245,37 +228,35 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
     return value
 
 
-def _is_free(source: str, secrets: Sequence[str]) -> bool:
-    """Return whether no text of a JSON document can contain a secret, however it is escaped."""
-    if _ESCAPED.search(source) or any([plain in source for plain, _ in _spellings(tuple(secrets))]):
-        return False
-    return (source.isascii() and "\x7f" not in source) or not UNSEEN.search(source)
-
-
 def blot_out(message: str, secrets: Iterable[str]) -> str:
-    """Replace every secret in a message, such as a header that a server echoes, by ``***``.
+    r"""Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as it is escaped in a URL, in JSON or in HTML, in base64, and with invisible characters in
-    it, without which it would be shown.
+    Also as URLs, JSON, HTML and base64 hold it. Where one is found only without needless escapes or
+    invisible characters, the message loses all of these.
 
-    >>> blot_out("/ask?key=a%2Fb%2bc4ret, as YS9iK2M0cmV0 or a&#x2F;b+c4ret", ["a/b+c4ret"])
+    >>> blot_out(r"/ask?key=a%2fb%2bc4ret, as YS9iK2M0cmV0 or a\/b+c4ret", ["a/b+c4ret"])
     '/ask?key=***, as *** or ***'
     """
-    spellings = _spellings(tuple(secrets))
-    for plain, characters in spellings:
-        if plain in message:
-            message = re.sub("".join(characters), "***", message)
-    if spellings and UNSEEN.search(message):
-        for hidden in NOT_SHOWN:
-            shown = hidden.sub("", message)
-            for plain, characters in spellings:
-                if plain in shown:
-                    # Possessive: what hides one letter after the other has many readings.
-                    message = re.sub(f"{hidden.pattern}*+".join(characters), "***", message)
-                    rest = hidden.sub("", message)
-                    if (whole := re.sub("".join(characters), "***", rest)) != rest:
-                        message = whole  # it stood within an escape
+    forms = _forms(tuple(secrets))
+
+    def hidden(text: str) -> str:
+        for form in forms:
+            text = text.replace(form, "***")
+        return text
+
+    message = hidden(message)
+    for unseen in (None, *(NOT_SHOWN if forms and UNSEEN.search(message) else ())):
+        shown = unseen.sub("", message) if unseen else message
+        for view in (shown, _NEEDLESS.sub(_unescaped, shown)) if "\\" in shown else (shown,):
+            if view is not message and (found := hidden(view)) != view:
+                message = found
     return message
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    char, n = chr(int(escape[2] or "2f", 16)), len(escape[1])
+    # These two need an escape at every level.
+    return char if char not in '"\\' else "\\" * (2 * n - (char == '"')) + char.strip("\\")
 
 
 def blot_out_cut(text: str, secrets: Iterable[str]) -> str:
@@ -285,64 +266,33 @@ def blot_out_cut(text: str, secrets: Iterable[str]) -> str:
     'the key is ***'
     """
     text = blot_out(text, secrets)
-    for _, characters in _spellings(tuple(secrets)):
-        begin = "".join(characters[:_MIN_SECRET_CHARS])
-        if re.search(begin, text):
-            rest = "".join(f"(?:{one}|(?={_CUT}))" for one in characters[_MIN_SECRET_CHARS:])
-            text = re.sub(begin + rest + _CUT, "***", text)
+    for shown in (text, _NEEDLESS.sub(_unescaped, text)):
+        for form in _forms(tuple(secrets)):
+            for n in range(len(form) - 1, _MIN_SECRET_CHARS - 1, -1):
+                if shown.endswith(form[:n]):
+                    return f"{shown[:-n]}***"
     return text
 
 
 @lru_cache(maxsize=64)
-def _spellings(secrets: tuple[str, ...]) -> list[tuple[str, list[str]]]:
-    """Return the longest part that is never escaped and patterns of characters, longest first."""
-    known = [secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
-    spelled = sorted({one for secret in known for one in _spelled(secret)}, key=len, reverse=True)
-    return [
-        (max(_PLAIN.findall(text), key=len, default=""), list(map(character_pattern, text)))
-        for text in spelled
-    ]
-
-
-def _spelled(secret: str) -> Iterator[str]:
-    data = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield base64.b64encode(data).decode("ascii").rstrip("=")
-    if len(data) >= _MIN_INNER_BYTES:
-        yield from _within_base64(data)
-
-
-def character_pattern(char: str) -> str:
-    """Return a pattern of a character as it is, and as URLs, JSON and HTML escape it.
-
-    Libraries differ in which characters they escape, and texts are escaped within others.
-    """
-    if _PLAIN.fullmatch(char):
-        return re.escape(char)
-    in_url = "".join(f"%(?:25){{0,3}}{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
-    code = f"#0{{0,4}}{ord(char)}|#x0{{0,4}}{ord(char):X}|{_ENTITIES.get(ord(char), '#')}"
-    shorter = json.dumps(char)[2:-1]  # of a quote or a line feed, one letter after a backslash
-    in_json = rf"\\{{1,8}}{re.escape(shorter)}|" if len(shorter) == 1 else ""
-    plus = r"|\+" if char == " " else ""
-    return (
-        rf"(?:\\{{0,7}}{re.escape(char)}{plus}"
-        rf"|(?i:{in_json}{escaped_in_json(char)}|{in_url}|&(?:amp;){{0,3}}(?:{code});))"
-    )
-
-
-def escaped_in_json(char: str) -> str:
-    r"""Return a pattern of a character written as in ``\u0073``, also in JSON within JSON."""
-    units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(rf"\\{{1,8}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _within_base64(data: bytes) -> Iterator[str]:
-    """Yield what base64 of a longer text, such as of a whole header, holds of a secret in it."""
-    for before in range(3):
+def _forms(secrets: tuple[str, ...]) -> list[str]:
+    """Return secrets as they are and as URLs, base64, JSON and HTML hold them, longest first."""
+    found = set()
+    for secret in secrets:
+        if len(secret) < _MIN_SECRET_CHARS:
+            continue
+        data = secret.encode("utf-8", "surrogatepass")
+        found |= {secret, html.escape(secret)}
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            coded = encode(b"\0" * before + data).decode("ascii")
-            # Of the characters at both ends, only some bits are the secret's.
-            yield coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+            found.add(encode(data).decode("ascii").rstrip("="))
+        for safe in ("", "/", "!'()*"):  # of most libraries, of Python, of JavaScript
+            quoted = quote(data, safe)
+            for one in (quoted, quoted.replace("%20", "+")):
+                found |= {one, re.sub("%..", lambda escape: escape[0].lower(), one)}
+        for ascii_only in (True, False):
+            escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+            found |= {escaped, json.dumps(escaped)[1:-1]}
+    return sorted(found, key=len, reverse=True)
 
 
 def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
