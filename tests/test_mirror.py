@@ -72,8 +72,8 @@ TESTED_BY = {
     "report/html/run/test_charts": "report.html.svg",
     "cli/commands/test_run_site": "report.html.runs.site",
     "report/html/run/test_files": "cli.commands.report report.html.run.view",
+    "runs/history/test_database": "support.sqlite",
     "runs/test_notes": "report.html.run.frame",
-    "runs/history/test_database": "support.sql",
     "server/test_engine": "server.index server.retrieval",
 }
 """Test file to the modules that it tests through a caller of theirs."""

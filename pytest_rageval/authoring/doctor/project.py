@@ -159,15 +159,14 @@ def check_results_folder(settings: Settings) -> Finding:
 def check_databases(environ: Mapping[str, str]) -> Iterator[Finding]:
     """Check that the index of runs can be used with what is installed; it is not opened."""
     from pytest_rageval.runs.index import index_url
-    from pytest_rageval.support.sql import need_sqlalchemy, parse_place
 
-    url, what = index_url(environ), "index of runs"
+    url = index_url(environ)
     if url is None:
         return
     try:
-        need_sqlalchemy(what, "history")
-        place = parse_place(url, what=what, examples="a path or a URL of PostgreSQL")
-        yield _FOUND.ok("databases", f"{what}: {place.shown}")
+        from pytest_rageval.runs.history.database import parse_url, shown_url
+
+        yield _FOUND.ok("databases", f"index of runs: {shown_url(parse_url(url))}")
     except ConfigError as error:
         yield _FOUND.fail("databases", str(error), "install the extra, or name a file")
 

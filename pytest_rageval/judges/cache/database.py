@@ -9,16 +9,11 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from pytest_rageval.support.sql import (
-    NamedErrors,
-    Place,
-    driver_error,
-    is_broken,
-    sqlite_code,
-)
+from pytest_rageval.support import sqlite
 from pytest_rageval.values.errors import StorageError
 
 T = TypeVar("T")
@@ -110,7 +105,7 @@ class Session:
         self._connection.close()
 
 
-def _prepare(session: Session, place: Place, *, writable: bool) -> None:
+def _prepare(session: Session, file: Path, *, writable: bool) -> None:
     """Make the tables where they are missing, and refuse those of another version.
 
     Raises:
@@ -123,10 +118,10 @@ def _prepare(session: Session, place: Place, *, writable: bool) -> None:
         session.change(_PUT_VERSION, [{}])
         found = _version(session)
     if found is None:
-        raise StorageError(f"{place.shown}: holds no judge cache, and none can be made in it")
+        raise StorageError(f"{file}: holds no judge cache, and none can be made in it")
     if found != CACHE_VERSION:
         raise StorageError(
-            f"{place.shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; delete "
+            f"{file}: a judge cache of version {found!r}, expected {CACHE_VERSION}; delete "
             "the file, and what it held is asked again"
         )
     if writable:
@@ -155,14 +150,11 @@ class Database:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._place = Place(file=file)
-        self.shown: Final = self._place.shown
+        self.shown: Final = str(file)
         """File, for messages."""
         self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
-        advice = "delete the file, and what it held is asked again"
-        self._named_errors = NamedErrors(self._place, advice)
         self._inherited: list[Session] = []
         self._start()
 
@@ -170,8 +162,11 @@ class Database:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._session: Session | None = None
-        with self._named_errors:
+        with self._named_errors():
             self._open()
+
+    def _named_errors(self) -> AbstractContextManager[None]:
+        return sqlite.named_errors(self.shown, "delete the file, and what it held is asked again")
 
     def warn(self, text: str) -> None:
         """Store the first problem as the warning for the user."""
@@ -205,7 +200,7 @@ class Database:
         return self._call(lambda session: session.change(sql, rows))
 
     def _call(self, statement: Callable[[Session], T]) -> T:
-        with self._named_errors, self._lock_of_process():
+        with self._named_errors(), self._lock_of_process():
             return statement(self.check_open())
 
     def keep(self, sql: str, *rows: Mapping[str, Any]) -> bool:
@@ -223,9 +218,9 @@ class Database:
             self.change(sql, *rows)
         except StorageError as error:
             cause = error.__cause__
-            if driver_error(cause) is None or is_broken(cause):
+            if not isinstance(cause, sqlite.DRIVER_ERRORS) or sqlite.is_broken(cause):
                 raise
-            self._stop_writing(self._place.reason(cause))
+            self._stop_writing(sqlite.reason(cause))
             return False
         return True
 
@@ -251,7 +246,7 @@ class Database:
     def _open(self) -> None:
         file = self._file
         try:
-            self._place.make_folder(file)
+            sqlite.make_folder(file)
         except (FileExistsError, NotADirectoryError):
             raise StorageError(f"{self.shown}: a file stands where its folder should be") from None
         except OSError as error:
@@ -260,9 +255,9 @@ class Database:
         try:
             self._session = self._connect(write=True, prepare=True)
         except sqlite3.OperationalError as error:
-            if sqlite_code(error) not in _UNWRITABLE:
+            if sqlite.result_code(error) not in _UNWRITABLE:
                 raise
-            self._open_read_only(file, self._place.reason(error))
+            self._open_read_only(file, sqlite.reason(error))
 
     def _open_read_only(self, file: Path, reason: str) -> None:
         """Open the file without permission to write it or its folder; empty without a file."""
@@ -279,9 +274,9 @@ class Database:
         self.warn(f"new verdicts are not kept: {reason}")
 
     def _connect(self, *, write: bool, prepare: bool) -> Session:
-        session = Session(self._place.connect_file(patience_s=BUSY_S, write=write))
+        session = Session(sqlite.connect(self._file, patience_s=BUSY_S, write=write))
         try:
-            _prepare(session, self._place, writable=prepare)
+            _prepare(session, self._file, writable=prepare)
         except BaseException:
             session.close()
             raise

@@ -1,29 +1,115 @@
-"""Database of the index of runs, shared by processes: connection, tables, version, errors."""
+"""Database of the index of runs, shared by processes: connection, tables, version, errors.
+
+Importing it without SQLAlchemy raises a ``ConfigError`` that names the extra.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.project.options import VERSIONS
+from pytest_rageval.support import sqlite
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.sql import NamedErrors, Place, need_sqlalchemy, parse_place
+from pytest_rageval.support.http.address import blot_out
 from pytest_rageval.values.errors import ConfigError, StorageError
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
+try:
+    import sqlalchemy as sa
+    from sqlalchemy import exc
+    from sqlalchemy.pool import NullPool
+except ImportError:
+    raise ConfigError(
+        "index of runs: needs SQLAlchemy, which is not installed "
+        "(pip install 'pytest-rageval[history]')"
+    ) from None
 
-_WHAT: Final = "index of runs"
 _EXAMPLES: Final = (
     "a path, sqlite:///evals/cache/history.sqlite or postgresql+psycopg://user@host/database"
 )
+_MISTYPED: Final = re.compile(
+    r"\s*(?:postgres|sqlite)[\w+]*:(?!//)|(?![a-z]:[/\\])(?!.*://)[^@]*:[^@]*@", re.IGNORECASE
+)
+"""A URL with too few slashes or no scheme, which may contain a password; a drive is none."""
+_PSYCOPG: Final = {
+    "connect_timeout": 5,  # a server that is down must not delay the end of a run
+    "tcp_user_timeout": 10_000,
+    # Prepared statements do not outlive a transaction behind a connection pooler.
+    "prepare_threshold": None,
+}
+_LOCK: Final = "SELECT pg_advisory_xact_lock(7205759403)"
 _TOO_LARGE: Final = "54"
 """Class of PostgreSQL's errors about values that are too large."""
+
+# --- tables ----------------------------------------------------------------------------------
+
+INDEX_VERSION: Final = 5
+"""Another version is rebuilt from the folders, not migrated."""
+
+
+def _columns(kind: Any, *names: str, key: bool = False, null: bool = True) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind, primary_key=key, nullable=null and not key) for name in names]
+
+
+_METADATA: Final = sa.MetaData()
+_VERSION: Final = sa.Table(
+    "rageval_history",
+    _METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    *_columns(sa.Integer, "version", null=False),
+)
+RUNS: Final = sa.Table(
+    "evaluation_runs",
+    _METADATA,
+    *_columns(sa.Text, "project", "run_id", key=True),
+    *_columns(sa.Text, "source", null=False),
+    *_columns(sa.DateTime(timezone=True), "ran_at", null=False),
+    *_columns(sa.Text, "tags", null=False),
+    *_columns(sa.Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
+    *_columns(sa.Boolean, "git_dirty"),
+    *_columns(sa.Text, *VERSIONS, "package_version"),
+    *_columns(sa.BigInteger, "metric_definitions_version", "k", "n_cases"),
+    *_columns(sa.BigInteger, *CASE_OUTCOMES.values()),
+    *_columns(sa.Boolean, "partial", "has_metrics", "has_records", null=False),
+    *_columns(sa.Text, "unreadable", "config", "content_hash", null=False),
+    *_columns(sa.DateTime(timezone=True), "synced_at", null=False),
+)
+"""One row per run."""
+RESULTS: Final = sa.Table(
+    "test_results",
+    _METADATA,
+    *_columns(sa.Text, "project", "run_id", "file", "case_id", "parameters", key=True),
+    sa.Column("repeat", sa.Integer, primary_key=True, autoincrement=False),
+    *_columns(sa.Text, "case_hash", "category", "difficulty", "tags"),
+    *_columns(sa.Boolean, "answerable", "required", "counted"),
+    *_columns(sa.Text, "status", "outcome", "failure_stage", "error_kind"),
+    *_columns(sa.BigInteger, "attempts"),
+    *_columns(sa.Boolean, "unchecked", "abstained"),
+    *_columns(sa.BigInteger, "k"),
+    *_columns(sa.Double, "total_ms", "judge_ms", "judge_cost_usd"),
+    *_columns(sa.BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
+    *_columns(sa.Text, "metrics", null=False),
+)
+"""One row per case and repeat."""
+METRICS: Final = sa.Table(
+    "metrics",
+    _METADATA,
+    *_columns(sa.Text, "project", "run_id", "scope", "group_name", "metric", key=True),
+    *_columns(sa.Double, "value"),
+    *_columns(sa.BigInteger, "n", "n_not_applicable", "n_error"),
+    *_columns(sa.Double, "median", "low", "high", "se"),
+)
+"""One row per figure of a run: overall, and of each category, tag, ..."""
+
+TABLES: Final = (METRICS, RESULTS, RUNS)
+"""Tables with rows of a run, in the order of deletion."""
+
+# --- the database ----------------------------------------------------------------------------
 
 
 class RowError(StorageError):
@@ -36,9 +122,9 @@ class IndexDatabase(Closing):
     Args:
         url_or_path: path of an SQLite file, or an SQLAlchemy URL.
         rootdir: base of a relative path.
-        write: create missing files and tables, to fill them.
+        write: create missing files and tables, to fill them; one process writes at a time.
         anew: drop tables of another version.
-        patience_s: maximum wait for other writers of the same rows, in seconds.
+        patience_s: maximum wait for other writers, in seconds.
 
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
@@ -54,13 +140,72 @@ class IndexDatabase(Closing):
         anew: bool = False,
         patience_s: float = 60.0,
     ) -> None:
-        self._place = _find_place(url_or_path, rootdir)
-        self.shown: Final = self._place.shown
-        """File or URL without credentials and query, for messages."""
-        self.is_sqlite: Final = self._place.is_sqlite
-        self._write, self._patience_s = write, patience_s
-        with self._named_errors():
-            self._open(anew=anew)
+        self._url = parse_url(url_or_path)
+        if self._url.drivername == "sqlite":
+            file = rootdir / str(self._url.database)
+            self.shown = str(file)
+            """File or URL without credentials and query, for messages."""
+            self._look_at(file, write=write)
+            creator = partial(sqlite.connect, file, patience_s=patience_s, write=write)
+            engine = sa.create_engine("sqlite://", creator=creator, poolclass=NullPool)
+            begin = ["BEGIN IMMEDIATE"] if write else []
+        else:
+            self.shown = shown_url(self._url)
+            known = _PSYCOPG if self._url.get_driver_name() == "psycopg" else {}
+            options = {key: value for key, value in known.items() if key not in self._url.query}
+            engine = sa.create_engine(
+                self._url, connect_args=options, poolclass=NullPool, hide_parameters=True
+            )
+            # For this transaction only, since a connection pool may reuse the session afterwards.
+            begin = [f"SET LOCAL lock_timeout = {int(patience_s * 1000)}"]
+            begin += [_LOCK] if write else []
+
+        @sa.event.listens_for(engine, "begin")
+        def start(connection: sa.Connection) -> None:
+            for statement in begin:
+                connection.exec_driver_sql(statement)
+
+        with self._named_errors(), ExitStack() as opened:
+            opened.callback(engine.dispose)
+            self._connection = opened.enter_context(engine.connect())
+            with self.transaction() as connection:
+                self._check_tables(connection, write=write, anew=anew)
+            opened.pop_all()
+
+    def _look_at(self, file: Path, *, write: bool) -> None:
+        if not write and not file.exists():
+            raise StorageError(f"{self.shown}: there is no such index; rageval runs sync makes one")
+        try:
+            sqlite.make_folder(file)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageError(f"{self.shown}: its folder cannot be made: {reason}") from error
+
+    def _check_tables(self, connection: sa.Connection, *, write: bool, anew: bool) -> None:
+        there = sa.inspect(connection).has_table
+        found = None
+        if there(_VERSION.name):
+            found = connection.execute(sa.select(_VERSION.c.version)).scalar()
+        if found is None and write:
+            taken = [table.name for table in reversed(TABLES) if there(table.name)]
+            if taken:
+                raise StorageError(
+                    f"{self.shown}: holds a table {taken[0]!r} that belongs to no index of runs; "
+                    "name another file or database, or another schema by "
+                    "?options=-csearch_path%3DNAME"
+                )
+        if write and (found is None or (anew and found != INDEX_VERSION)):
+            _METADATA.drop_all(connection)
+            _METADATA.create_all(connection)
+            found = INDEX_VERSION
+            connection.execute(_VERSION.insert().values(id=1, version=found))
+        if found is None:
+            raise StorageError(f"{self.shown}: holds no index of runs; rageval runs sync makes one")
+        if found != INDEX_VERSION:
+            raise StorageError(
+                f"{self.shown}: an index of version {found!r}, expected {INDEX_VERSION}; rageval "
+                "runs sync --rebuild makes it anew, and every other project in it has to sync again"
+            )
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -68,229 +213,76 @@ class IndexDatabase(Closing):
         self._connection.engine.dispose()
 
     @contextmanager
-    def transaction(self, lock: str | None = None) -> Iterator[Connection]:
-        """Apply several statements together or not at all.
-
-        Args:
-            lock: name of the written rows, which no other process may write meanwhile. In SQLite
-                one process writes at a time, for any name; None: nothing is written.
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Apply several statements together or not at all, apart from other writers.
 
         Raises:
             RowError: a row cannot be kept.
             StorageError: any other failure.
         """
-        with self._named_errors():
-            with self._connection.begin():
-                if not self.is_sqlite:
-                    self._lock(lock)
-                yield self._connection
-
-    def _lock(self, lock: str | None) -> None:
-        from sqlalchemy import text
-
-        # For this transaction only, since a connection pool may reuse the session afterwards.
-        limit = f"SET LOCAL lock_timeout = {int(self._patience_s * 1000)}"
-        self._connection.exec_driver_sql(limit)
-        if lock is not None:
-            key = {"name": f"rageval:{lock}"}
-            statement = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
-            self._connection.execute(statement, key)
-
-    # --- opening -----------------------------------------------------------------------------
-
-    def _open(self, *, anew: bool) -> None:
-        from sqlalchemy import event
-
-        if self._place.file is not None:
-            self._look_at(self._place.file)
-
-        engine = self._place.engine(patience_s=self._patience_s, write=self._write)
-        if self.is_sqlite and self._write:
-            event.listen(engine, "begin", lambda held: held.exec_driver_sql("BEGIN IMMEDIATE"))
-        with ExitStack() as opened:
-            opened.callback(engine.dispose)
-            self._connection = opened.enter_context(engine.connect())
-            with self.transaction("tables" if self._write else None) as connection:
-                if self._write:
-                    make_tables(connection, self.shown, anew=anew)
-                else:
-                    check_tables(connection, self.shown)
-            opened.pop_all()
-
-    def _look_at(self, file: Path) -> None:
-        if not self._write and not file.exists():
-            raise StorageError(f"{self.shown}: there is no such index; rageval runs sync makes one")
-        try:
-            self._place.make_folder(file)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageError(f"{self.shown}: its folder cannot be made: {reason}") from error
-
-    # --- errors ------------------------------------------------------------------------------
+        with self._named_errors(), self._connection.begin():
+            yield self._connection
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
-
-        with NamedErrors(self._place, "delete the file and sync again"):
-            try:
-                yield
-            except DBAPIError as error:
-                state = getattr(error.orig, "sqlstate", None) or ""
-                if isinstance(error, DataError | IntegrityError) or state.startswith(_TOO_LARGE):
-                    raise RowError(self._place.reason(error)) from error
-                raise
-
-
-def _find_place(text: str, rootdir: Path) -> Place:
-    place = parse_place(text, what=_WHAT, examples=_EXAMPLES)
-    if not place.is_sqlite:
-        return place
-    need_sqlalchemy(_WHAT, "history")
-    if place.file is None:
-        raise ConfigError(f"{_WHAT}: got a database in memory, expected {_EXAMPLES}")
-    return Place(file=rootdir / place.file)
+        try:
+            yield
+        except (exc.SQLAlchemyError, UnicodeDecodeError) as error:
+            cause = getattr(error, "orig", None) or error
+            secrets = [value for name, value in self._url.query.items() if "password" in name]
+            reason = blot_out(sqlite.reason(cause), [self._url.password or "", *map(str, secrets)])
+            state = getattr(cause, "sqlstate", None) or ""
+            if isinstance(error, exc.DataError | exc.IntegrityError) or state.startswith(
+                _TOO_LARGE
+            ):
+                raise RowError(reason) from error
+            advice = "; delete the file and sync again" if sqlite.is_broken(cause) else ""
+            raise StorageError(f"{self.shown}: {reason}{advice}") from error
 
 
-INDEX_VERSION: Final = 4
-"""1: the first one. 2: marks partial runs. 3: counts flawed cases. 4: has failure stages.
+def parse_url(text: str) -> sa.URL:
+    """Read a path of an SQLite file or an SQLAlchemy URL.
 
-Another version is rebuilt from the folders, not migrated."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tables:
-    """Tables of the index."""
-
-    version: Table
-    runs: Table
-    """One row per run."""
-    results: Table
-    """One row per case and repeat."""
-    metrics: Table
-    """One row per figure of a run: overall, and of each category, tag, ..."""
-
-    @property
-    def of_a_run(self) -> tuple[Table, Table, Table]:
-        """Tables with rows of a run, in the order of deletion."""
-        return (self.metrics, self.results, self.runs)
-
-
-@cache
-def tables() -> Tables:
-    """Return the tables; made once."""
-    import sqlalchemy as sa
-
-    metadata = sa.MetaData()
-    return Tables(
-        version=sa.Table(
-            "rageval_history",
-            metadata,
-            sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-            sa.Column("version", sa.Integer, nullable=False),
-        ),
-        runs=sa.Table(
-            "evaluation_runs",
-            metadata,
-            *_columns(sa.Text, "project", "run_id", key=True),
-            sa.Column("source", sa.Text, nullable=False),
-            sa.Column("ran_at", sa.DateTime(timezone=True), nullable=False),
-            sa.Column("tags", sa.Text, nullable=False),
-            *_columns(sa.Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
-            sa.Column("git_dirty", sa.Boolean),
-            *_columns(sa.Text, *VERSIONS, "package_version"),
-            *_columns(sa.BigInteger, "metric_definitions_version", "k", "n_cases"),
-            *_columns(sa.BigInteger, *CASE_OUTCOMES.values()),
-            sa.Column("partial", sa.Boolean, nullable=False),
-            sa.Column("has_metrics", sa.Boolean, nullable=False),
-            sa.Column("has_records", sa.Boolean, nullable=False),
-            *_columns(sa.Text, "unreadable", "config", "stamp", "content_hash", null=False),
-            sa.Column("synced_at", sa.DateTime(timezone=True), nullable=False),
-        ),
-        results=sa.Table(
-            "test_results",
-            metadata,
-            *_columns(sa.Text, "project", "run_id", "file", "case_id", "parameters", key=True),
-            sa.Column("repeat", sa.Integer, primary_key=True, autoincrement=False),
-            *_columns(sa.Text, "case_hash", "category", "difficulty", "tags"),
-            *_columns(sa.Boolean, "answerable", "required", "counted"),
-            *_columns(sa.Text, "status", "outcome", "failure_stage", "error_kind"),
-            *_columns(sa.BigInteger, "attempts"),
-            *_columns(sa.Boolean, "unchecked", "abstained"),
-            *_columns(sa.BigInteger, "k"),
-            *_columns(sa.Double, "total_ms", "judge_ms", "judge_cost_usd"),
-            *_columns(sa.BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
-            sa.Column("metrics", sa.Text, nullable=False),
-        ),
-        metrics=sa.Table(
-            "metrics",
-            metadata,
-            *_columns(sa.Text, "project", "run_id", "scope", "group_name", "metric", key=True),
-            *_columns(sa.Double, "value"),
-            *_columns(sa.BigInteger, "n", "n_not_applicable", "n_error"),
-            *_columns(sa.Double, "median", "low", "high", "se"),
-        ),
-    )
-
-
-def _columns(kind: Any, *names: str, key: bool = False, null: bool = True) -> list[Any]:
-    from sqlalchemy import Column
-
-    return [Column(name, kind, primary_key=key, nullable=null and not key) for name in names]
-
-
-# --- versions --------------------------------------------------------------------------------
-
-
-def _stored_version(connection: Connection) -> int | None:
-    """Return the version of the tables; None: there are none."""
-    from sqlalchemy import inspect, select
-
-    table = tables().version
-    if not inspect(connection).has_table(table.name):
-        return None
-    found: int | None = connection.execute(select(table.c.version)).scalar()
-    return found
-
-
-def check_tables(connection: Connection, shown: str) -> None:
-    """Refuse a database without an index, or with another version of it.
+    PostgreSQL without a named driver means psycopg, which the package's extra installs.
 
     Raises:
-        StorageError: the database is refused.
+        ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
     """
-    found = _stored_version(connection)
-    if found is None:
-        raise StorageError(f"{shown}: holds no index of runs; rageval runs sync makes one")
-    if found != INDEX_VERSION:
-        raise StorageError(
-            f"{shown}: an index of version {found!r}, expected {INDEX_VERSION}; rageval runs sync "
-            "--rebuild makes it anew, and every other project in it has to sync again"
-        )
+    # The text is not shown, since it may contain a password anywhere.
+    unreadable = ConfigError(f"index of runs: got a URL that cannot be read, expected {_EXAMPLES}")
+    if _MISTYPED.match(text):
+        # Taken as a path, it would create a file of this name and show the password.
+        raise unreadable
+    if "://" not in text:
+        return sa.URL.create("sqlite", database=text)
+    try:
+        url = sa.make_url(text)
+    except (exc.ArgumentError, ValueError):
+        raise unreadable from None
+    if url.get_backend_name() == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            raise ConfigError(f"index of runs: got a database in memory, expected {_EXAMPLES}")
+        return url.set(drivername="sqlite")
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    other = ConfigError(f"index of runs: got a URL of {url.drivername!r}, expected {_EXAMPLES}")
+    if url.get_backend_name() != "postgresql":
+        raise other
+    try:
+        url.get_dialect().import_dbapi()
+    except exc.NoSuchModuleError:
+        raise other from None
+    except ImportError as error:
+        raise ConfigError(
+            f"index of runs: a URL of {url.drivername!r} needs the module {error.name!r}, which is "
+            "not installed (pip install 'pytest-rageval[postgres]')"
+        ) from None
+    return url
 
 
-def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
-    """Make missing tables, or ``anew`` those of another version; other writers are locked out.
-
-    Raises:
-        StorageError: another version made them, or other programs own tables of these names.
-    """
-    from sqlalchemy import inspect
-
-    known = tables()
-    found = _stored_version(connection)
-    if found is None:
-        names = [table.name for table in known.of_a_run]
-        taken = [name for name in names if inspect(connection).has_table(name)]
-        if taken:
-            raise StorageError(
-                f"{shown}: holds a table {taken[0]!r} that belongs to no index of runs; name "
-                "another file or database, or another schema by ?options=-csearch_path%3DNAME"
-            )
-    elif found != INDEX_VERSION and anew:
-        known.runs.metadata.drop_all(connection)
-        found = None
-    if found is None:
-        known.runs.metadata.create_all(connection)
-        connection.execute(known.version.insert().values(id=1, version=INDEX_VERSION))
-    check_tables(connection, shown)
+def shown_url(url: sa.URL) -> str:
+    """Return the file of a URL, or the URL without credentials and query."""
+    if url.drivername == "sqlite":
+        return str(url.database)
+    bare = sa.URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
+    return bare.render_as_string()

@@ -6,7 +6,6 @@ import hashlib
 import json
 import platform
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,24 +26,10 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import number, value, whole
 from pytest_rageval.values.record import CaseRecord
 
-_SETTLED_S: Final = 2.0
-"""A file that was changed just now may change again with the same time and size: some file systems
-count in seconds."""
-
 NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
 """Numbers of a figure in the index."""
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
-    """Value that changes whenever a run changes, found without reading its files."""
-
-    value: str
-    """64 hex digits over names, sizes and times of the files, and the tags."""
-    settled: bool
-    """Whether a later change is sure to change it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +41,6 @@ class RunRows:
     metrics: tuple[Row, ...]
     problems: tuple[str, ...]
     """Files that could not be read, with the reason, one a line."""
-
-
-def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -> Stamp:
-    """Return the stamp of a run, as it is now."""
-    now = time.time() if now is None else now
-    facts: list[object] = [list(tags)]
-    newest = 0.0
-    for name in (*DOCUMENTS, RESULTS):
-        try:
-            found = (folder / name).stat()
-        except OSError:
-            facts.append([name])
-            continue
-        newest = max(newest, found.st_mtime, found.st_ctime)
-        facts.append([name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino])
-    return Stamp(value=_sha256(json.dumps(facts)), settled=newest < now - _SETTLED_S)
 
 
 def content_hash(folder: Path, tags: tuple[str, ...]) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from types import UnionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
-from pytest_rageval.runs.history.database import IndexDatabase, tables
-from pytest_rageval.runs.history.run_rows import NUMBERS
+import msgspec
+import sqlalchemy as sa
+
+from pytest_rageval.analysis.trend import TrendQuery, TrendRun
+from pytest_rageval.runs.history.database import METRICS, RUNS, IndexDatabase
 from pytest_rageval.runs.list import TrendSource
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
-
-if TYPE_CHECKING:
-    from sqlalchemy import Row
 
 
 def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
@@ -24,28 +22,26 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
     Raises:
         StorageError: the database fails, or a row of it is damaged.
     """
-    from sqlalchemy import and_, select
-
-    runs, metrics = tables().runs, tables().metrics
-    figure = and_(
-        metrics.c.project == runs.c.project,
-        metrics.c.run_id == runs.c.run_id,
-        metrics.c.scope == query.scope,
-        metrics.c.group_name == query.group,
-        metrics.c.metric == query.metric,
+    figure = sa.and_(
+        METRICS.c.project == RUNS.c.project,
+        METRICS.c.run_id == RUNS.c.run_id,
+        METRICS.c.scope == query.scope,
+        METRICS.c.group_name == query.group,
+        METRICS.c.metric == query.metric,
     )
-    own = metrics.c.project == project
+    own = METRICS.c.project == project
+    figures = [column for column in METRICS.c if column.name not in ("project", "run_id")]
     found = (
-        select(runs, *(column for column in metrics.c if column.name not in ("project", "run_id")))
-        .select_from(runs.outerjoin(metrics, figure))
-        .where(runs.c.project == project, runs.c.has_metrics)
+        sa.select(RUNS, *figures)
+        .select_from(RUNS.outerjoin(METRICS, figure))
+        .where(RUNS.c.project == project, RUNS.c.has_metrics)
     )
-    names = select(metrics.c.metric).where(own).distinct()
-    groups = select(metrics.c.group_name).where(own, metrics.c.scope == query.scope).distinct()
+    names = sa.select(METRICS.c.metric).where(own).distinct()
+    groups = sa.select(METRICS.c.group_name).where(own, METRICS.c.scope == query.scope).distinct()
     with database.transaction() as connection:
         try:
             return TrendSource(
-                runs=tuple(_trend_run(row, query) for row in connection.execute(found)),
+                runs=tuple(_trend_run(row) for row in connection.execute(found)),
                 metrics=frozenset(connection.execute(names).scalars()),
                 groups=frozenset(connection.execute(groups).scalars()),
             )
@@ -58,40 +54,11 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
             ) from error
 
 
-def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
-    names = ("verdict", "config_hash", "dataset_hash")
-    return TrendRun(
-        run_id=row.run_id,
-        ran_at=_utc(row.ran_at),
-        figure=None if row.metric is None else _figure(row, query),
-        tags=tuple((_typed(row, "tags", str, "a text") or "").split()),
-        **{name: _typed(row, name, str, "a text") for name in names},
-        config=_config(row),
-        partial=row.partial,
-    )
-
-
-def _figure(row: Row[Any], query: TrendQuery) -> RunFigure:
-    return RunFigure(
-        scope=query.scope,
-        group=row.group_name,
-        metric=row.metric,
-        **{name: _typed(row, name, int | float, "a number") for name in NUMBERS},
-    )
-
-
-def _config(row: Row[Any]) -> dict[str, Any]:
-    found = json.loads(row.config)
-    if not isinstance(found, dict):
-        raise ValueError("config: expected an object")
-    return found
-
-
-def _typed(row: Row[Any], name: str, kind: type | UnionType, expected: str) -> Any:
-    value = getattr(row, name)
-    if value is not None and not isinstance(value, kind):
-        raise ValueError(f"{name}: expected {expected}")
-    return value
+def _trend_run(found: sa.Row[Any]) -> TrendRun:
+    row = {str(name): value for name, value in found._mapping.items()}
+    figure = None if row["metric"] is None else {**row, "group": row["group_name"]}
+    known = {"figure": figure, "ran_at": _utc(row["ran_at"]), "config": json.loads(row["config"])}
+    return msgspec.convert({**row, **known, "tags": row["tags"].split()}, TrendRun)
 
 
 def _utc(time: datetime) -> datetime:

@@ -124,6 +124,7 @@ def test_a_database_whose_extra_is_missing_is_named(monkeypatch: pytest.MonkeyPa
     [found] = check_databases(index)
     assert (found.level, "secret" in found.message) == ("ok", False)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    monkeypatch.delitem(sys.modules, "pytest_rageval.runs.history.database")
     [found] = check_databases(index)
     assert (found.level, found.message) == (
         "FAIL",

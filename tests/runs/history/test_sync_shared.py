@@ -26,15 +26,15 @@ from pytest_rageval.runs.history.sync import RunIndex
 url, rebuild = sys.argv[1], sys.argv[2] == "rebuild"
 sys.stdin.read(1)
 root = Path.cwd()
-put, places = RunIndex._sync, iter(range(20))
+put, places = RunIndex._put_as_read, iter(range(20))
 
 def put_some(*arguments):
     if next(places, None) is None:
         sys.stdin.read(1)  # until it is killed
-    put(*arguments)
+    return put(*arguments)
 
 if sys.argv[2] == "some":
-    RunIndex._sync = put_some
+    RunIndex._put_as_read = put_some
 with IndexDatabase(url, rootdir=root, write=True, anew=rebuild) as database:
     index = RunIndex(database, Origin(project="acme/bot", source="here"), root / "evals/results")
     found = index.sync(rebuild=rebuild)
