@@ -65,7 +65,7 @@ TESTED_BY = {
     "plugin/test_resume": "engine.run",
     "plugin/test_shards": "cli.commands.merge",
     "project/test_case_file_edit": "project.case_edit",
-    "project/test_case_reader": "support.jsonl",
+    "project/test_case_reader": "project.case_rules support.jsonl values.limits",
     "project/test_options": "project.option_values",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/run/test_cases": "report.html.run.detail",

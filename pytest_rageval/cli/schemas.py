@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.project.case_fields import case_json_schema
+from pytest_rageval.project.case_reader import case_json_schema
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
 from pytest_rageval.runs.record_json import PARTS
@@ -64,12 +64,6 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
     for module in (cases, record, reply, numbers, gate):
         found |= dict(_classes(module))
     found |= {name: found[own] for name, own in _ALSO.items()}
-    schema = case_json_schema()
-    known = {"Case": schema, "Anchor": schema["$defs"]["AnchorLine"]}
-    known["AnswerRule"] = schema["$defs"]["RuleLine"]
-    for name, one in known.items():
-        told = {key: field["description"] for key, field in one["properties"].items()}
-        found[name] = {**told, **found[name]}
     line = dict(found["CaseRecord"])
     for part, names in PARTS.items():
         own = found.get(_OF_PART[part], {})

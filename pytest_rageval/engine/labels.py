@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Required
+from typing import Any, Final, Literal, Required
 
-from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, OWN_LABELS, LabelledAnswer
@@ -19,26 +18,22 @@ from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, read_objects, repeated_id
 from pytest_rageval.support.text import did_you_mean, shown_json
-
-_Filled = Annotated[StrictStr, Field(pattern=r"\S"), "a string that is not blank"]
-_FilledOrNone = Annotated[_Filled | None, "a string that is not blank"]
+from pytest_rageval.values.case import NotBlank
 
 
-@with_config(ConfigDict(extra="ignore"))
 class _AnswerLine(TypedDict, total=False):
-    id: Required[_Filled]
-    question: Required[StrictStr]
-    answer: Required[_Filled]
+    id: Required[NotBlank]
+    question: Required[str]
+    answer: Required[NotBlank]
     label: Any
-    context: StrictStr | None
-    history: list[StrictStr] | None
-    reference: list[StrictStr] | None
-    source: _FilledOrNone
+    context: str | None
+    history: list[str] | None
+    reference: list[str] | None
+    source: NotBlank | None
 
 
-_ANSWER_LINE: Final = ObjectLine(
-    adapter=TypeAdapter(_AnswerLine),
-    fields=_AnswerLine,
+_ANSWER_LINE: Final = ObjectLine[_AnswerLine](
+    type=_AnswerLine,
     shape='{"id": ..., "question": ..., "answer": ..., "label": ...}',
 )
 
@@ -90,19 +85,15 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
 _SCORE: Final = f"a number from {SCALE[0]:g} to {SCALE[1]:g}, or true or false"
 
 
-@with_config(ConfigDict(extra="ignore"))
 class _ScoreLine(TypedDict, total=False):
-    id: Required[_Filled]
-    rubric: Required[
-        Annotated[Literal["groundedness", "correctness"], '"groundedness" or "correctness"']
-    ]
-    label: Required[Annotated[Any, _SCORE]]
-    file: _FilledOrNone
+    id: Required[NotBlank]
+    rubric: Required[Literal["groundedness", "correctness"]]
+    label: Required[Any]
+    file: NotBlank | None
 
 
-_SCORE_LINE: Final = ObjectLine(
-    adapter=TypeAdapter(_ScoreLine),
-    fields=_ScoreLine,
+_SCORE_LINE: Final = ObjectLine[_ScoreLine](
+    type=_ScoreLine,
     shape='{"id": case id, "rubric": "groundedness", "label": 4}',
 )
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, RefusedError
@@ -116,9 +115,8 @@ class EmbeddingsClient(EndpointClient):
 
 
 _NAMES: Final = ("text", "chunk_id")
-_VECTOR_LINE: Final = ObjectLine(
-    adapter=TypeAdapter(dict[str, Any]),
-    fields=dict,
+_VECTOR_LINE: Final = ObjectLine[dict[str, Any]](
+    type=dict[str, Any],
     shape='{"text" or "chunk_id": a string, "embedding": a list of numbers}',
 )
 

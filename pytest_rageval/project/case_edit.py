@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import one_for_values, repeated_id
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
+_FIELDS: Final = frozenset(one.name for one in fields(Case))
+_OF_ANCHORS: Final = frozenset(one.name for one in fields(Anchor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def read_case_line(line: FileLine) -> EditableCase:
         DatasetError: with every fault of the line but unknown keys.
     """
     values = line.read()
-    known = {key: value for key, value in values.items() if key in CaseLine.__annotations__}
+    known = {key: value for key, value in values.items() if key in _FIELDS}
     for name in _ANCHORS:
         if isinstance(known.get(name), list):
             known[name] = [_known_anchor(anchor) for anchor in known[name]]
@@ -93,15 +94,15 @@ def read_case_line(line: FileLine) -> EditableCase:
 def _known_anchor(anchor: Any) -> Any:
     if not isinstance(anchor, dict):
         return anchor
-    return {key: value for key, value in anchor.items() if key in AnchorLine.__annotations__}
+    return {key: value for key, value in anchor.items() if key in _OF_ANCHORS}
 
 
 def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield each key of a line that no field of a case has, once."""
-    seen = [key for key in values if key not in CaseLine.__annotations__]
+    seen = [key for key in values if key not in _FIELDS]
     for name in _ANCHORS:
         for anchor in items(values, name):
-            seen += [f"{name}[].{key}" for key in anchor if key not in AnchorLine.__annotations__]
+            seen += [f"{name}[].{key}" for key in anchor if key not in _OF_ANCHORS]
     yield from dict.fromkeys(seen)
 
 

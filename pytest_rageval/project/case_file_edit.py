@@ -17,8 +17,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import TypeAdapter
-
 from pytest_rageval.support.files import (
     UTF16_BOMS,
     Lock,
@@ -30,9 +28,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _ORDER: Final = {one.name: place for place, one in enumerate(fields(Case))}
-_ANY_LINE: Final = ObjectLine(
-    adapter=TypeAdapter(dict[str, Any]), fields=dict, shape="one JSON object"
-)
+_ANY_LINE: Final = ObjectLine[dict[str, Any]](type=dict[str, Any], shape="one JSON object")
 _STAMP: Final = attrgetter("st_mtime_ns", "st_size", "st_ino")
 
 

@@ -1,7 +1,7 @@
 """Case files: JSONL text in, checked cases out, and the hashes that name their content.
 
-A file gives all of its cases or one error with all of its faults. The fields of a line and the
-rules between them are in ``case_fields`` and ``case_rules``.
+A file gives all of its cases or one error with all of its faults. A line has the fields of ``Case``
+with their limits; the rules between them are in ``case_rules``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings, is_sound
+from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
 from pytest_rageval.project.discovery import project_files
 from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.json_text import Loc, parse
+from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
     Place,
-    Rules,
     cannot_be_read,
     iterate_lines,
     one_for_values,
@@ -36,7 +33,7 @@ from pytest_rageval.support.jsonl import (
 )
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.values.case import Anchor, AnswerRule, Case
+from pytest_rageval.values.case import RULE_KINDS, Anchor, AnswerRule, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.settings import Settings
@@ -119,12 +116,7 @@ _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
     for part in (Anchor, AnswerRule)
 }
-_CASE_FIELDS: Final = frozenset(_DEFAULTS)
-_PART_FIELDS: Final = {
-    "gold_supports": frozenset(_PART_DEFAULTS[Anchor]),
-    "irrelevant_supports": frozenset(_PART_DEFAULTS[Anchor]),
-    "answer_rules": frozenset(_PART_DEFAULTS[AnswerRule]),
-}
+_LINE: Final = ObjectLine[Case](type=Case, shape="one JSON object on this line", meant=MEANT)
 
 
 def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +153,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{error}, expected values that JSON can hold"
         raise faults_error([Fault(message=message)]) from error
-    case, faults = _read(Line(0, 0, text, b""), _rule_faults)
+    case, faults = _LINE.read(Line(0, 0, text, b""), _rule_faults)
     if case is None:
         raise faults_error(faults)
     return case
@@ -173,36 +165,15 @@ def _of_numpy(value: object) -> object:
     return found
 
 
-def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
-    """Return the case of a line, or else all of its faults."""
-    try:
-        value = parse(line.text)
-        # A field without a value costs msgspec more than one to check.
-        case = msgspec.convert(_DEFAULTS | value, Case)
-        if (
-            _known_fields(value)
-            and is_sound(case)
-            and next(rules(line.number, value, ()), None) is None
-        ):
-            return case, []
-    except (TypeError, ValueError, RecursionError, msgspec.ValidationError):
-        pass
-    # Imported for a faulty line alone: pydantic takes longer to import than to collect cases.
-    from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
+def case_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one line of a case file, for editors and other tools.
 
-    lines = ObjectLine(
-        adapter=CASE_LINE, fields=CaseLine, shape="one JSON object on this line", meant=MEANT
-    )
-    valid, faults = lines.read(line, rules)
-    return None if valid is None else msgspec.convert(valid, Case), faults
-
-
-def _known_fields(value: Mapping[str, Any]) -> bool:
-    for name, fields in _PART_FIELDS.items():  # for every line, so not with all()
-        for part in value.get(name, ()):
-            if not fields.issuperset(part):
-                return False
-    return _CASE_FIELDS.issuperset(value)
+    Rules that a schema cannot express, such as unique ids and indices in range, are checked by
+    ``load_cases`` alone.
+    """
+    schema = _LINE.adapter.json_schema()
+    schema["$defs"]["AnswerRule"]["oneOf"] = [{"required": [kind]} for kind in RULE_KINDS]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _rule_faults(
@@ -277,7 +248,7 @@ class CaseReader:
         return case_warnings(self.display, self.concerned)
 
     def _read(self, line: Line) -> Case | None:
-        case, found = _read(line, self._rules)
+        case, found = _LINE.read(line, self._rules)
         self.faults += [dataclasses.replace(fault, file=self.display) for fault in found]
         if case is None:
             return None

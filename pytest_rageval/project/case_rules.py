@@ -1,68 +1,19 @@
-"""Rules of a case: the limits of its values, the rules between its fields, and warnings."""
+"""Rules between the fields of a case, and warnings."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import permutations, starmap
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
 from pytest_rageval.support.patterns import PatternError, compile_pattern
-from pytest_rageval.values.case import RULE_KINDS, Anchor, Case, Difficulty
+from pytest_rageval.values.case import RULE_KINDS, Anchor, Case
 
 if TYPE_CHECKING:
     from pytest_rageval.support.json_text import Loc
 
 _Line = Mapping[str, Any]
-HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-"""Control, bidi and zero-width characters, within the brackets of a pattern."""
-_CHARS: Final = rf"[^\s\[\]:{HIDDEN}]+"
-LABEL_PATTERN: Final = rf"^:?{_CHARS}(:{_CHARS})*:?$"
-"""No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
-pytest node id and be given to ``-k``. Written without look-around, which pydantic's regex engine
-lacks."""
-ID_PATTERN: Final = LABEL_PATTERN
-"""Ids of existing data sets hold ``#``, ``(`` and letters of every script; only characters that
-would break a node id are refused."""
-MAX_INTEGER: Final = 2**53
-"""The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
-
-_LABEL: Final = re.compile(LABEL_PATTERN)
-_DIFFICULTIES: Final = (None, *get_args(Difficulty))
-
-
-def is_sound(case: Case) -> bool:
-    """Whether the values of a case are surely within the limits of their fields.
-
-    Python takes a few more characters for blanks than ``case_fields``, which decides the others.
-    """
-    groups_of_cases = (case.category, *case.tags)
-    texts = [case.question]
-    counts = [1 if case.k is None else case.k]
-    for anchor in case.gold_supports + case.irrelevant_supports:
-        texts += (anchor.rel_path, *anchor.snippets)
-        counts += (anchor.grade, *anchor.pages)
-    for rule in case.answer_rules:
-        texts.append(rule.text)
-    groups = case.required_support_groups
-    return (
-        _LABEL.fullmatch(case.id) is not None
-        and all(map(_is_label, groups_of_cases))
-        and "" not in map(str.strip, texts)
-        and min(counts) >= 1
-        and max(counts) <= MAX_INTEGER
-        and case.difficulty in _DIFFICULTIES
-        and (groups is None or (groups != () and all(groups) and min(map(min, groups)) >= 0))
-    )
-
-
-@lru_cache(maxsize=256)
-def _is_label(text: str) -> bool:
-    return _LABEL.fullmatch(text) is not None
-
-
 CASE_WARNINGS: Final = {
     "blank_fact": "expected_key_facts: a blank one says nothing about the answer",
     "no_golds": "gold_supports: none though answerable, so retrieval is not scored",
@@ -112,11 +63,11 @@ def _path_faults(kind: str, anchors: Sequence[_Line]) -> Iterator[tuple[Loc, str
 
 def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
     for index, rule in enumerate(rules):
-        kinds = [kind for kind in RULE_KINDS if kind in rule]
+        kinds = [kind for kind in RULE_KINDS if rule.get(kind) is not None]
         if len(kinds) != 1:
             came = " and ".join(kinds) or "no rule"
             yield ("answer_rules", index), f"{came}, expected one of {', '.join(RULE_KINDS)}"
-        elif "matches" in rule:
+        elif kinds == ["matches"]:
             try:
                 compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
             except PatternError as error:

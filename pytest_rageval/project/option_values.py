@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.http.address import SECRET_NAME
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
+from pytest_rageval.values.limits import MAX_INTEGER
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.trace import ID_FIELD, trace_link
 

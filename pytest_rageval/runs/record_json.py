@@ -19,9 +19,9 @@ import msgspec
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
-from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.limits import MAX_INTEGER
 from pytest_rageval.values.record import (
     MOST_SCORE,
     SCHEMA_VERSION,

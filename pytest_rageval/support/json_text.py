@@ -119,3 +119,17 @@ def _unfit(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unfit(item, (*loc, index))
+
+
+def read_json(text: str) -> tuple[Any, list[tuple[Loc, str]]]:
+    """Return the value of a text, and path and message of each fault that ``parse`` refuses.
+
+    Raises:
+        json.JSONDecodeError: not JSON.
+        ValueError: an integer is longer than Python reads.
+        RecursionError: nested too deeply.
+    """
+    try:
+        return parse(text), []
+    except UnfitJsonError:
+        return survey(text)

@@ -10,32 +10,26 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache, cached_property
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import (
     IO,
     TYPE_CHECKING,
-    Annotated,
     Any,
     Final,
     Generic,
-    Literal,
     NamedTuple,
-    NotRequired,
-    Required,
     TypeVar,
-    Union,
     get_args,
-    get_origin,
     get_type_hints,
 )
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.support.json_text import TWICE, Loc, is_json, json_error, parse, survey
+from pytest_rageval.support.json_text import TWICE, Loc, is_json, json_error, read_json
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.limits import expected
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -191,88 +185,90 @@ def repeated_id(
         yield ("id",), message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ObjectLine(Generic[T]):
     """Description of the lines of a file: one object with fields of certain types."""
 
-    adapter: TypeAdapter[T]
-    """Validates an object; its errors become faults."""
-    fields: object
-    """Typed dictionary that the adapter validates; see ``what_is_expected``."""
+    type: Any
+    """Type of its value, such as a dataclass with limits (``values.limits``)."""
     shape: str
     """The object in words, after "expected"."""
     meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Fields that an unknown name in lower case may mean."""
 
+    @cached_property
+    def adapter(self) -> TypeAdapter[T]:
+        """Validator, made at first use, since pydantic is slow to import."""
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.type)
+
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults."""
         try:
-            value = self.adapter.validate_python(parse(line.text))
-            if next(rules(line.number, value, ()), None) is None:  # type: ignore[arg-type]
-                return value, []
-        except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
-            pass
-        found = [*self._faults(line, rules)]
-        found = found or [Fault(message=f"cannot be read, expected {self.shape}")]
-        return None, [replace(fault, line=line.number) for fault in found]
-
-    def _faults(self, line: Line, rules: Rules) -> Iterator[Fault]:
-        from pydantic import ValidationError
-
-        try:
-            value, unfit = survey(line.text)
+            value, unfit = read_json(line.text)
         except json.JSONDecodeError as error:
             at = line.text[error.pos :][:1]
             hint = "" if at == "," and error.msg != "Extra data" else _HINTS.get(at, "")
-            yield Fault(message=f"{json_error(error)}, expected {self.shape}{hint}")
-            return
+            came = f"{json_error(error)}, expected {self.shape}{hint}"
+            return None, [Fault(line=line.number, message=came)]
         except (ValueError, RecursionError) as error:
             # The ValueError is an integer beyond Python's limit of digits.
             deep = isinstance(error, RecursionError)
             came = "nested too deeply" if deep else "a number is too long"
-            yield Fault(message=f"{came}, expected {self.shape}")
-            return
-        odd = {loc: message for loc, message in unfit if message != TWICE}
-        twice = [(loc, message) for loc, message in unfit if message == TWICE]
-        if not isinstance(value, dict):
-            odd[()] = f"{shown_json(value)}, expected {self.shape}"
-            yield from map(_fault_at, [*twice, *odd.items()])
-            return
-        faulty: set[int | str] = set()
+            return None, [Fault(line=line.number, message=f"{came}, expected {self.shape}")]
+        twice = [one for one in unfit if one[1] == TWICE]
+        found = {loc: message for loc, message in unfit if message != TWICE}
+        valid = None
+        if isinstance(value, dict):
+            valid = self._checked(value, found)
+            faulty = {loc[0] for loc in found}
+            broken = [one for one in rules(line.number, value, faulty) if one[0] not in found]
+        else:
+            broken = [((), f"{shown_json(value)}, expected {self.shape}")]
+        faults = [
+            Fault(line=line.number, field=field_text(loc), message=message)
+            for loc, message in [*twice, *found.items(), *broken]
+        ]
+        return (None if faults else valid), faults
+
+    def _checked(self, value: dict[str, Any], found: dict[Loc, str]) -> T | None:
+        """Return a valid value, or add its faults to those that were found."""
+        from pydantic import ValidationError
+
         try:
-            self.adapter.validate_python(value)
+            return self.adapter.validate_python(value)
         except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False)
-            for n, detail in enumerate(details):
-                loc = detail["loc"]
-                faulty.add(loc[0])
-                if isinstance(detail["input"], float):  # NaN, where a text may be expected
-                    odd.pop(loc, None)
-                if loc not in odd or detail["type"] == "extra_forbidden":
-                    yield _fault_at((loc, self._type_message(detail, hinted=n < _MOST_HINTS)))
-        broken = [one for one in rules(line.number, value, faulty) if one[0] not in odd]
-        yield from map(_fault_at, [*twice, *odd.items(), *broken])
+            for n, fault in enumerate(error.errors(include_url=False)):
+                came = fault["input"]
+                # Pydantic counts the valid items alone.
+                counts = fault["type"] == "too_short" and came
+                # What NaN should be is more than that it is not finite.
+                if not counts and (fault["loc"] not in found or isinstance(came, float)):
+                    found[fault["loc"]] = self._message(fault, hinted=n < _MOST_HINTS)
+        return None
 
-    def _type_message(self, detail: ErrorDetails, *, hinted: bool) -> str:
-        loc = detail["loc"]
-        came, hint = "missing", ""
-        if detail["type"] == "extra_forbidden":
-            if hinted:
-                known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
-                meant = self.meant.get(str(loc[-1]).lower(), ())
-                near = next((name for name in meant if name in known), loc[-1])
-                hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
-            return f"unknown field{hint}"
-        expected, choices = what_is_expected(self.fields, loc)
-        if detail["type"] != "missing":
-            came, hint = shown_json(detail["input"]), did_you_mean(detail["input"], choices)
-        return f"{came}, expected {expected}{hint}"
-
-
-def _fault_at(one: tuple[Loc, str]) -> Fault:
-    return Fault(field=field_text(one[0]), message=one[1])
+    def _message(self, fault: ErrorDetails, *, hinted: bool) -> str:
+        *parents, name = fault["loc"]
+        if fault["type"] == "missing":
+            return "missing"
+        if fault["type"] == "unexpected_keyword_argument":
+            known = names_at(self.type, parents) if hinted else ()
+            meant = self.meant.get(str(name).lower(), ())
+            near = next((one for one in meant if one in known), name)
+            hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
+            return f"unknown field{hint if known else ''}"
+        wanted = expected(fault)
+        if fault["type"] == "dataclass_type":
+            wanted += f" with {', '.join(names_at(self.type, fault['loc']))}"
+        choices = _CHOICES.findall(wanted) if fault["type"] == "literal_error" else ()
+        return (
+            f"{shown_json(fault['input'])}, expected {wanted}"
+            f"{did_you_mean(fault['input'], choices)}"
+        )
 
 
+_CHOICES: Final = re.compile("'([^']+)'")
 _HINTS: Final = {
     **dict.fromkeys("“”„‘’", ' with straight quotes (")'),
     **dict.fromkeys("TFN", " with true, false and null in small letters"),
@@ -280,52 +276,23 @@ _HINTS: Final = {
     ",": " without a comma after it",
 }
 """Advice on what to write, by the character that is not JSON."""
-_WORDS: Final[Mapping[object, str]] = {
-    str: "a string",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list of strings",
-    NoneType: "null",
-}
 
 
-def what_is_expected(fields: object, loc: Loc) -> tuple[str, tuple[str, ...]]:
-    """Return the valid values of a field of a typed dictionary, in words and as choices.
-
-    A text among the annotations of a field replaces the description of its types.
-    """
-    one = _annotation(fields, loc)
-    types = _types(one)
-    choices = tuple(c for part in types if get_origin(part) is Literal for c in get_args(part))
-    said = [note for note in getattr(one, "__metadata__", ()) if isinstance(note, str)]
-    if said:
-        return said[-1], choices
-    kinds = [part if part in _WORDS else get_origin(part) for part in types]
-    names = [*choices, *(_WORDS[kind] for kind in kinds if kind is not Literal)]
-    return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names), choices
-
-
-def _annotation(one: Any, loc: Loc) -> Any:
+def names_at(kind: Any, loc: Sequence[int | str]) -> tuple[str, ...]:
+    """Return the names of the fields of the dataclass that stands at a place of another."""
     for step in loc:
-        if isinstance(step, int):
-            one = next(get_args(part)[0] for part in _types(one) if get_origin(part) is list)
-        else:
-            one = _hints(_types(one)[0])[step]
-            one = get_args(one)[0] if get_origin(one) in {Required, NotRequired} else one
-    return one
+        if isinstance(step, str):
+            kind = _dataclass_in(_hints(kind)[step])
+    return tuple(_hints(kind))
 
 
-@cache  # which takes longer than all else of a fault
-def _hints(fields: Any) -> dict[str, Any]:
-    return get_type_hints(fields, include_extras=True)
+def _dataclass_in(annotation: Any) -> Any:
+    if is_dataclass(annotation):
+        return annotation
+    return next(filter(None, map(_dataclass_in, get_args(annotation))), None)
 
 
-def _types(annotation: Any) -> list[Any]:
-    """Return the types of a union, or the single type, without annotations."""
-    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    if get_origin(bare) in {Union, UnionType}:
-        return [one for part in get_args(bare) for one in _types(part)]
-    return [bare]
+_hints = cache(get_type_hints)  # which takes longer than all else of a fault
 
 
 def field_text(loc: Loc) -> str:

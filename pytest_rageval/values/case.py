@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pytest_rageval.values.limits import MAX_INTEGER, Limits
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)
@@ -14,21 +16,39 @@ Review = Literal["reviewed", "generated"]
 MatchingMode = Literal["auto", "heading"]
 """Setting that names the rules by which chunks are compared with anchors."""
 
+HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+"""Control, bidi and zero-width characters, within the brackets of a pattern."""
+_CHARS: Final = rf"[^\s\[\]:{HIDDEN}]+"
+LABEL_PATTERN: Final = rf"^:?{_CHARS}(:{_CHARS})*:?$"
+"""No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
+pytest node id and be given to ``-k``; ids of existing data sets hold ``#``, ``(`` and letters of
+every script. Written without look-around, which pydantic's regex engine lacks."""
+
+Label = Annotated[str, Limits("a string without spaces, '[', ']' or '::'", pattern=LABEL_PATTERN)]
+NotBlank = Annotated[str, Limits("a string that is not blank", pattern=r"\S")]
+Flag = Annotated[bool, Limits(strict=True)]
+Count = Annotated[int, Limits("an integer of at least 1", strict=True, ge=1, le=MAX_INTEGER)]
+_Index = Annotated[int, Limits("an index into gold_supports", strict=True, ge=0, le=MAX_INTEGER)]
+_Group = Annotated[tuple[_Index, ...], Limits(min_length=1)]
+_NO_OTHER_FIELDS: Final = {"extra": "forbid"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """A place in the documents that a gold or an irrelevant support points at."""
 
-    rel_path: str
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    rel_path: NotBlank
     """Path of the document below its vault, ``/``-separated."""
     heading_path: str = ""
     """``# Title > ## Section``; empty means the whole document."""
-    snippets: tuple[str, ...] = ()
+    snippets: tuple[NotBlank, ...] = ()
     """Sentences that the section holds word for word. They decide about chunks without a heading;
     about others only under the ``snippets`` setting."""
-    pages: tuple[int, ...] = ()
+    pages: tuple[Count, ...] = ()
     """Pages of the document, from 1; they decide about chunks with neither heading nor text."""
-    grade: int = 1
+    grade: Count = 1
     """Relevance grade, an integer of at least 1, used by nDCG."""
     vault: str | None = None
     """Compared only where the target reports a vault."""
@@ -42,13 +62,18 @@ RULE_KINDS: Final[tuple[RuleKind, ...]] = get_args(RuleKind)
 class AnswerRule:
     """A rule on the text of an answer; exactly one of the first three is set."""
 
-    contains: str | None = None
-    not_contains: str | None = None
-    matches: str | None = None
-    """A regular expression in the syntax of the Rust crate ``regex``."""
-    ignore_case: bool | None = None
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    contains: NotBlank | None = None
+    """Text that the answer must hold."""
+    not_contains: NotBlank | None = None
+    """Text that the answer must not hold."""
+    matches: NotBlank | None = None
+    """Regular expression that occurs in the answer, in the syntax of the Rust crate ``regex``:
+    without look-around and back-references."""
+    ignore_case: Flag | None = None
     """None: yes for texts, no for a pattern; likewise ``ignore_whitespace``."""
-    ignore_whitespace: bool | None = None
+    ignore_whitespace: Flag | None = None
     """Whether a run of whitespace counts as one blank."""
 
     @property
@@ -78,34 +103,54 @@ class AnswerRule:
 class Case:
     """One question with its expected answer and evidence (one line of a case file)."""
 
-    id: str
-    question: str
-    answerable: bool = True
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    id: Label
+    """Unique in the file; the pytest node is ``<file>::<id>``. No ``.`` or ``..`` between
+    slashes."""
+    question: NotBlank
+    """The question that is asked."""
+    answerable: Flag = True
+    """False: the documents hold no answer; the right thing is to abstain."""
     expected_key_facts: tuple[str, ...] = ()
+    """Facts that a correct answer contains, one each."""
     expected_answer: str | None = None
+    """Reference answer for the judge."""
     answer_rules: tuple[AnswerRule, ...] = ()
+    """Rules on the text of the answer, which keeps all of them."""
     gold_supports: tuple[Anchor, ...] = ()
+    """Places of the evidence: anchors, never chunk ids."""
     irrelevant_supports: tuple[Anchor, ...] = ()
-    required_support_groups: tuple[tuple[int, ...], ...] | None = None
+    """Evidence that must not be retrieved."""
+    required_support_groups: Annotated[tuple[_Group, ...], Limits(min_length=1)] | None = None
     """Indices into ``gold_supports``: OR over groups, AND within a group."""
     recency_conflict_rule: RecencyRule | None = None
-    """``gold_supports[0]`` is the newer one."""
-    category: str = "general"
-    difficulty: str | None = None
-    """A ``Difficulty`` in case files; records from other tools may hold other words."""
-    tags: tuple[str, ...] = ()
+    """Rule for sources that disagree; ``gold_supports[0]`` is the newer one."""
+    category: Label = "general"
+    """For breakdowns and selection."""
+    difficulty: Difficulty | None = None
+    """For breakdowns and selection."""
+    tags: tuple[Label, ...] = ()
+    """For breakdowns and selection."""
     vaults: tuple[str, ...] = ()
+    """Sent with the question."""
     folders: tuple[str, ...] = ()
-    k: int | None = None
+    """Sent with the question."""
+    k: Count | None = None
     """Cutoff of this case; the run's when None."""
     language: str | None = None
+    """For cross-lingual consistency."""
     translation_of: str | None = None
-    required: bool = False
+    """Id of the case that this one is a translation of."""
+    required: Flag = False
     """A miss of this case fails the run even if every check passes."""
     review: Review = "reviewed"
     """``generated``: not reviewed by a person; it is asked and shown but counts nowhere."""
     notes: str = ""
+    """Free text; changes nothing."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Free values; they change nothing unless the settings send them to the target as
+    ``case.metadata``."""
 
     @property
     def user(self) -> object:

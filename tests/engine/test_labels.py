@@ -70,9 +70,9 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         "l.jsonl:3: [1], " + shape,
         "l.jsonl:4: question: null, expected a string",
         'l.jsonl:4: answer: " ", expected a string that is not blank',
-        "l.jsonl:4: context: 7, expected a string or null",
+        "l.jsonl:4: context: 7, expected a string",
         "l.jsonl:4: label: missing, expected grounded or not_grounded",
-        'l.jsonl:5: history: "user: hi", expected a list of strings or null',
+        'l.jsonl:5: history: "user: hi", expected a list',
         "l.jsonl:5: reference[0]: 1, expected a string",
         'l.jsonl:5: source: "", expected a string that is not blank',
         'l.jsonl:6: label: "not grounded", expected grounded or not_grounded, '

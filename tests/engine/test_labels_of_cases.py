@@ -45,9 +45,9 @@ def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
     [
         (line(id=" "), 'id: " ", expected a string that is not blank'),
         (line(id=7), "id: 7, expected a string"),
-        ({"rubric": "correctness", "label": 1}, "id: missing, expected"),
+        ({"rubric": "correctness", "label": 1}, "id: missing"),
         (line(file=3), "file: 3, expected a string"),
-        (line(rubric="tone"), 'rubric: "tone", expected "groundedness" or "correctness"'),
+        (line(rubric="tone"), "rubric: \"tone\", expected 'groundedness' or 'correctness'"),
         (line(rubric=["groundedness"]), 'rubric: ["groundedness"], expected'),
         (line(label=5.5), "label: 5.5, expected a number from 0 to 5, or true or false"),
         (line(label=-1), "label: -1, expected"),

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_fields import AnchorLine
 from pytest_rageval.project.case_reader import load_cases, parse_case
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
 from pytest_rageval.values.errors import DatasetError
@@ -102,7 +101,11 @@ ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from([*AnchorLine.__annotations__, "x"]), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*(one.name for one in dataclasses.fields(Anchor)), "x"]),
+            inner,
+            max_size=3,
+        )
     ),
     max_leaves=8,
 )
@@ -145,19 +148,19 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         ({"question": None}, "question", "null, expected a string"),
         ({"answerable": "yes"}, "answerable", '"yes", expected true or false'),
         ({"answerable": 1}, "answerable", "1, expected true or false"),
-        ({"k": True}, "k", "true, expected null or an integer of at least 1"),
-        ({"k": 0}, "k", "0, expected null or an integer of at least 1"),
-        ({"k": 5.0}, "k", "5.0, expected null or an integer of at least 1"),
-        ({"k": "5"}, "k", '"5", expected null or an integer of at least 1'),
-        ({"k": 10**30}, "k", "expected null or an integer of at least 1"),
-        ({"tags": "a"}, "tags", '"a", expected a list of strings'),
+        ({"k": True}, "k", "true, expected an integer of at least 1"),
+        ({"k": 0}, "k", "0, expected an integer of at least 1"),
+        ({"k": 5.0}, "k", "5.0, expected an integer of at least 1"),
+        ({"k": "5"}, "k", '"5", expected an integer of at least 1'),
+        ({"k": 10**30}, "k", "expected an integer of at least 1"),
+        ({"tags": "a"}, "tags", '"a", expected a list'),
         ({"tags": ["a b"]}, "tags[0]", "expected a string without spaces"),
         ({"tags": ["a", "b::c"]}, "tags[1]", "expected a string without spaces"),
         ({"tags": ["a\u00a0b"]}, "tags[0]", "expected a string without spaces"),
         ({"tags": ["a\u202eb"]}, "tags[0]", r'"a\u202eb", expected a string without spaces'),
         ({"category": "a[b"}, "category", "expected a string without spaces"),
         ({"category": ""}, "category", "expected a string without spaces"),
-        ({"difficulty": "hrad"}, "difficulty", "hard or null, did you mean 'hard'?"),
+        ({"difficulty": "hrad"}, "difficulty", "'hard', did you mean 'hard'?"),
         (
             {"answer_rules": [{"contains": "a"}, {"contains": "b", "matches": "c"}]},
             "answer_rules[1]",
@@ -183,7 +186,7 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         (
             {"recency_conflict_rule": "cite_new"},
             "recency_conflict_rule",
-            "cite_both or null, did you mean 'cite_newer'?",
+            "'cite_both', did you mean 'cite_newer'?",
         ),
         ({"gold_suports": []}, "gold_suports", "unknown field, did you mean 'gold_supports'?"),
         ({"zzz": 1}, "zzz", "unknown field, expected one of id, question, "),
@@ -192,9 +195,17 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             "gold_supports[0].heading",
             "unknown field, did you mean 'heading_path'?",
         ),
-        ({"gold_supports": ["a.md"]}, "gold_supports[0]", '"a.md", expected an anchor such as'),
-        ({"gold_supports": [{}]}, "gold_supports[0].rel_path", "missing, expected a path"),
-        ({"gold_supports": [{"rel_path": ""}]}, "gold_supports[0].rel_path", '"", expected a path'),
+        (
+            {"gold_supports": ["a.md"]},
+            "gold_supports[0]",
+            '"a.md", expected an object with rel_path, ',
+        ),
+        ({"gold_supports": [{}]}, "gold_supports[0].rel_path", "missing"),
+        (
+            {"gold_supports": [{"rel_path": ""}]},
+            "gold_supports[0].rel_path",
+            '"", expected a string that is not blank',
+        ),
         ({"gold_supports": [{"rel_path": "./"}]}, "gold_supports[0].rel_path", "'./', expected"),
         (
             {"irrelevant_supports": [{"rel_path": "%2E"}]},
@@ -219,7 +230,7 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         (
             {"gold_supports": [{"rel_path": "a", "pages": 12}]},
             "gold_supports[0].pages",
-            "12, expected a list of page numbers from 1",
+            "12, expected a list",
         ),
         (
             {"gold_supports": [{"rel_path": "a", "pages": [1, 0]}]},
@@ -251,11 +262,15 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             "irrelevant_supports[0]",
             "equal to gold_supports[0]",
         ),
-        ({"required_support_groups": []}, "required_support_groups", "[], expected null or a list"),
+        (
+            {"required_support_groups": []},
+            "required_support_groups",
+            "[], expected a list of at least 1",
+        ),
         (
             {"gold_supports": [{"rel_path": "a"}], "required_support_groups": [[0], []]},
             "required_support_groups[1]",
-            "[], expected a list of one or more indices",
+            "[], expected a list of at least 1",
         ),
         (
             {"gold_supports": [{"rel_path": "a"}], "required_support_groups": [[0, 1]]},
@@ -282,7 +297,7 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             'metadata."a b"',
             "Infinity, expected a finite number",
         ),
-        ({"k": float("nan")}, "k", "NaN, expected null or an integer of at least 1"),
+        ({"k": float("nan")}, "k", "NaN, expected an integer of at least 1"),
         ({"question": float("nan")}, "question", "NaN, expected a string that is not blank"),
         (
             {"gold_supports": [{"rel_path": "a", "grade": float("nan")}]},

@@ -13,8 +13,7 @@ from urllib.parse import unquote
 
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.metrics.quotes import SEPARATORS
-from pytest_rageval.project.case_rules import HIDDEN
-from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.case import HIDDEN, Anchor
 
 _NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{HIDDEN}]+|::+")
 _NOT_IN_SEGMENT: Final = re.compile(r"[^\w.~()+=@,-]+")

@@ -114,7 +114,7 @@ def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str)
         (["edit", "a", "--id", "b"], "evals/eval_set.jsonl:3: has the id 'b' already"),
         (["edit", "a", "--unset", "k"], "--unset k: the case has no such field"),
         (["edit", "a", "--unset", "question"], "question: missing"),
-        (["edit", "a", "--difficulty", "odd"], "expected easy, medium, hard or null"),
+        (["edit", "a", "--difficulty", "odd"], "expected 'easy', 'medium' or 'hard'"),
         (["edit", "a", "-f", "no.jsonl", "--k", "1"], "no.jsonl: cannot be read"),
     ],
 )

@@ -223,7 +223,7 @@ def hostile_record(text: str, number: int) -> CaseRecord:
         "outcome": "missed",
         "failure_stage": "ungrounded",
         "category": text,
-        "difficulty": text,
+        "difficulty": "hard",
         "tags": (text,),
         "vaults": (text,),
         "question": text,

@@ -1,0 +1,65 @@
+"""Annotations of fields with the limits of their values, which pydantic alone reads.
+
+With them a class is the only declaration of what people and foreign systems write: a pydantic
+``TypeAdapter`` of it finds every fault and makes the JSON Schema. msgspec, which reads the files
+that this package wrote, ignores them. ``annotated_types`` would take 20 ms to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Schema = dict[str, Any]
+MAX_INTEGER: Final = 2**53
+"""The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
+
+
+class Limits:
+    """Limits of a value.
+
+    Args:
+        said: the valid values in words, after "expected"; empty: as ``expected`` has them.
+        limits: by their names in pydantic, such as ``ge``, ``pattern``, ``min_length``, ``strict``.
+    """
+
+    def __init__(self, said: str = "", **limits: Any) -> None:
+        self._said = said
+        self._limits = limits
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Schema]) -> Schema:
+        """Return the schema of the type, with the limits."""
+        return _said(handler(source) | self._limits, self._said)
+
+
+def _said(schema: Schema, said: str) -> Schema:
+    if not said:
+        return schema
+    return {
+        "type": "custom-error",
+        "schema": schema,
+        "custom_error_type": "said",
+        "custom_error_message": said,
+    }
+
+
+_EXPECTED: Final = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "bool_type": "true or false",
+    "literal_error": "{expected}",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "{max_length} at most",
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("dataclass_type", "dict_type", "mapping_type"), "an object"),
+}
+
+
+def expected(fault: Mapping[str, Any]) -> str:
+    """Return what was expected in place of a value, by the kind of its fault.
+
+    Args:
+        fault: an entry of ``errors()`` of pydantic.
+    """
+    said = _EXPECTED.get(fault["type"], "")
+    return said.format(**fault.get("ctx", {})) or str(fault["msg"])
