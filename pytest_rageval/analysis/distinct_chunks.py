@@ -44,7 +44,7 @@ class DistinctChunk:
 
 def cut_of(record: CaseRecord) -> tuple[RetrievedChunk, ...]:
     """Return the chunks within the cutoff of a record."""
-    return (record.retrieved_chunks or ())[: record.k]
+    return (record.reply.retrieved_chunks or ())[: record.k]
 
 
 def chunk_key(chunk: RetrievedChunk, path_case: PathCase) -> ChunkKey:

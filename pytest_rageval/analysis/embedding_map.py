@@ -199,12 +199,12 @@ class _Builder:
         golds = _golds(case)
         point = MapPoint(
             kind="question",
-            text=first.question,
+            text=first.case.question,
             name=first.name,
             rel_path=golds[0].rel_path if golds else None,
             outcome=case.outcome,
         )
-        return self._add(point, self._vectors.by_text.get(first.question))
+        return self._add(point, self._vectors.by_text.get(first.case.question))
 
     def chunk(self, chunk: RetrievedChunk) -> int | None:
         return self.chunks.get(chunk_key(chunk, self._path_case))

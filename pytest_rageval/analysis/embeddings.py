@@ -125,7 +125,7 @@ def wanted_texts(
     textless = 0
     for record in records:
         for chunk in cut_of(record):
-            questions[record.question] = None
+            questions[record.case.question] = None
             if chunk.chunk_id is not None and chunk.chunk_id in (chunk_ids or {}):
                 continue
             if chunk.text is None or not chunk.text.strip():
@@ -211,12 +211,12 @@ def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key:
 
 
 def _erred(record: CaseRecord, key: str) -> bool:
-    outside = key != "query_chunk_similarity" and "hit_at_k" in record.not_applicable
-    return record.status == "error" and record.retrieved_chunks is None and not outside
+    outside = key != "query_chunk_similarity" and "hit_at_k" in record.scores.not_applicable
+    return record.status == "error" and record.reply.retrieved_chunks is None and not outside
 
 
 def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float | None]:
-    query = vectors.by_text.get(record.question)
+    query = vectors.by_text.get(record.case.question)
     cut = cut_of(record)
     embedded = [v for chunk in cut if (v := vectors.of_chunk(chunk)) is not None]
     if query is None or not cut or len(embedded) != len(cut):
@@ -224,7 +224,7 @@ def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float |
     found = compute_query_similarity(query, embedded, [bool(c.matched_golds) for c in cut])
     similarities = {"query_chunk_similarity": found.query_chunk_similarity}
     # Reasons why gold is not scored (no gold, headings not reported) apply here as well.
-    if record.metrics.get("hit_at_k") is not None:
+    if record.scores.metrics.get("hit_at_k") is not None:
         similarities |= {
             "query_gold_similarity": found.query_relevant_similarity,
             "query_other_similarity": found.query_other_similarity,

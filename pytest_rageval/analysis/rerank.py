@@ -110,7 +110,7 @@ def read_candidates(
         found.append(
             Candidates(
                 record=record,
-                chunks=record.retrieved_chunks or (),
+                chunks=record.reply.retrieved_chunks or (),
                 level=level,
                 settings=settings,
             )
@@ -121,13 +121,13 @@ def read_candidates(
 def _left_out(record: CaseRecord, level: Level) -> str:
     if not record.counted:
         return "not reviewed"
-    if not record.answerable:
+    if not record.case.answerable:
         return "unanswerable"
     if not record.case.gold_supports:
         return "no gold_supports"
-    if record.retrieved_chunks is None:
+    if record.reply.retrieved_chunks is None:
         return "the target failed" if record.status == "error" else "no retrieved_chunks"
-    if level == "anchor" and any(c.matched_golds is None for c in record.retrieved_chunks):
+    if level == "anchor" and any(c.matched_golds is None for c in record.reply.retrieved_chunks):
         return "a chunk could not be compared with the golds"
     return ""
 
@@ -322,7 +322,7 @@ def study_order(table: CaseTable, orders: Mapping[CaseKey, Order]) -> OrderStudy
     after = {case.key: case.measured(orders[case.key], table.ks) for case in cases}
     by_category: dict[str, list[Candidates]] = {}
     for case in cases:
-        by_category.setdefault(case.record.category, []).append(case)
+        by_category.setdefault(case.record.case.category, []).append(case)
     moved = sorted(
         (_moved(case, table, after[case.key], orders[case.key]) for case in cases),
         key=lambda one: one.after - one.before,
@@ -362,7 +362,7 @@ def _moved(
     metric = ("ndcg", table.main)
     return Moved(
         case=case.key,
-        category=case.record.category,
+        category=case.record.case.category,
         before=table.delivered[case.key][metric],
         after=after[metric],
         first_before=_first_relevant(case, range(len(case.chunks))),

@@ -94,7 +94,7 @@ def study_suite(
     """
     cases, left_out = read_candidates(records, path_case=path_case, level="document")
     orders = {
-        case.key: document_order(case, own_documents.get(case.record.case_id)) for case in cases
+        case.key: document_order(case, own_documents.get(case.record.case.id)) for case in cases
     }
     measured = [one for one in published if one.k <= k]
     if not cases or not measured:

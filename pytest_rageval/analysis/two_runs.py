@@ -236,7 +236,7 @@ def _judged(base: StoredRun, new: StoredRun, registry: Registry) -> frozenset[st
     """Return the metrics that depend on a judge in either run."""
     records = (*base.records, *new.records)
     return judge_dependent_keys(
-        abstention=any((r.abstention or {}).get("source") == "judge" for r in records),
+        abstention=any((r.verdicts.abstention or {}).get("source") == "judge" for r in records),
         conflict=any(r.case.recency_conflict_rule == "acknowledge_both" for r in records),
         registry=registry,
     )
@@ -330,7 +330,7 @@ def _partial(base: StoredRun) -> str | None:
     """Describe a baseline that covers only part of its own set."""
     n_set = whole(base.set, "n_cases")
     skipped = {nodeid.split("[", 1)[0] for nodeid in base.skipped}
-    held = {f"{record.file}::{record.case_id}" for record in base.records} | skipped
+    held = {f"{record.file}::{record.case.id}" for record in base.records} | skipped
     if n_set is None or len(held) >= n_set:
         return None
     return (

@@ -127,22 +127,38 @@ class Run:
 
     def _metric_keys(self) -> tuple[str, ...]:
         """Return the metrics of all records, in the order in which they were scored."""
-        return tuple(dict.fromkeys(key for record in self.records for key in record.metrics))
+        return tuple(dict.fromkeys(key for record in self.records for key in record.scores.metrics))
 
     def _row(self, record: CaseRecord, keys: tuple[str, ...]) -> dict[str, Any]:
-        error, chunks = record.error, record.retrieved_chunks
-        facts = {
+        case, scores, error = record.case, record.scores, record.error
+        chunks = record.reply.retrieved_chunks
+        return {
             "run_id": self.run_id,
-            "language": record.case.language,
-            "tags": list(record.tags),
+            "file": record.file,
+            "case_id": case.id,
+            "parameters": record.parameters,
+            "repeat": record.repeat,
+            "question": case.question,
+            "category": case.category,
+            "difficulty": case.difficulty,
+            "language": case.language,
+            "tags": list(case.tags),
+            "answerable": case.answerable,
+            "required": case.required,
+            "status": record.status,
+            "outcome": scores.outcome,
+            "failure_stage": scores.failure_stage,
+            "unchecked": scores.unchecked,
             "error_kind": None if error is None else error.kind,
             "error_message": None if error is None else error.message,
+            "answer": record.answer,
+            "abstained": record.reply.abstained,
             "n_chunks": None if chunks is None else len(chunks),
+            "k": record.k,
             "total_ms": record.latency.get("total_ms"),
-            "not_applicable": dict(record.not_applicable),
+            "not_applicable": dict(scores.not_applicable),
+            **{key: scores.metrics.get(key) for key in keys},
         }
-        row = {key: facts[key] if key in facts else getattr(record, key) for key in ROW_KEYS}
-        return {**row, **{key: record.metrics.get(key) for key in keys}}
 
     def __repr__(self) -> str:
         gate = f", gate {self.gate.verdict}" if self.gate else ""

@@ -348,5 +348,5 @@ def _selection(run: StoredRun) -> Selection:
     if run.set:
         return selection_of([run], run.records)
     # The run does not store its set, so its cases count as the whole.
-    cases = list({(r.file, r.case_id): r for r in run.records}.values())
+    cases = {(r.file, r.case.id): r.case for r in run.records}.values()
     return Selection.of(cases, cases)

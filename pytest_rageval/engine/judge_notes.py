@@ -36,9 +36,9 @@ class JudgeFacts:
 
     def add(self, record: CaseRecord) -> None:
         """Take the verdicts of a record."""
-        if word(record.spot_check, "level") not in {None, "offline"}:
+        if word(record.verdicts.spot_check, "level") not in {None, "offline"}:
             self.second = True
-        for rubric, found in record.judgements.items():
+        for rubric, found in record.verdicts.judgements.items():
             judge = text(found, "judge")
             # The metrics of a user's rubric are calibrated one by one.
             if scores := part(found, "scores"):
@@ -94,7 +94,7 @@ class JudgeWatch:
         Raises:
             JudgeError: the limit is reached.
         """
-        errors = [verdict.get("error") for verdict in record.judgements.values()]
+        errors = [verdict.get("error") for verdict in record.verdicts.judgements.values()]
         if not errors:
             return
         self.facts.add(record)

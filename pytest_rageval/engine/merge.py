@@ -159,7 +159,7 @@ def _config_document(
     first = parts[0]
     of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
     settings = {**first.given, **dict.fromkeys(of_a_part), "judged_on": list(judged_on)}
-    hashed = dataset_hash({(r.file, r.case_id): r.case_hash for r in records}.values())
+    hashed = dataset_hash({(r.file, r.case.id): r.case_hash for r in records}.values())
     return {
         **first.config,
         **recorded_fields(settings, RunFacts.of(records), hashed),

@@ -195,7 +195,7 @@ def own_notes(records: Sequence[CaseRecord]) -> list[str]:
     """
     found: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in records:
-        for key, said in record.metric_details.items():
+        for key, said in record.scores.metric_details.items():
             if said.error:
                 found.setdefault((key, said.place), []).append(record)
     names = case_names(records)

@@ -130,9 +130,9 @@ def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) ->
 def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> Selection:
     """Count the cases of all parts against those of the set."""
     # A case of several parameters is one case of the set.
-    cases = {f"{record.file}::{record.case_id}": record for record in records}
+    cases = {f"{record.file}::{record.case.id}": record for record in records}
     skipped = {nodeid.split("[", 1)[0] for nodeid in skipped_cases(parts)}
-    chosen = list(cases.values())
+    chosen = [record.case for record in cases.values()]
     found = Selection.of(chosen, chosen)
     n_selected = len(cases.keys() | skipped)
     n_total = whole(parts[0].set, "n_cases") or 0

@@ -55,11 +55,11 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
     bare, cut, long = [], [], []
     for record in records:
         if not record.case_stored:
-            bare.append(record.case_id)
-        if any(chunk.text_truncated for chunk in (record.retrieved_chunks or ())[: record.k]):
-            cut.append(record.case_id)
+            bare.append(record.case.id)
+        if any(chunk.text_truncated for chunk in (record.reply.retrieved_chunks or ())[: record.k]):
+            cut.append(record.case.id)
         if len(record.answer or "") < (record.answer_chars or 0):
-            long.append(record.case_id)
+            long.append(record.case.id)
     if bare:
         raise StorageError(
             f"{first_few(bare, _SHOWN)}: the records do not hold their cases; run them again"
@@ -91,7 +91,7 @@ def rejudge(
     """
     case = record.case
     if not record.case_stored:
-        raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
+        raise ValueError(f"case {record.case.id!r}: expected a record that holds its case")
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
     judged = judge_case(
@@ -99,7 +99,7 @@ def rejudge(
     )
     found = with_evidence(view, judged)
     # A record holds no vectors.
-    vectors = {k: stored_score(record, k) for k in _VECTORS if k in record.metrics}
+    vectors = {k: stored_score(record, k) for k in _VECTORS if k in record.scores.metrics}
     scores = with_stored_own(score_case(view, found, known=vectors), record)
     scores = with_own_scores(scores, judged.own_scores, registry, scoring)
     verdicts = replace(record.verdicts, spot_check=None)
@@ -141,9 +141,9 @@ def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator
     for one in rejudged:
         document = record_to_json(one.record)
         kept = {name: document[name] for name in ("schema_version", *_KEPT)}
-        kept["metrics"] = {key: one.record.metrics.get(key) for key in keys}
+        kept["metrics"] = {key: one.record.scores.metrics.get(key) for key in keys}
         kept["not_applicable"] = {
-            key: reason for key, reason in one.record.not_applicable.items() if key in keys
+            key: reason for key, reason in one.record.scores.not_applicable.items() if key in keys
         }
         yield json.dumps(kept, ensure_ascii=False, allow_nan=False)
 

@@ -76,7 +76,7 @@ def reorder(
         with slots.hold(), waiting():
             started = perf_counter()
             try:
-                found = reranker.score(case.record.question, documents)
+                found = reranker.score(case.record.case.question, documents)
             except RagEvalError as error:
                 return error, 0.0
             return found, (perf_counter() - started) * 1000

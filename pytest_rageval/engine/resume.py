@@ -135,7 +135,7 @@ def _sorted_out(
     n_again = n_changed = 0
     is_on_disk = True
     for record in latest_records(lines):
-        located = known.get((record.file, record.case_id))
+        located = known.get((record.file, record.case.id))
         if located is None:
             gone.append(record)
         elif located.case_hash != record.case_hash:
@@ -155,7 +155,7 @@ def _sorted_out(
         is_on_disk=is_on_disk and len(kept) == len(lines),
         n_again=n_again,
         n_changed=n_changed,
-        gone=tuple(dict.fromkeys(record.case_id for record in gone)),
+        gone=tuple(dict.fromkeys(record.case.id for record in gone)),
         config=config,
     )
 

@@ -76,8 +76,8 @@ class RunCases:
         records = self.records_of(nodeid)
         if len(records) == self._settings.repeats:
             record = deciding_record(records)
-            kind = record.error.kind if record.outcome == "error" and record.error else ""
-            self._decided[nodeid] = record.outcome, kind
+            kind = record.error.kind if record.scores.outcome == "error" and record.error else ""
+            self._decided[nodeid] = record.scores.outcome, kind
 
     def excuse(self, nodeid: str) -> None:
         """Expect no record of a case, which may have been asked ahead of its turn."""
@@ -104,7 +104,7 @@ class RunCases:
 
     def to_rerun(self) -> list[str]:
         """Return the node ids that ``--lf`` should run again, known once records are settled."""
-        failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
+        failed = (nodeid for (nodeid, _), r in self.records.items() if r.scores.outcome != "passed")
         return list(dict.fromkeys(failed))
 
     def reported(self) -> set[str]:

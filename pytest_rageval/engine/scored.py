@@ -102,7 +102,7 @@ class ScoredRun:
         """
         if self._writer is not None:
             self._writer.append(redact(record, full_text=self._settings.store_full_text))
-            self._case_hashes[record.file, record.case_id] = record.case_hash
+            self._case_hashes[record.file, record.case.id] = record.case_hash
             self._facts.add(record)
         if self._kept is not None:
             self._kept.append(record)

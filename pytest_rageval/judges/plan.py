@@ -60,7 +60,7 @@ def plan_verdicts(
     lines = [_plan(kept, settings, environ)]
     if asks_second_judge(settings):
         chosen = choose_cases(((r.file, r.case) for r in kept), settings)
-        twice = [record for record in kept if (record.file, record.case_id) in chosen]
+        twice = [record for record in kept if (record.file, record.case.id) in chosen]
         lines.append(f"second {_plan(twice, settings, environ, second=True)}")
     return "\n".join(lines)
 

@@ -66,7 +66,7 @@ def retrieved_documents(record: CaseRecord, path_case: PathCase = "sensitive") -
 
     An empty answer that came with chunks counts by its chunks, as in all retrieval metrics.
     """
-    chunks = record.retrieved_chunks
+    chunks = record.reply.retrieved_chunks
     if chunks is None:
         return NoDocuments.FAILED if record.status == "error" else NoDocuments.NOT_REPORTED
     return frozenset(document_keys(chunks[: record.k], path_case))

@@ -348,7 +348,7 @@ def rules_of_cut(record: CaseRecord) -> list[tuple[str, ...]]:
     can compare. Records of older versions, which name no rule, were decided by headings.
     """
     found: list[tuple[str, ...]] = []
-    for chunk in (record.retrieved_chunks or ())[: record.k]:
+    for chunk in (record.reply.retrieved_chunks or ())[: record.k]:
         if chunk.matched_by:
             found.append(chunk.matched_by)
         elif chunk.matched_golds is None:

@@ -183,13 +183,15 @@ def _nothing_scored(info: MetricInfo, settings: ScoreSettings) -> NotApplicable:
 
 def with_stored_own(scores: CaseScores, record: CaseRecord) -> CaseScores:
     """Return scores of a case with the own metrics that its record holds."""
-    own = [key for key in record.metrics if key not in BUILT_IN.cases]
-    reasons = {key: record.not_applicable[key] for key in own if key in record.not_applicable}
+    own = [key for key in record.scores.metrics if key not in BUILT_IN.cases]
+    reasons = {
+        key: record.scores.not_applicable[key] for key in own if key in record.scores.not_applicable
+    }
     return replace(
         scores,
-        metrics={**scores.metrics, **{key: record.metrics[key] for key in own}},
+        metrics={**scores.metrics, **{key: record.scores.metrics[key] for key in own}},
         not_applicable={**scores.not_applicable, **reasons},
-        metric_details=record.metric_details,
+        metric_details=record.scores.metric_details,
     )
 
 
@@ -286,7 +288,7 @@ def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
     A run stored before there was a rule says ``passed`` of a case whose answer is flawed, and
     names no stage where a trap alone was retrieved.
     """
-    scores, metrics = record.scores, record.metrics
+    scores, metrics = record.scores, record.scores.metrics
     stage = scores.failure_stage
     if stage is None and scores.outcome == "missed" and metrics.get("specificity_accuracy") == 0:
         stage = "irrelevant_retrieved"
@@ -411,15 +413,15 @@ def reported_by(records: Iterable[CaseRecord]) -> Reported:
     """Return the parts of replies that the target of a run reports."""
     parts = ReportedParts()
     for record in records:
-        parts.add(record.retrieved_chunks or ())
-        parts.citations = parts.citations or record.citations is not None
+        parts.add(record.reply.retrieved_chunks or ())
+        parts.citations = parts.citations or record.scores.citations is not None
         parts.citations_in_text = parts.citations_in_text or cites_in_text(record)
     return parts.found()
 
 
 def cites_in_text(record: CaseRecord) -> bool:
     """Return whether a claim of the answer has a citation, as far as claims were looked at."""
-    claims = record.evidence.claims if record.evidence is not None else None
+    claims = record.verdicts.evidence.claims if record.verdicts.evidence is not None else None
     return any([claim.citations for claim in claims or ()])
 
 
@@ -472,54 +474,58 @@ def settle(
     """
     in_text, mode = cites_in_text(record), settings.matching_mode
     guess = seems_reported(
-        case, record.retrieved_chunks, record.citations, mode, citations_in_text=in_text
+        case,
+        record.reply.retrieved_chunks,
+        record.scores.citations,
+        mode,
+        citations_in_text=in_text,
     )
     reported = relevant_facts(case, reported, mode)
     if record.response is None:
         guess = replace(
             guess, citations=reported.citations, citations_in_text=reported.citations_in_text
         )
-    seen = record.retrieved_chunks and record.citations is not None and in_text
+    seen = record.reply.retrieved_chunks and record.scores.citations is not None and in_text
     if guess == reported and not (settled_before and not seen):
         return record
-    by_chunk = [c for c in record.citations or () if c.chunk_rank is not None]
-    changed = set(CITED_METRICS) if record.citations is None or by_chunk else set()
-    if by_chunk and record.metrics.get("recency_conflict_accuracy") is not None:
+    by_chunk = [c for c in record.scores.citations or () if c.chunk_rank is not None]
+    changed = set(CITED_METRICS) if record.scores.citations is None or by_chunk else set()
+    if by_chunk and record.scores.metrics.get("recency_conflict_accuracy") is not None:
         changed.discard("recency_conflict_accuracy")  # it may need the verdict of a judge
     changed |= set() if in_text else set(SUPPORT_METRICS)
     known = {
         key: stored_score(record, key)
         for key, info in BUILT_IN.cases.items()
-        if info.level != "anchor" and key in record.metrics and key not in changed
+        if info.level != "anchor" and key in record.scores.metrics and key not in changed
     }
     scoring = score_settings(settings, reported)
     if unreadable_anchor(case, scoring) is not None:
         known.pop("similarity_margin", None)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    verdicts = Verdicts(abstained=abstention_verdict(record), evidence=record.evidence)
+    verdicts = Verdicts(abstained=abstention_verdict(record), evidence=record.verdicts.evidence)
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     # The citations are kept, since the stored answer may be truncated.
-    settled = replace(with_stored_own(scores, record), citations=record.citations)
+    settled = replace(with_stored_own(scores, record), citations=record.scores.citations)
     return replace(record, response=response, scores=settled)
 
 
 def abstention_verdict(record: CaseRecord) -> bool | None:
     """Return the judge's verdict on abstention; None: not asked, or no valid verdict."""
-    verdict = (record.abstention or {}).get("abstained")
+    verdict = (record.verdicts.abstention or {}).get("abstained")
     return verdict if isinstance(verdict, bool) else None
 
 
 def stored_score(record: CaseRecord, key: str) -> Score:
     """Return what a record holds of a metric: a number, why there is none, or that it failed."""
-    value = record.metrics[key]
+    value = record.scores.metrics[key]
     if value is not None:
         return value
-    reason = record.not_applicable.get(key)
+    reason = record.scores.not_applicable.get(key)
     return FAILED if reason is None else NotApplicable(reason)
 
 
 def response_of(record: CaseRecord) -> AskResponse | None:
     """Return a stored response in the form to score again; None without a response."""
     # Citations read from the text become references, since the stored text may be truncated.
-    return record.response and replace(record.response, references=record.citations)
+    return record.response and replace(record.response, references=record.scores.citations)

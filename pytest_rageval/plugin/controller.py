@@ -282,7 +282,7 @@ class Controller:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails
             details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
-            details.unchecked = deciding_record(records).unchecked
+            details.unchecked = deciding_record(records).scores.unchecked
             details.put_on(report)
             add_json_metadata(report, case_metadata(records))
 
@@ -334,7 +334,7 @@ class Controller:
         self._changed = {
             nodeid: deciding_record(records)
             for nodeid, records in decided.items()
-            if records and deciding_record(records).outcome != self._shown[nodeid]
+            if records and deciding_record(records).scores.outcome != self._shown[nodeid]
         }
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
@@ -354,7 +354,7 @@ class Controller:
 
     def _change_notes(self) -> Iterator[str]:
         """Say which outcomes the facts of the whole run have changed after they were shown."""
-        pairs = Counter((self._shown[n], r.outcome) for n, r in self._changed.items())
+        pairs = Counter((self._shown[n], r.scores.outcome) for n, r in self._changed.items())
         for (shown, outcome), n in pairs.items():
             verb = "is" if n == 1 else "are"
             yield (
@@ -365,15 +365,17 @@ class Controller:
     def _own_failures(self, decided: Mapping[str, Sequence[CaseRecord]]) -> Iterator[str]:
         """Say how many cases the user's test function alone failed, since no check counts them."""
         records = [deciding_record(decided[one]) for one in self._failed if decided.get(one)]
-        n = sum(record.outcome != "error" and not self._must_fail(record) for record in records)
+        n = sum(
+            record.scores.outcome != "error" and not self._must_fail(record) for record in records
+        )
         if n:
             their = "its test function" if n == 1 else "their test function"
             yield f"{counted(n, 'case')} failed in {their}, which the gate does not count"
 
     def _must_fail(self, record: CaseRecord) -> bool:
         """Whether a case that did not pass fails the run by its record."""
-        required = record.required or self.state.on_miss_fails
-        return record.counted and required and record.outcome != "passed"
+        required = record.case.required or self.state.on_miss_fails
+        return record.counted and required and record.scores.outcome != "passed"
 
     def _late_failures(self) -> list[str]:
         """Return the cases that fail the run though pytest has reported them as passed."""
@@ -388,7 +390,7 @@ class Controller:
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is not None:
             checks_apart(terminal)
-            recount(terminal, {n: record.outcome for n, record in self._changed.items()})
+            recount(terminal, {n: record.scores.outcome for n, record in self._changed.items()})
         reports = [check_report(result) for result in self.finished.gate.checks]
         if not self.finished.gate.complete:
             hint = _unasked_hint(self._unasked)

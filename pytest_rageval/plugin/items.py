@@ -373,7 +373,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         if finished:
             return details  # the process that has the other records decides
     details.outcome = decide_report(report, records, on_miss_fails=item.state.on_miss_fails)
-    details.unchecked = deciding_record(records).unchecked
+    details.unchecked = deciding_record(records).scores.unchecked
     item.user_properties[:] = set_properties(item.user_properties, records)
     report.user_properties = list(item.user_properties)
     return details

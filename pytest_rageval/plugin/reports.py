@@ -101,10 +101,10 @@ def decide_report(
     """
     record = deciding_record(records)
     # Against a strict xfail, pytest has failed a case whose test function did not raise.
-    if record.outcome == "passed" or not (report.passed or passed_strict_xfail(report)):
-        return record.outcome
+    if record.scores.outcome == "passed" or not (report.passed or passed_strict_xfail(report)):
+        return record.scores.outcome
     reason = case_reason(records)
-    must_fail = record.required or (on_miss_fails and record.outcome != "error")
+    must_fail = record.case.required or (on_miss_fails and record.scores.outcome != "error")
     if must_fail and record.counted:
         report.outcome = "failed"
         lines = [f"{record.file}:{record.lineno}: {reason}"]
@@ -114,7 +114,7 @@ def decide_report(
     else:
         report.outcome = "skipped"
         report.wasxfail = report.longrepr = reason  # plugins show one of them
-    return record.outcome
+    return record.scores.outcome
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
@@ -122,8 +122,8 @@ def case_reason(records: Sequence[CaseRecord]) -> str:
     record = deciding_record(records)
     if len(records) == 1:
         return _reason(record)
-    alike = sum(one.outcome == record.outcome for one in records)
-    verb = "erred" if record.outcome == "error" else record.outcome
+    alike = sum(one.scores.outcome == record.scores.outcome for one in records)
+    verb = "erred" if record.scores.outcome == "error" else record.scores.outcome
     return f"{verb} in {alike} of {len(records)} repeats: {_reason(record)}"
 
 
@@ -131,13 +131,13 @@ def _reason(record: CaseRecord) -> str:
     if record.error is not None:
         tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
         return f"{record.error.kind}{tries}: {record.error.message}"
-    stage = record.failure_stage or ""
-    if record.outcome == "flawed":
+    stage = record.scores.failure_stage or ""
+    if record.scores.outcome == "flawed":
         wanted: dict[str, float | None] = dict.fromkeys(_FLAW_KEYS.get(stage, ()))
     else:
-        decides = evidence_key(record.case, record.metrics)
+        decides = evidence_key(record.case, record.scores.metrics)
         wanted = {**dict.fromkeys((*_RETRIEVAL_KEYS, decides), 1.0), **EXPECTED}
-    found = ((key, record.metrics.get(key), want) for key, want in wanted.items())
+    found = ((key, record.scores.metrics.get(key), want) for key, want in wanted.items())
     shown = ", ".join(f"{k} {value:g}" for k, value, want in found if value not in {None, want})
     return ": ".join(filter(None, (stage, shown)))
 
@@ -152,7 +152,7 @@ def set_properties(
     found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
     found += [_number(k, v) for k, v in _means(records).items() if v is not None]
     record = deciding_record(records)
-    found.append(("rageval.outcome", record.outcome))
+    found.append(("rageval.outcome", record.scores.outcome))
     if record.error is not None:
         found.append(("rageval.error", f"{record.error.kind}: {record.error.message}"))
         if record.error.traceback:
@@ -181,19 +181,19 @@ def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
 def _one_metadata(record: CaseRecord) -> dict[str, Any]:
     error = record.error
     return {
-        "outcome": record.outcome,
+        "outcome": record.scores.outcome,
         "error": error
         and {"kind": error.kind, "message": error.message, "traceback": error.traceback},
-        "failure_stage": record.failure_stage,
-        "metrics": dict(record.metrics),
-        "not_applicable": dict(record.not_applicable),
+        "failure_stage": record.scores.failure_stage,
+        "metrics": dict(record.scores.metrics),
+        "not_applicable": dict(record.scores.not_applicable),
         "latency": dict(record.latency),
     }
 
 
 def _means(records: Sequence[CaseRecord]) -> dict[str, float | None]:
     if len(records) == 1:
-        return dict(records[0].metrics)
-    keys = dict.fromkeys(key for record in records for key in record.metrics)
+        return dict(records[0].scores.metrics)
+    keys = dict.fromkeys(key for record in records for key in record.scores.metrics)
     case = CaseGroup(records=tuple(records))
     return {key: case.mean(key) for key in keys}

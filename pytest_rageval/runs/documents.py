@@ -49,19 +49,19 @@ class RunFacts:
 
     def add(self, record: CaseRecord) -> None:
         """Take the facts of one record; of several models in one role the last is kept."""
-        self.models.update(record.models)
-        if self.index_version is None and record.indexing_coverage:
-            version = record.indexing_coverage.get("index_version")
+        self.models.update(record.reply.models)
+        if self.index_version is None and record.reply.indexing_coverage:
+            version = record.reply.indexing_coverage.get("index_version")
             is_one = isinstance(version, str | int | float) and not isinstance(version, bool)
             self.index_version = version if is_one else None
-        for rubric, found in record.judgements.items():
+        for rubric, found in record.verdicts.judgements.items():
             if (version := word(found, "rubric_version")) == "" and self.judges:
                 continue  # the judge raised
             judge = _judge_in(self.judges, found)
             judge["rubrics"][rubric] = version
             judge["parameters"] = part(found, "parameters")
             judge["dropped_parameters"] = items(found, "dropped_parameters")
-        second = record.spot_check
+        second = record.verdicts.spot_check
         if word(second, "judge") is not None:
             judge = _judge_in(self.second_judges, second)
             judge["rubrics"].update(part(second, "rubric_version"))

@@ -119,7 +119,7 @@ def _slim_run(run: StoredRun) -> StoredRun:
 
     def again(record: CaseRecord) -> CaseRecord:
         found = settled(run, record, record.stored_case)
-        if found.metrics is record.metrics:
+        if found.scores.metrics is record.scores.metrics:
             return found
         # Only with its texts can a record be scored again.
         scored_again.add(case_key(record))
@@ -217,7 +217,9 @@ def decided_run(run: StoredRun, judged_on: tuple[Aspect, ...]) -> StoredRun:
 
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
     """Return file and name of the cases that did not pass in every repeat, in their order."""
-    return list(dict.fromkeys((r.file, r.name) for r in run.records if r.outcome != "passed"))
+    return list(
+        dict.fromkeys((r.file, r.name) for r in run.records if r.scores.outcome != "passed")
+    )
 
 
 def records_of_run(folder: Path) -> list[CaseRecord]:

@@ -92,7 +92,14 @@ _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 _CHUNK: Final = sorted([one.name for one in fields(RetrievedChunk)], key=_SPARSE.__contains__)
 """Fields of a chunk in the order of a line."""
 _NAMES: Final = ("schema_version", *LINE_FIELDS, "case", "parameters")
-_VALUES: Final = attrgetter(*LINE_FIELDS, "stored_case", "parameters")
+_OF_PART: Final = {
+    line: f"{part}.{name}" for part, names in PARTS.items() for line, name in names.items()
+}
+_VALUES: Final = attrgetter(
+    *(_OF_PART.get(name, name).replace("response.", "reply.") for name in LINE_FIELDS),
+    "stored_case",
+    "parameters",
+)
 
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
@@ -154,9 +161,9 @@ def record_line(record: CaseRecord) -> bytes:
         line["case"] = plain = _fields_of(case)
         for name in _ANCHORS:
             plain[name] = [_fields_of(anchor) for anchor in plain[name]]
-    if (chunks := record.retrieved_chunks) is not None:
+    if (chunks := record.reply.retrieved_chunks) is not None:
         line["retrieved_chunks"] = [_chunk_fields(chunk) for chunk in chunks]
-    numbers = (record.metrics, record.latency, record.cost, record.usage)
+    numbers = (record.scores.metrics, record.latency, record.verdicts.cost, record.reply.usage)
     try:
         if all(map(isfinite, filter(None, chain(*[one.values() for one in numbers])))):
             # With the blanks that json writes, so that a text search finds what it found before.
@@ -186,13 +193,14 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 
 def _line(record: CaseRecord) -> dict[str, Any]:
     line = dict(zip(_NAMES, (SCHEMA_VERSION, *_VALUES(record)), strict=True))
+    line["answer"] = record.answer
     for name in _WHERE_REPORTED if record.response is not None else ():
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
             line[name] = reported
-    if record.metric_details:
+    if record.scores.metric_details:
         line["metric_details"] = {
             key: {name: text for name, text in to_plain(one).items() if text}
-            for key, one in record.metric_details.items()
+            for key, one in record.scores.metric_details.items()
         }
     for name in _WHERE_ASKED:
         if (asked := getattr(record, name)) is not None:
@@ -267,17 +275,20 @@ def checked_record(nested: Mapping[str, Any]) -> CaseRecord:
 def _checked(record: CaseRecord) -> CaseRecord:
     """Return a record whose values are within the limits that cases and replies are held to."""
     for name in ("metrics", "metrics_before_rerank"):
-        for key, value in (getattr(record, name) or {}).items():
+        for key, value in (getattr(record.scores, name) or {}).items():
             low, top = _scale(key)
             if value is not None and not low - _TOLERANCE <= value <= top + _TOLERANCE:
                 raise _fault(f"{name}.{key}", value, f"{low:g} to {top:g}")
-    for name in ("latency", "usage", "cost"):
-        for key, value in getattr(record, name).items():
+    amounts = {
+        "latency": record.latency, "usage": record.reply.usage, "cost": record.verdicts.cost,
+    }  # fmt: skip
+    for name, given in amounts.items():
+        for key, value in given.items():
             if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
                 raise _fault(f"{name}.{key}", value, f"{MOST_AMOUNT:g} at most")
     _check_count("k", record.k)
     _check_case(record.case)
-    for index, chunk in enumerate(record.retrieved_chunks or ()):
+    for index, chunk in enumerate(record.reply.retrieved_chunks or ()):
         if chunk.matched_golds and min(chunk.matched_golds) < 0:
             where = f"retrieved_chunks.{index}.matched_golds"
             raise _fault(where, chunk.matched_golds, "indices of at least 0")

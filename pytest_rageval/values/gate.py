@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import JUDGED_ON, SCHEMA_VERSION, Aspect
 
 CheckTable = Literal["overall", "category", "tag"]
@@ -210,13 +211,6 @@ def needs_baseline(check: Check) -> bool:
     return check.kind in CHANGE_WORDS or check.metric == "newly_missed"
 
 
-class _Grouped(Protocol):
-    @property
-    def category(self) -> str: ...
-    @property
-    def tags(self) -> tuple[str, ...]: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """Numbers of cases that a run selected of its set; pairs are (selected, in the set)."""
@@ -227,11 +221,11 @@ class Selection:
     by_tag: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, selected: Iterable[_Grouped], everything: Iterable[_Grouped]) -> Selection:
-        """Count the cases (or records) selected among all cases of the test paths."""
+    def of(cls, selected: Iterable[Case], everything: Iterable[Case]) -> Selection:
+        """Count the cases selected among all cases of the test paths."""
         chosen, whole = list(selected), list(everything)
 
-        def counts(groups_of: Callable[[_Grouped], Iterable[str]]) -> dict[str, tuple[int, int]]:
+        def counts(groups_of: Callable[[Case], Iterable[str]]) -> dict[str, tuple[int, int]]:
             part = Counter(group for case in chosen for group in groups_of(case))
             total = Counter(group for case in whole for group in groups_of(case))
             return {group: (part[group], total[group]) for group in sorted({*part, *total})}

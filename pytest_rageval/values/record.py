@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, get_args
 
 from pytest_rageval.values.case import Case, FolderMode, MatchingMode
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
     ErrorInfo,
-    FolderSelection,
-    RetrievedChunk,
 )
 
 SCHEMA_VERSION = 1
@@ -218,71 +215,11 @@ class CaseVerdicts:
     """Tokens and US dollars of the verdicts."""
 
 
-_T = TypeVar("_T")
-
-
-class _Part(property, Generic[_T]):
-    """Read-only access to a field of one of a record's parts, such as ``case.id``."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__(attrgetter(path))
-
-    if TYPE_CHECKING:
-
-        def __get__(self, record: Any, owner: type | None = None, /) -> _T: ...  # type: ignore[override]
-
-
-class _Reply(_Part[_T]):
-    """Read-only access to a field of the response; None without a response."""
-
-    def __init__(self, name: str) -> None:
-        read = attrgetter(name)
-        property.__init__(self, lambda record: record.response and read(record.response))
-
-
-class _Parts:
-    """Names of the parts of a record.
-
-    Apart from it, since Python 3.14 makes no slots beside properties that are not functions.
-    """
-
-    __slots__ = ()
-
-    case_id = _Part[str]("case.id")
-    question = _Part[str]("case.question")
-    category = _Part[str]("case.category")
-    difficulty = _Part[str | None]("case.difficulty")
-    tags = _Part[tuple[str, ...]]("case.tags")
-    vaults = _Part[tuple[str, ...]]("case.vaults")
-    answerable = _Part[bool]("case.answerable")
-    required = _Part[bool]("case.required")
-    answer = _Reply[str | None]("answer")
-    references = _Reply[tuple[Citation, ...] | None]("references")
-    abstained = _Reply[bool | None]("abstained")
-    abstain_reason = _Reply[str | None]("abstain_reason")
-    retrieved_chunks = _Reply[tuple[RetrievedChunk, ...] | None]("retrieved_chunks")
-    folder_selection = _Reply[FolderSelection | None]("folder_selection")
-    indexing_coverage = _Reply[Mapping[str, Any] | None]("indexing_coverage")
-    metrics = _Part[Mapping[str, float | None]]("scores.metrics")
-    not_applicable = _Part[Mapping[str, str]]("scores.not_applicable")
-    metrics_before_rerank = _Part[Mapping[str, float | None] | None]("scores.metrics_before_rerank")
-    metric_details = _Part[Mapping[str, MetricDetail]]("scores.metric_details")
-    outcome = _Part[Outcome]("scores.outcome")
-    failure_stage = _Part[FailureStage | None]("scores.failure_stage")
-    unchecked = _Part[bool]("scores.unchecked")
-    citations = _Part[tuple[Citation, ...] | None]("scores.citations")
-    groundedness = _Part[Mapping[str, Any] | None]("verdicts.groundedness")
-    correctness = _Part[Mapping[str, Any] | None]("verdicts.correctness")
-    abstention = _Part[Mapping[str, Any] | None]("verdicts.abstention")
-    judgements = _Part[Mapping[str, Any]]("verdicts.judgements")
-    spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
-    judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
-    evidence = _Part[Evidence | None]("verdicts.evidence")
-    cost = _Part[Mapping[str, float | bool | None]]("verdicts.cost")
+_NO_REPLY: Final = AskResponse(answer="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRecord(_Parts):
+class CaseRecord:
     """All data of one case of a run: one line of ``results.jsonl``."""
 
     case: Case
@@ -327,14 +264,14 @@ class CaseRecord(_Parts):
     """Time at which the final attempt was sent, ISO 8601 in UTC; None: not asked, or not known."""
 
     @property
-    def models(self) -> Mapping[str, str]:
-        """Models that the target reports, by role."""
-        return {} if self.response is None else self.response.models
+    def reply(self) -> AskResponse:
+        """The response; one that reports nothing where there was none."""
+        return self.response or _NO_REPLY
 
     @property
-    def usage(self) -> Mapping[str, float]:
-        """Tokens and cost of the answer, as far as the target reports them."""
-        return {} if self.response is None else self.response.usage
+    def answer(self) -> str | None:
+        """Text of the answer; None: there was none."""
+        return None if self.response is None else self.response.answer
 
     @property
     def stored_case(self) -> Case | None:

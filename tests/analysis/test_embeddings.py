@@ -169,8 +169,8 @@ def test_figures_are_summarised_as_every_metric_is() -> None:
     recorded = [
         changed(
             one,
-            metrics={key: values[one.case_id]},
-            not_applicable={key: "no chunks"} if one.case_id == "d" else {},
+            metrics={key: values[one.case.id]},
+            not_applicable={key: "no chunks"} if one.case.id == "d" else {},
         )
         for one in records
     ]

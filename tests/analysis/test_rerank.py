@@ -52,7 +52,7 @@ def candidates(*records: CaseRecord, level: Any = "anchor") -> list[Candidates]:
 
 def study(*records: CaseRecord, **orders: Sequence[int]) -> OrderStudy:
     table = tabulate(candidates(*records), KS, 2)
-    return study_order(table, {(one.file, one.name): orders[one.case_id] for one in records})
+    return study_order(table, {(one.file, one.name): orders[one.case.id] for one in records})
 
 
 def test_a_reranker_gains_and_harms_by_hand() -> None:
@@ -188,7 +188,7 @@ def test_cases_that_no_order_can_change_are_left_out_with_their_reason() -> None
         record("undecided", case=case("a.md | # A"), retrieved_chunks=undecided),
     ]
     found, left_out = read_candidates(records, path_case="sensitive", level="anchor")
-    assert [one.record.case_id for one in found] == ["kept"]
+    assert [one.record.case.id for one in found] == ["kept"]
     assert left_out == {
         "unanswerable": 1,
         "no gold_supports": 1,
@@ -200,7 +200,7 @@ def test_cases_that_no_order_can_change_are_left_out_with_their_reason() -> None
 
 def test_the_order_before_the_targets_own_reranking_is_known_where_all_ranks_are() -> None:
     ranked = asked("x", (0,), ())
-    chunks = ranked.retrieved_chunks or ()
+    chunks = ranked.reply.retrieved_chunks or ()
     both = tuple(
         replace(one, rank_before_rerank=rank) for one, rank in zip(chunks, (2, 1), strict=True)
     )

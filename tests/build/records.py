@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.runs.record_json import PARTS, redact
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 from pytest_rageval.values.verdict import Judgement, JudgeUsage
@@ -69,6 +70,15 @@ def _response(held: AskResponse | None, given: dict[str, Any]) -> AskResponse | 
     if "answer" in given and given["answer"] is None:
         return None
     return replace(held or AskResponse(answer=""), **given)
+
+
+def selection_of(
+    chosen: Iterable[CaseRecord], everything: Iterable[CaseRecord] | None = None
+) -> Selection:
+    """Count the cases of records; without others they are the whole set."""
+    cases = [one.case for one in chosen]
+    whole = cases if everything is None else [one.case for one in everything]
+    return Selection.of(cases, whole)
 
 
 def cut_to_begins(record: CaseRecord) -> CaseRecord:

@@ -66,7 +66,7 @@ def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> d
     facts = RunFacts()
     for one in records:
         facts.add(one)
-    hashes = {(r.file, r.case_id): r.case_hash for r in records}
+    hashes = {(r.file, r.case.id): r.case_hash for r in records}
     document = config_document(
         settings,
         run_id="run",

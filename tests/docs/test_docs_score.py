@@ -24,7 +24,7 @@ def test_the_lines_of_the_page_are_scored(tmp_path: Path) -> None:
     cases = tmp_path / "cases.jsonl"
     write_lines(cases, *lines)
     run = RecordedRun(cases, responses, Settings(rootdir=".", judge="none"))
-    found = [(r.case_id, r.repeat, r.error and r.error.kind) for r in run.records()]
+    found = [(r.case.id, r.repeat, r.error and r.error.kind) for r in run.records()]
     assert found == [
         ("refunds", 0, None),
         ("hours", 0, "timeout"),

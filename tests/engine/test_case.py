@@ -59,8 +59,8 @@ def test_a_measured_case_is_scored_timed_and_located() -> None:
     record = measure(Trial(located(), "evals/s.jsonl", SETTINGS), client, clock=lambda: next(clock))
     assert [r.question for r in asked] == ["what?"]
     assert (record.nodeid, record.lineno, record.k) == ("evals/s.jsonl::c-1", 7, 3)
-    assert (record.status, record.outcome) == ("ok", "passed")
-    assert record.metrics["recall_at_k"] == 1
+    assert (record.status, record.scores.outcome) == ("ok", "passed")
+    assert record.scores.metrics["recall_at_k"] == 1
     assert record.latency["total_ms"] == pytest.approx(250)
     assert (record.answer, record.answer_chars) == ("text", 4)
 
@@ -79,10 +79,10 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
         raise TimeoutError("too slow")
 
     record = measure(Trial(located(), "f", SETTINGS), client, clock=lambda: 0.0)
-    assert (record.status, record.outcome) == ("error", "error")
+    assert (record.status, record.scores.outcome) == ("error", "error")
     assert record.error is not None
     assert record.error.kind == "timeout"
-    assert record.metrics["recall_at_k"] is None
+    assert record.scores.metrics["recall_at_k"] is None
 
 
 @pytest.mark.parametrize("now", [1e12, math.nan, math.inf, "noon"])
@@ -104,15 +104,15 @@ def test_a_case_given_up_says_why_and_has_no_time() -> None:
 
 def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None:
     record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
-    assert record.metrics["recall_at_k"] is None
-    assert record.metrics["doc_hit_at_k"] == 1
+    assert record.scores.metrics["recall_at_k"] is None
+    assert record.scores.metrics["doc_hit_at_k"] == 1
 
 
 def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> None:
     record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
     again = settle(record, located().case, SETTINGS, Reported(headings=True))
-    assert again.metrics["recall_at_k"] == 0
-    assert again.outcome == "missed"
+    assert again.scores.metrics["recall_at_k"] == 0
+    assert again.scores.outcome == "missed"
     assert (again.answer, again.latency) == (record.answer, record.latency)
 
 
@@ -123,10 +123,10 @@ def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() ->
 
 def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
     record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
-    assert "recall_at_k" not in record.not_applicable
+    assert "recall_at_k" not in record.scores.not_applicable
     again = settle(record, located().case, SETTINGS, Reported(headings=False))
-    assert "recall_at_k" in again.not_applicable
-    assert (again.outcome, again.error) == ("error", record.error)
+    assert "recall_at_k" in again.scores.not_applicable
+    assert (again.scores.outcome, again.error) == ("error", record.error)
 
 
 def test_records_are_the_same_one_by_one_and_together() -> None:
@@ -146,6 +146,6 @@ def test_records_are_the_same_one_by_one_and_together() -> None:
     scoring = ScoreSettings()
     together = records_of(asked(), scoring)
     assert together == [records_of([one], scoring)[0] for one in asked()]
-    assert [record.metrics["doc_hit_at_k"] for record in together] == [1, None, None]
+    assert [record.scores.metrics["doc_hit_at_k"] for record in together] == [1, None, None]
     assert together[0].response is not None
     assert (together[0].response.query_embedding, together[0].response.latency) == (None, {})

@@ -80,15 +80,18 @@ def test_an_answer_is_scored_without_its_other_parts(answer: str) -> None:
     record = ask(answer)
     assert record.answer == answer
     wanted = {"attribution_precision": 1, "claim_support_rate": 1, "over_abstention_rate": 0}
-    assert {key: record.metrics[key] for key in wanted} == wanted
-    assert (record.metrics["groundedness"] or 0) >= 4.9
-    assert record.outcome == "passed"
+    assert {key: record.scores.metrics[key] for key in wanted} == wanted
+    assert (record.scores.metrics["groundedness"] or 0) >= 4.9
+    assert record.scores.outcome == "passed"
 
 
 def test_an_id_that_was_not_retrieved_is_a_citation_of_nothing() -> None:
     record = ask(f"{STATED} [deadbee7].")
-    assert record.metrics["citation_in_context_rate"] == 0
-    assert (record.metrics["claim_support_rate"], record.failure_stage) == (1, "not_cited")
+    assert record.scores.metrics["citation_in_context_rate"] == 0
+    assert (record.scores.metrics["claim_support_rate"], record.scores.failure_stage) == (
+        1,
+        "not_cited",
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,19 +100,19 @@ def test_an_id_that_was_not_retrieved_is_a_citation_of_nothing() -> None:
 )
 def test_what_declines_abstains(answer: str) -> None:
     record = ask(answer, answerable=False, gold_supports=())
-    assert (record.metrics["abstention_accuracy"], record.outcome) == (1, "passed")
+    assert (record.scores.metrics["abstention_accuracy"], record.scores.outcome) == (1, "passed")
 
 
 def test_an_answer_of_thoughts_alone_is_empty() -> None:
     record = ask("<think>At six?</think>")
-    assert record.metrics["groundedness"] is None
-    assert "groundedness" not in record.not_applicable
+    assert record.scores.metrics["groundedness"] is None
+    assert "groundedness" not in record.scores.not_applicable
 
 
 def test_rules_see_what_a_user_reads() -> None:
     rules = (AnswerRule(not_contains="perhaps"), AnswerRule(contains="Sources: cafe.md"))
     record = ask(f"<think>Perhaps six.</think>{STATED}.\nSources: cafe.md", answer_rules=rules)
-    assert record.metrics["answer_rules_pass_rate"] == 1
+    assert record.scores.metrics["answer_rules_pass_rate"] == 1
     assert "2 of 2 rules kept" in explained(record)
 
 
@@ -166,9 +169,9 @@ def test_a_project_names_the_words_with_which_its_target_declines() -> None:
     for settings in (judged, alone):
         for answer, abstained in (("**Kein  Treffer!**\nTicket 4", 1), (f"{STATED}.", 0)):
             record = ask(answer, settings=settings)
-            assert record.metrics["over_abstention_rate"] == abstained
+            assert record.scores.metrics["over_abstention_rate"] == abstained
             settled = settle(record, record.case, settings, reported_by([record]))
-            assert settled.metrics["over_abstention_rate"] == abstained
+            assert settled.scores.metrics["over_abstention_rate"] == abstained
     by_text = ask("KEIN TREFFER", settings=alone)
     assert "by abstention_texts it abstained" in explained(by_text, alone)
-    assert by_text.abstained is None
+    assert by_text.reply.abstained is None

@@ -71,9 +71,9 @@ def explained(record: CaseRecord) -> str:
 
 def test_an_answer_that_lacks_facts_of_its_context_is_not_used() -> None:
     record = ask(UNUSED)
-    assert record.metrics["fact_recall_in_context"] == 1
-    assert record.metrics["context_utilization"] == 0
-    assert (record.outcome, record.failure_stage) == ("flawed", "not_used")
+    assert record.scores.metrics["fact_recall_in_context"] == 1
+    assert record.scores.metrics["context_utilization"] == 0
+    assert (record.scores.outcome, record.scores.failure_stage) == ("flawed", "not_used")
     text = explained(record)
     assert 'In the context and not in the answer: "unworn shoes" (rank 1)' in text
     assert 'key fact "30 days" (at rank 1)' in text
@@ -92,15 +92,15 @@ def test_an_answer_that_lacks_facts_of_its_context_is_not_used() -> None:
 def test_not_used_only_splits_what_is_incorrect_and_known(
     facts: Sequence[str], chunks: Sequence[Any], stage: str
 ) -> None:
-    assert ask(UNUSED, facts=facts, chunks=chunks).failure_stage == stage
+    assert ask(UNUSED, facts=facts, chunks=chunks).scores.failure_stage == stage
 
 
 def test_without_a_judge_the_context_is_measured_and_nothing_else() -> None:
     for settings in (replace(SETTINGS, judge="none"), replace(SETTINGS, retrieval_only=True)):
         record = ask(UNUSED, settings=settings)
-        assert record.metrics["fact_recall_in_context"] == 1
+        assert record.scores.metrics["fact_recall_in_context"] == 1
         for key in ("context_utilization", "citation_support_recall", "citation_support_precision"):
-            assert key in record.not_applicable
+            assert key in record.scores.not_applicable
 
 
 @pytest.mark.parametrize(
@@ -116,18 +116,18 @@ def test_without_a_judge_the_context_is_measured_and_nothing_else() -> None:
 def test_what_cannot_be_known_is_not_applicable_with_its_reason(
     fields: dict[str, Any], reason: str
 ) -> None:
-    assert ask(USED, **fields).not_applicable["fact_recall_in_context"] == reason
+    assert ask(USED, **fields).scores.not_applicable["fact_recall_in_context"] == reason
 
 
 def test_a_wrong_number_lowers_precision_and_recall_and_is_named() -> None:
     record = ask("Unworn shoes can be returned within 30 days [2].")
-    assert record.metrics["citation_in_context_rate"] == 1
-    assert record.metrics["citation_support_precision"] == 0
-    assert record.metrics["citation_support_recall"] == 0
+    assert record.scores.metrics["citation_in_context_rate"] == 1
+    assert record.scores.metrics["citation_support_precision"] == 0
+    assert record.scores.metrics["citation_support_recall"] == 0
     text = explained(record)
     assert "cites rank 2, which does not support it (rank 1 does)" in text
     right = ask(USED)
-    assert right.metrics["citation_support_precision"] == 1
+    assert right.scores.metrics["citation_support_precision"] == 1
 
 
 @pytest.mark.parametrize(
@@ -147,36 +147,36 @@ def test_citations_in_the_form_of_another_system_are_looked_up(
     good = ask(f"{text} {right}.", settings=settings)
     bad = ask(f"{text}. {wrong}", settings=settings)
     for record, value in ((good, 1), (bad, 0)):
-        assert record.metrics["citation_support_precision"] == value
-        assert record.metrics["citation_support_recall"] == value
+        assert record.scores.metrics["citation_support_precision"] == value
+        assert record.scores.metrics["citation_support_recall"] == value
 
 
 def test_an_uncited_answer_scores_0_once_the_run_is_known_to_cite() -> None:
     bare, cited = ask("Unworn shoes can be returned within 30 days."), ask(USED)
-    assert "citation_support_recall" in bare.not_applicable
+    assert "citation_support_recall" in bare.scores.not_applicable
     alone = settle(bare, bare.case, SETTINGS, reported_by([bare]))
-    assert "citation_support_recall" in alone.not_applicable
+    assert "citation_support_recall" in alone.scores.not_applicable
     settled = settle(bare, bare.case, SETTINGS, reported_by([bare, cited]))
-    assert settled.metrics["citation_support_recall"] == 0
-    assert "citation_support_precision" in settled.not_applicable
-    assert settled.metrics["fact_recall_in_context"] == 1
+    assert settled.scores.metrics["citation_support_recall"] == 0
+    assert "citation_support_precision" in settled.scores.not_applicable
+    assert settled.scores.metrics["fact_recall_in_context"] == 1
     again = settle(settled, bare.case, SETTINGS, reported_by([bare, cited]), settled_before=True)
-    assert again.metrics == settled.metrics
+    assert again.scores.metrics == settled.scores.metrics
 
 
 def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
     record = ask(UNUSED)
     stored = record_from_json(record_to_json(redact(record, full_text=False)))
-    assert isinstance(stored.evidence, Evidence)
-    assert stored.evidence == record.evidence
+    assert isinstance(stored.verdicts.evidence, Evidence)
+    assert stored.verdicts.evidence == record.verdicts.evidence
     again = rejudge(
         stored,
         Judges(OfflineJudge()),
         rubrics=("groundedness", "correctness"),
         scoring=score_settings(SETTINGS),
     )
-    assert again.record.failure_stage == "not_used"
-    assert again.record.metrics == record.metrics
+    assert again.record.scores.failure_stage == "not_used"
+    assert again.record.scores.metrics == record.scores.metrics
     explanation = explain_record(stored, score_settings(SETTINGS, reported_by([stored])))
     metrics = {one.key: one for one in explanation.metrics}
     for key in ("fact_recall_in_context", "citation_support_precision", "citation_support_recall"):
@@ -197,7 +197,7 @@ def older(record: CaseRecord) -> CaseRecord:
 def test_a_baseline_of_an_older_version_shows_no_regression() -> None:
     new = ask(UNUSED)
     base = older(new)
-    assert (base.evidence, base.failure_stage) == (None, "incorrect")
+    assert (base.verdicts.evidence, base.scores.failure_stage) == (None, "incorrect")
     found = compare_records([base], [new])
     assert found.stages == {}
     change = found.metrics["fact_recall_in_context"]

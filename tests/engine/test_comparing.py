@@ -10,9 +10,10 @@ import pytest
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.engine.comparing import compare_stored, regression_checks
 from pytest_rageval.engine.finish import EndedRun
-from pytest_rageval.values.gate import Check, Selection, Thresholds
+from pytest_rageval.values.gate import Check, Thresholds
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
+from tests.build.records import selection_of
 from tests.build.runs import run_of, scored, side
 
 HIT: Any = {"metric": "hit_at_k", "min_n": 1}
@@ -23,7 +24,7 @@ GATE = EndedRun(
     run=NEW,
     project=Settings(rootdir=".", judge="none"),
     thresholds=Thresholds(checks=(DROP, Check(kind="min", limit=0.99, **HIT))),
-    selection=Selection.of(NEW.records, NEW.records),
+    selection=selection_of(NEW.records),
     n_expected=40,
     n_reported=40,
 )
@@ -74,7 +75,7 @@ def test_more_repeats_of_a_case_are_no_regression() -> None:
             GATE,
             run=new,
             thresholds=Thresholds(checks=checks),
-            selection=Selection.of(new.records, new.records),
+            selection=selection_of(new.records),
         )
         view = compare_stored(base, gate, ignore_invariants=False)
         sign = 1 if new is often else -1

@@ -26,11 +26,12 @@ from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.gate import Check, GateResult, Selection, Thresholds
+from pytest_rageval.values.gate import Check, GateResult, Thresholds
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import CaseNote, StoredRun
 from pytest_rageval.values.settings import Settings
+from tests.build.records import selection_of
 from tests.build.runs import config_of, run_of, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
@@ -51,7 +52,7 @@ def results(project: Settings) -> Path:
 def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields: Any) -> EndedRun:
     given: dict[str, Any] = {
         "thresholds": Thresholds(checks=checks),
-        "selection": Selection.of(records, records),
+        "selection": selection_of(records),
         "n_expected": len(records),
         "n_reported": len(records),
     }
@@ -268,7 +269,7 @@ def test_merged_parts_are_decided_as_one_run(project: Settings) -> None:
     found = merge_parts(parts_of(project, records), project, run_id="whole")
     assert (found.gate.verdict, found.gate.complete) == ("fail", True)
     assert read_json(found.run.folder / "gate.json")["verdict"] == "fail"
-    assert {one.case_id for one in read_records(found.run.folder)} == {r.case_id for r in records}
+    assert {one.case.id for one in read_records(found.run.folder)} == {r.case.id for r in records}
     assert found.run.wall_s == 3.0
     lacking = merge_parts(parts_of(project, records)[:1], project, run_id="half")
     assert not lacking.gate.complete

@@ -57,7 +57,7 @@ def test_a_record_does_not_depend_on_the_cases_around_it(tmp_path: Path) -> None
         response_line(name, *paths) for name, paths in zip(NAMES, found, strict=True) if paths
     ]
     records = scored(tmp_path, cases, responses)
-    assert [record.case_id for record in records] == NAMES
+    assert [record.case.id for record in records] == NAMES
     for case, record in zip(cases, records, strict=True):
         alone = [one for one in responses if one["id"] == case["id"]]
         [expected] = scored(tmp_path, [case], alone)
@@ -68,7 +68,7 @@ def test_the_order_of_responses_does_not_matter(tmp_path: Path) -> None:
     cases = [case_line(name) for name in NAMES]
     responses = [response_line(name, "x.md", f"{name}.md") for name in NAMES]
     expected = scored(tmp_path, cases, responses)
-    assert [record.metrics["mrr"] for record in expected] == [0.5] * len(NAMES)
+    assert [record.scores.metrics["mrr"] for record in expected] == [0.5] * len(NAMES)
     for seed in range(5):
         mixed = random.Random(seed).sample(responses, len(responses))
         assert scored(tmp_path, cases, mixed) == expected
@@ -81,7 +81,7 @@ def test_a_mark_and_letters_of_any_script_do_not_shift_what_is_read_again(tmp_pa
     text = "\r\n".join(json.dumps(line, ensure_ascii=False) if line else "" for line in lines)
     responses.write_bytes(b"\xef\xbb\xbf" + text.encode())
     run = RecordedRun(write_lines(tmp_path / "c.jsonl", *cases), responses, SETTINGS)
-    assert [record.metrics["mrr"] for record in run.records()] == [1.0, 1.0]
+    assert [record.scores.metrics["mrr"] for record in run.records()] == [1.0, 1.0]
 
 
 def test_further_responses_of_a_case_are_repeats(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_further_responses_of_a_case_are_repeats(tmp_path: Path) -> None:
         response_line("a", "x.md", "a.md", repeat=1),
     ]
     found = scored(tmp_path, [case_line("a"), case_line("b")], responses)
-    assert [(r.case_id, r.repeat, r.metrics["mrr"]) for r in found] == [
+    assert [(r.case.id, r.repeat, r.scores.metrics["mrr"]) for r in found] == [
         ("a", 0, 1.0),
         ("b", 0, 1.0),
         ("a", 1, 0.5),
@@ -142,7 +142,7 @@ def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) 
     sound = [next(records), next(records)]
     with pytest.raises(DatasetError) as caught:
         next(records)
-    assert [record.case_id for record in sound] == ["a", "d"]
+    assert [record.case.id for record in sound] == ["a", "d"]
     places = [line.split(": ")[0].rsplit("/", 1)[1] for line in str(caught.value).splitlines()]
     assert places == ["c.jsonl:2", "r.jsonl:2", "r.jsonl:3"]
 
@@ -206,9 +206,9 @@ def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: 
     bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
     responses = [{"id": "a", "response": bare}, response_line("b", "b.md")]
     first, _ = scored(tmp_path, [case_line("a"), case_line("b")], responses)
-    assert first.metrics["hit_at_k"] == 0.0
+    assert first.scores.metrics["hit_at_k"] == 0.0
     (alone,) = scored(tmp_path, [case_line("a")], responses[:1])
-    assert "hit_at_k" in alone.not_applicable
+    assert "hit_at_k" in alone.scores.not_applicable
 
 
 @pytest.mark.posix
@@ -221,14 +221,14 @@ def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
     cases = write_lines(tmp_path / "c.jsonl", *[case_line(name) for name in NAMES])
     records = list(RecordedRun(cases, pipe, SETTINGS).records())
     writer.join()
-    assert {record.metrics["mrr"] for record in records} == {1.0}
+    assert {record.scores.metrics["mrr"] for record in records} == {1.0}
 
 
 def test_a_response_of_no_case_says_nothing_of_the_target(tmp_path: Path) -> None:
     bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
     responses = [{"id": "a", "response": bare}, response_line("ghost", "g.md")]
     (alone,) = scored(tmp_path, [case_line("a")], responses)
-    assert "hit_at_k" in alone.not_applicable
+    assert "hit_at_k" in alone.scores.not_applicable
 
 
 class _CountedIds(set[str]):
@@ -291,7 +291,7 @@ def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
     responses = write_lines(tmp_path / "r.jsonl", {"id": "a", "response": reply})
     retrieval = Settings(rootdir=".", retrieval_only=True)
     (found,) = RecordedRun(cases, responses, retrieval).records()
-    assert (found.status, found.metrics["hit_at_k"]) == ("ok", 1.0)
+    assert (found.status, found.scores.metrics["hit_at_k"]) == ("ok", 1.0)
     (strict,) = RecordedRun(cases, responses, SETTINGS).records()
     assert strict.status == "error"
 
@@ -321,5 +321,5 @@ def test_responses_are_known_by_ids_anywhere_in_the_case_file(tmp_path: Path, pl
     cases = [case_line(name) for name in names]
     bare = {"id": "unknown", "response": {"answer": "a"}}
     record = scored(tmp_path, cases, [bare, response_line(names[place], "x.md")])[place]
-    assert record.metrics["hit_at_k"] == 0.0
-    assert record.metrics["doc_hit_at_k"] == 0.0
+    assert record.scores.metrics["hit_at_k"] == 0.0
+    assert record.scores.metrics["doc_hit_at_k"] == 0.0

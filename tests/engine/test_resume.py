@@ -58,7 +58,7 @@ def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:
     found = resumed(
         tmp_path, of(case), of(case, repeat=1), of(case, outcome="missed"), cases=(case,)
     )
-    assert {key: r.outcome for key, r in found.kept.items()} == {
+    assert {key: r.scores.outcome for key, r in found.kept.items()} == {
         (f"{FILE}::a", 0): "missed",
         (f"{FILE}::a", 1): "passed",
     }
@@ -76,7 +76,12 @@ def test_line_and_groups_of_a_case_are_those_of_today(tmp_path: Path) -> None:
     found = resumed(tmp_path, of(then, category="old"), cases=(now,))
     (kept,) = found.kept.values()
     assert not found.is_on_disk
-    assert (kept.lineno, kept.category, kept.tags, kept.required) == (4, "new", ("t",), True)
+    assert (kept.lineno, kept.case.category, kept.case.tags, kept.case.required) == (
+        4,
+        "new",
+        ("t",),
+        True,
+    )
 
 
 def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:

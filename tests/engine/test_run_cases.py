@@ -110,7 +110,7 @@ def test_records_come_settled_in_the_order_of_the_set() -> None:
     for name, repeat in (("b", 1), ("a", 1), ("b", 0), ("a", 0)):
         lineno = 1 if name == "a" else 2
         cases.add(nodeid(name), of(name, repeat=repeat, lineno=lineno))
-    assert [(r.case_id, r.repeat) for r in cases.settled()] == [
+    assert [(r.case.id, r.repeat) for r in cases.settled()] == [
         ("a", 0),
         ("a", 1),
         ("b", 0),

@@ -107,7 +107,7 @@ def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: O
         "results.jsonl",
         "summary.md",
     ]
-    assert [r.case_id for r in read_records(folder)] == ["found", "lost", "none"]
+    assert [r.case.id for r in read_records(folder)] == ["found", "lost", "none"]
     assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
 
 
@@ -146,7 +146,7 @@ def test_what_is_meant_for_git_holds_no_text(files: list[str]) -> None:
     assert cli.run(["score", *files, "--save", "one", "-k", "1"]) == ExitCode.YES
     for name in ("config.json", "metrics.json", "gate.json", "summary.md"):
         assert "secret" not in Path("evals/results/one", name).read_text(encoding="utf-8")
-    stored = read_records(Path("evals/results/one"))[0].retrieved_chunks
+    stored = read_records(Path("evals/results/one"))[0].reply.retrieved_chunks
     assert stored is not None
     # A later judge reads the first k chunks, in a file that git ignores.
     assert [len(chunk.text or "") for chunk in stored] == [510, 200]
@@ -326,7 +326,7 @@ def test_a_run_without_headings_finds_evidence_by_its_snippets_and_says_so() -> 
     assert (chunk["matched_golds"], chunk["matched_by"]) == ([0], ["snippet"])
     assert "pages" not in chunk
     [found, *_] = read_records(folder)
-    assert [one.matched_by for one in found.retrieved_chunks or ()] == [("snippet",)]
+    assert [one.matched_by for one in found.reply.retrieved_chunks or ()] == [("snippet",)]
 
 
 @pytest.mark.usefixtures("files")
@@ -338,7 +338,7 @@ def test_a_run_of_paths_alone_scores_documents_and_names_what_is_missing() -> No
     assert statistics["doc_recall_at_k"]["mean"] == 0.5
     [found, *_] = read_records(Path("evals/results/paths"))
     reason = "No chunk of the run reports a heading or its whole text, which an anchor of the case"
-    assert reason in found.not_applicable["recall_at_k"]
+    assert reason in found.scores.not_applicable["recall_at_k"]
     assert metrics["matching"] == {"undecided": 1}
 
 
@@ -398,7 +398,7 @@ def test_the_mode_of_headings_is_as_before() -> None:
     metrics = save("texts")
     assert metrics["statistics"]["recall_at_k"]["n"] == 1  # the whole document of "lost"
     [found, *_] = read_records(Path("evals/results/texts"))
-    assert found.not_applicable["recall_at_k"] == (
+    assert found.scores.not_applicable["recall_at_k"] == (
         "No chunk of the run reports a heading, and the case names one."
     )
 

@@ -110,10 +110,10 @@ def test_an_answer_is_judged_under_each_rubric_in_use() -> None:
     judge = FakeJudge()
     record = judged(GOLD, reply(), judge)
     assert judge.rubrics == ["groundedness", "correctness"]
-    assert record.metrics["groundedness"] == 4.0
-    assert record.metrics["claim_support_rate"] == 0.5
-    assert record.metrics["correctness"] == 5.0
-    assert record.metrics["key_fact_recall"] == 1.0
+    assert record.scores.metrics["groundedness"] == 4.0
+    assert record.scores.metrics["claim_support_rate"] == 0.5
+    assert record.scores.metrics["correctness"] == 5.0
+    assert record.scores.metrics["key_fact_recall"] == 1.0
 
 
 def test_a_judge_sees_the_cut_and_what_is_known_of_the_answer() -> None:
@@ -130,27 +130,34 @@ def test_a_judge_sees_the_cut_and_what_is_known_of_the_answer() -> None:
 
 def test_the_record_keeps_scores_claims_cost_and_what_was_judged() -> None:
     record = judged(GOLD, reply(), FakeJudge())
-    assert record.groundedness is not None
-    assert record.groundedness["score"] == 4.0
-    assert record.groundedness["supported_claims"] == ["one"]
-    assert record.groundedness["unsupported_claims"] == ["two"]
-    assert record.groundedness["judge"] == "fake/1"
-    assert record.correctness is not None
-    assert record.correctness["key_facts_found"] == [True]
-    assert record.abstention == {"abstained": False, "hallucinated": False, "source": "target"}
-    assert record.cost["judge_prompt_tokens"] == 200
-    assert record.cost["judge_cost_usd"] == 1.0
+    assert record.verdicts.groundedness is not None
+    assert record.verdicts.groundedness["score"] == 4.0
+    assert record.verdicts.groundedness["supported_claims"] == ["one"]
+    assert record.verdicts.groundedness["unsupported_claims"] == ["two"]
+    assert record.verdicts.groundedness["judge"] == "fake/1"
+    assert record.verdicts.correctness is not None
+    assert record.verdicts.correctness["key_facts_found"] == [True]
+    assert record.verdicts.abstention == {
+        "abstained": False,
+        "hallucinated": False,
+        "source": "target",
+    }
+    assert record.verdicts.cost["judge_prompt_tokens"] == 200
+    assert record.verdicts.cost["judge_cost_usd"] == 1.0
     assert record.latency["judge_ms"] == 14.0
-    assert record.judge_input is not None
-    assert record.judge_input["prompt_hash"]["groundedness"] == "ab" * 32
-    assert record.judgements["correctness"]["rubric_version"] == "correctness-1"
+    assert record.verdicts.judge_input is not None
+    assert record.verdicts.judge_input["prompt_hash"]["groundedness"] == "ab" * 32
+    assert record.verdicts.judgements["correctness"]["rubric_version"] == "correctness-1"
 
 
 def test_a_judged_record_survives_its_json() -> None:
     record = judged(GOLD, reply(), FakeJudge())
     again = record_from_json(record_to_json(record))
-    assert (again.metrics, again.groundedness) == (record.metrics, record.groundedness)
-    assert again.judgements == record.judgements
+    assert (again.scores.metrics, again.verdicts.groundedness) == (
+        record.scores.metrics,
+        record.verdicts.groundedness,
+    )
+    assert again.verdicts.judgements == record.verdicts.judgements
 
 
 def test_what_a_judge_in_code_does_not_rate_is_not_applicable() -> None:
@@ -159,12 +166,12 @@ def test_what_a_judge_in_code_does_not_rate_is_not_applicable() -> None:
     }
     record = judged(GOLD, reply(), FakeJudge(score_alone))
     for key in ("claim_support_rate", "key_fact_recall"):
-        assert record.metrics[key] is None
-        assert record.not_applicable[key] == "The judge gave no such score."
+        assert record.scores.metrics[key] is None
+        assert record.scores.not_applicable[key] == "The judge gave no such score."
 
     record = judged(GOLD, reply(), FakeJudge({"groundedness": Verdict(scores={"grounded": 4.0})}))
-    assert record.metrics["groundedness"] is None
-    assert not {"groundedness", "claim_support_rate"} & record.not_applicable.keys()
+    assert record.scores.metrics["groundedness"] is None
+    assert not {"groundedness", "claim_support_rate"} & record.scores.not_applicable.keys()
 
 
 @pytest.mark.parametrize("rubrics", [("groundedness", "claims"), ("claims", "groundedness")])
@@ -174,19 +181,19 @@ def test_what_a_failed_verdict_would_give_is_an_error_if_another_leaves_it_out(
     score_alone = Verdict(scores={"groundedness": 4.0})
     judge = FakeJudge({"groundedness": score_alone, "claims": FAILED})
     record = judged(GOLD, reply(), judge, rubrics=rubrics)
-    assert record.metrics["claim_support_rate"] is None
-    assert "claim_support_rate" not in record.not_applicable
+    assert record.scores.metrics["claim_support_rate"] is None
+    assert "claim_support_rate" not in record.scores.not_applicable
 
 
 def test_a_failed_verdict_is_an_error_of_its_metrics_and_no_zero() -> None:
     record = judged(GOLD, reply(), FakeJudge({"groundedness": FAILED}))
-    assert (record.status, record.outcome) == ("ok", "passed")
+    assert (record.status, record.scores.outcome) == ("ok", "passed")
     for key in ("groundedness", "claim_support_rate"):
-        assert record.metrics[key] is None
-        assert key not in record.not_applicable
-    assert record.groundedness is not None
-    assert record.groundedness["error"] == {"kind": "unparseable", "message": "no JSON"}
-    assert record.metrics["correctness"] == 5.0
+        assert record.scores.metrics[key] is None
+        assert key not in record.scores.not_applicable
+    assert record.verdicts.groundedness is not None
+    assert record.verdicts.groundedness["error"] == {"kind": "unparseable", "message": "no JSON"}
+    assert record.scores.metrics["correctness"] == 5.0
     assert aggregate([record]).rates["judge_error_rate"] == 0.5
 
 
@@ -194,17 +201,17 @@ def test_an_abstention_is_not_judged_and_is_incorrect_where_there_is_an_answer()
     judge = FakeJudge()
     record = judged(GOLD, reply(abstained=True), judge)
     assert judge.rubrics == []
-    assert record.metrics["correctness"] == 0.0
-    assert "groundedness" in record.not_applicable
+    assert record.scores.metrics["correctness"] == 0.0
+    assert "groundedness" in record.scores.not_applicable
 
 
 def test_an_unanswerable_case_needs_no_verdict() -> None:
     judge = FakeJudge()
     record = judged(case(answerable=False), reply(), judge)
     assert judge.rubrics == []
-    assert "correctness" in record.not_applicable
-    assert record.abstention is not None
-    assert record.abstention["hallucinated"] is True
+    assert "correctness" in record.scores.not_applicable
+    assert record.verdicts.abstention is not None
+    assert record.verdicts.abstention["hallucinated"] is True
 
 
 @pytest.mark.parametrize(("said", "accuracy"), [(True, 1.0), (False, 0.0)])
@@ -214,18 +221,22 @@ def test_the_judge_says_whether_an_answer_abstains_where_the_target_does_not(
     judge = FakeJudge({"abstention": Verdict(abstained=said)})
     record = judged(case(answerable=False), reply(abstained=None), judge)
     assert judge.rubrics == ["abstention"]
-    assert record.metrics["abstention_accuracy"] == accuracy
-    assert record.abstention == {"abstained": said, "hallucinated": not said, "source": "judge"}
+    assert record.scores.metrics["abstention_accuracy"] == accuracy
+    assert record.verdicts.abstention == {
+        "abstained": said,
+        "hallucinated": not said,
+        "source": "judge",
+    }
 
 
 def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
     record = judged(
         case(answerable=False), reply(abstained=None), FakeJudge({"abstention": FAILED})
     )
-    assert record.metrics["abstention_accuracy"] is None
-    assert "abstention_accuracy" not in record.not_applicable
-    assert record.abstention is not None
-    assert record.abstention["error"]["kind"] == "unparseable"
+    assert record.scores.metrics["abstention_accuracy"] is None
+    assert "abstention_accuracy" not in record.scores.not_applicable
+    assert record.verdicts.abstention is not None
+    assert record.verdicts.abstention["error"]["kind"] == "unparseable"
 
 
 def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
@@ -234,16 +245,16 @@ def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
     given = Settings(rootdir="", judge="fake")
     record = not_attempted(Trial(located, "evals/s.jsonl", given, judges=Judges(judge)), "gave up")
     assert judge.asked == []
-    assert record.metrics["correctness"] is None
-    assert "correctness" not in record.not_applicable
+    assert record.scores.metrics["correctness"] is None
+    assert "correctness" not in record.scores.not_applicable
 
 
 def test_a_failed_case_is_not_judged_and_its_judged_metrics_are_errors() -> None:
     judge = FakeJudge()
     record = judged(GOLD, None, judge)
     assert judge.rubrics == []
-    assert record.metrics["groundedness"] is None
-    assert "groundedness" not in record.not_applicable
+    assert record.scores.metrics["groundedness"] is None
+    assert "groundedness" not in record.scores.not_applicable
 
 
 @pytest.mark.parametrize(
@@ -259,7 +270,7 @@ def test_without_context_there_is_no_groundedness(
     judge = FakeJudge()
     record = judged(GOLD, reply(retrieved_chunks=chunks), judge)
     assert judge.rubrics == ["correctness"]
-    assert record.not_applicable["groundedness"] == reason
+    assert record.scores.not_applicable["groundedness"] == reason
 
 
 @pytest.mark.parametrize("scores", [{"correctness": 4.0}, {}])
@@ -271,9 +282,9 @@ def test_a_conflict_is_asked_about_where_the_case_has_the_rule(scores: dict[str,
     record = judged(of, cited, judge, rubrics=("groundedness",))
     assert judge.rubrics == ["groundedness", "correctness"]
     assert all(request.asks_conflict for _, request in judge.asked)
-    assert record.metrics["recency_conflict_accuracy"] == 1.0
+    assert record.scores.metrics["recency_conflict_accuracy"] == 1.0
     # It was asked for the conflict alone: its score belongs to a rubric that is not in use.
-    assert "correctness" in record.not_applicable
+    assert "correctness" in record.scores.not_applicable
 
 
 TONE = ("tone.warmth", "tone.plainness")
@@ -292,9 +303,9 @@ def toned(of: Case, answer: AskResponse | None, judge: object, **more: Any) -> C
 def test_a_rubric_of_ones_own_gives_metrics_of_its_own() -> None:
     found = Verdict(scores={"tone.warmth": 0.5, "tone.plainness": 1.0, "tone.other": 1, "mrr": 0})
     record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
-    assert [*record.metrics] == [*BUILT_IN.cases, *TONE]
-    assert record.metrics["tone.warmth"] == 0.5
-    assert record.metrics["mrr"] == judged(GOLD, reply(), FakeJudge()).metrics["mrr"]
+    assert [*record.scores.metrics] == [*BUILT_IN.cases, *TONE]
+    assert record.scores.metrics["tone.warmth"] == 0.5
+    assert record.scores.metrics["mrr"] == judged(GOLD, reply(), FakeJudge()).scores.metrics["mrr"]
     summary = aggregate([record], registry=REGISTRY).metrics["tone.warmth"]
     assert (summary.mean, summary.low) == (0.5, None)
 
@@ -303,9 +314,9 @@ def test_a_rubric_of_ones_own_gives_metrics_of_its_own() -> None:
 def test_a_score_outside_the_scale_of_an_own_metric_is_an_error(score: Any) -> None:
     found = Verdict(scores={"tone.warmth": score, "tone.plainness": 1.0})
     record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
-    assert record.metrics["tone.warmth"] is None
-    assert "tone.warmth" not in record.not_applicable
-    assert record.metrics["tone.plainness"] == 1.0
+    assert record.scores.metrics["tone.warmth"] is None
+    assert "tone.warmth" not in record.scores.not_applicable
+    assert record.scores.metrics["tone.plainness"] == 1.0
 
 
 @pytest.mark.parametrize("said", [FAILED, None])
@@ -314,8 +325,8 @@ def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_
 ) -> None:
     judge = FakeJudge({} if said is None else {"tone.jinja": said})
     record = toned(GOLD, None if said is None else reply(), judge)
-    assert record.metrics["tone.warmth"] is None
-    assert "tone.warmth" not in record.not_applicable
+    assert record.scores.metrics["tone.warmth"] is None
+    assert "tone.warmth" not in record.scores.not_applicable
     found = aggregate([record], registry=REGISTRY).metrics
     assert {(found[key].n, found[key].n_error) for key in TONE} == {(0, 1)}
     assert found["tone.warmth"].mean_errors_as_worst == 0.0
@@ -324,7 +335,7 @@ def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_
 def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() -> None:
     judge = FakeJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
     records = [toned(GOLD, reply(), judge)]
-    assert records[0].not_applicable["tone.plainness"] == "The judge gave no such score."
+    assert records[0].scores.not_applicable["tone.plainness"] == "The judge gave no such score."
     judge = FakeJudge({"tone.jinja": FAILED})
     records.append(toned(replace(GOLD, id="b"), reply(), judge))
     found = aggregate(records)
@@ -338,7 +349,7 @@ def test_a_rubric_of_ones_own_does_not_apply_to_an_unanswerable_case() -> None:
     judge = FakeJudge()
     for answer in (None, reply(abstained=True)):
         record = toned(case(answerable=False), answer, judge)
-        assert record.not_applicable["tone.warmth"] == "The case is unanswerable."
+        assert record.scores.not_applicable["tone.warmth"] == "The case is unanswerable."
     assert judge.asked == []
 
 
@@ -359,7 +370,7 @@ def test_own_metrics_that_nobody_was_asked_for_say_why(
         registry=REGISTRY,
     )
     record = record_of(trial, answered(reply(), total_ms=1.0))
-    assert {record.not_applicable[key] for key in TONE} == {reason}
+    assert {record.scores.not_applicable[key] for key in TONE} == {reason}
 
 
 def test_a_failed_verdict_counts_though_nobody_knows_its_metrics() -> None:
@@ -377,16 +388,16 @@ def test_every_verdict_that_was_asked_for_counts_in_the_judge_error_rate(rubric:
 def test_claims_and_groundedness_may_both_count_claims() -> None:
     none = Verdict(not_applicable={"claim_support_rate": "The answer makes no claim."})
     record = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("groundedness", "claims"))
-    assert record.metrics["claim_support_rate"] == 0.5
+    assert record.scores.metrics["claim_support_rate"] == 0.5
     alone = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("claims",))
-    assert alone.not_applicable["claim_support_rate"] == "The answer makes no claim."
+    assert alone.scores.not_applicable["claim_support_rate"] == "The answer makes no claim."
 
 
 def test_retrieval_only_asks_no_judge() -> None:
     judge = FakeJudge()
     record = judged(GOLD, reply(), judge, retrieval_only=True)
     assert judge.rubrics == []
-    assert record.groundedness is None
+    assert record.verdicts.groundedness is None
 
 
 @pytest.mark.parametrize(
@@ -403,8 +414,8 @@ def test_a_judge_that_raises_fails_its_verdict_alone(raised: BaseException, mess
             raise raised
 
     record = judged(GOLD, reply(), Raising())
-    assert record.groundedness is not None
-    assert record.groundedness["error"] == {"kind": "unreachable", "message": message}
+    assert record.verdicts.groundedness is not None
+    assert record.verdicts.groundedness["error"] == {"kind": "unreachable", "message": message}
 
 
 def test_an_interrupt_within_a_judge_ends_the_run() -> None:
@@ -427,22 +438,28 @@ def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:
     correct = Verdict(scores={"correctness": np.int64(3)}, key_facts_found=(true,))  # type: ignore[dict-item]
     judge = FakeJudge({"groundedness": grounded, "correctness": correct})
     record = judged(GOLD, reply(), judge)
-    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (4.5, 3.0)
-    assert record_from_json(json.loads(record_line(record))).metrics == record.metrics
+    assert (record.scores.metrics["groundedness"], record.scores.metrics["correctness"]) == (
+        4.5,
+        3.0,
+    )
+    assert record_from_json(json.loads(record_line(record))).scores.metrics == record.scores.metrics
 
     silent = FakeJudge({"abstention": Verdict(abstained=true)})
     record = judged(GOLD, reply(abstained=None), silent, rubrics=("groundedness",))
-    assert (silent.rubrics, record.abstained) == (["abstention"], None)
-    assert record.abstention is not None
-    assert record.abstention["abstained"] is True
+    assert (silent.rubrics, record.reply.abstained) == (["abstention"], None)
+    assert record.verdicts.abstention is not None
+    assert record.verdicts.abstention["abstained"] is True
 
 
 def test_a_verdict_of_wrong_types_is_a_failure_of_its_own() -> None:
     claims: Any = None
     wrong = Verdict(scores={"groundedness": 4.0}, claims=claims)
     record = judged(GOLD, reply(), FakeJudge({"groundedness": wrong}))
-    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (None, 5.0)
-    error = record.judgements["groundedness"]["error"]
+    assert (record.scores.metrics["groundedness"], record.scores.metrics["correctness"]) == (
+        None,
+        5.0,
+    )
+    error = record.verdicts.judgements["groundedness"]["error"]
     assert error["message"] == "TypeError: 'NoneType' object is not iterable"
 
 
@@ -472,8 +489,11 @@ def test_a_verdict_of_a_judge_in_code_without_a_valid_score_failed(
 ) -> None:
     record = judged(GOLD, reply(), FakeJudge({"correctness": said}))  # type: ignore[dict-item]
     error = {"kind": "out_of_range", "message": message}
-    assert record.judgements["correctness"]["error"] == error
-    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (4.0, None)
+    assert record.verdicts.judgements["correctness"]["error"] == error
+    assert (record.scores.metrics["groundedness"], record.scores.metrics["correctness"]) == (
+        4.0,
+        None,
+    )
     assert aggregate([record]).rates["judge_error_rate"] == 0.5
 
 
@@ -488,15 +508,15 @@ def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_f
     error = {
         "kind": "out_of_range", "message": f"abstained: {said!r} came, expected True or False",
     }  # fmt: skip
-    assert record.judgements["abstention"]["error"] == error
-    assert "abstention_accuracy" not in record.not_applicable
+    assert record.verdicts.judgements["abstention"]["error"] == error
+    assert "abstention_accuracy" not in record.scores.not_applicable
     assert aggregate([record]).rates["judge_error_rate"] == 1.0
 
 
 def test_a_rubric_of_ones_own_without_any_valid_score_failed() -> None:
     found = Verdict(scores={"tone.warmth": 7.0, "warmth": 0.5})
     record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
-    assert record.judgements["tone.jinja"]["error"]["message"].endswith(
+    assert record.verdicts.judgements["tone.jinja"]["error"]["message"].endswith(
         "came, expected tone.warmth from 0 to 1, tone.plainness from 0 to 1"
     )
 
@@ -506,7 +526,10 @@ def test_a_judgement_is_that_of_the_rubric_asked_about() -> None:
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
             return replace(super().judge(rubric, request), rubric="mine")
 
-    assert [*judged(GOLD, reply(), Careless()).judgements] == ["groundedness", "correctness"]
+    assert [*judged(GOLD, reply(), Careless()).verdicts.judgements] == [
+        "groundedness",
+        "correctness",
+    ]
 
 
 def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
@@ -555,7 +578,7 @@ def test_the_fields_of_a_second_judge_survive_json() -> None:
             second_judgement("correctness", failure=failure, duration_ms=3.0),
         ],
     )
-    kept = record_from_json(record_to_json(stored("a", spot_check=fields))).spot_check
+    kept = record_from_json(record_to_json(stored("a", spot_check=fields))).verdicts.spot_check
     assert kept == fields
     assert kept is not None
     assert kept["judge"] == "m2 at h"

@@ -136,15 +136,15 @@ def test_a_stored_outcome_is_decided_again_by_its_stage(
     by_retrieval: str,
 ) -> None:
     kept = record("a", metrics, outcome=stored, failure_stage=stage)
-    assert decided_by(kept, ("retrieval", "answer")).outcome == by_answer
-    assert decided_by(kept, ("retrieval",)).outcome == by_retrieval
+    assert decided_by(kept, ("retrieval", "answer")).scores.outcome == by_answer
+    assert decided_by(kept, ("retrieval",)).scores.outcome == by_retrieval
     again = decided_by(decided_by(kept, ("retrieval",)), ("retrieval", "answer"))
-    assert (again.outcome, again.failure_stage) == (by_answer, stage)
+    assert (again.scores.outcome, again.scores.failure_stage) == (by_answer, stage)
 
 
 def test_a_stored_miss_by_a_trap_gets_its_stage() -> None:
     kept = record("a", {"hit_at_k": 1.0, "specificity_accuracy": 0.0}, outcome="missed")
-    assert decided_by(kept, ("retrieval",)).failure_stage == "irrelevant_retrieved"
+    assert decided_by(kept, ("retrieval",)).scores.failure_stage == "irrelevant_retrieved"
 
 
 def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:

@@ -42,7 +42,7 @@ def settled(of: Case, record: CaseRecord, *, reported: bool) -> CaseRecord:
         record,
         located(of).case,
         SETTINGS,
-        Reported(headings=reported, citations=record.citations is not None),
+        Reported(headings=reported, citations=record.scores.citations is not None),
     )
 
 
@@ -76,19 +76,22 @@ def test_a_stored_record_settles_as_if_it_had_been_scored_with_headings(
     guessed = asked(of, reply)
     fresh = score_reply(of, reply, ScoreSettings(headings_reported=True))
     found = settled(of, guessed, reported=True)
-    assert dict(found.metrics) == dict(fresh.metrics)
-    assert dict(found.not_applicable) == dict(fresh.not_applicable)
-    assert (found.outcome, found.failure_stage) == (fresh.outcome, fresh.failure_stage)
-    assert (found.metrics != guessed.metrics) == of.answerable
-    assert found.citations == guessed.citations
+    assert dict(found.scores.metrics) == dict(fresh.metrics)
+    assert dict(found.scores.not_applicable) == dict(fresh.not_applicable)
+    assert (found.scores.outcome, found.scores.failure_stage) == (
+        fresh.outcome,
+        fresh.failure_stage,
+    )
+    assert (found.scores.metrics != guessed.scores.metrics) == of.answerable
+    assert found.scores.citations == guessed.scores.citations
 
 
 def test_an_empty_answer_keeps_its_error_when_it_settles() -> None:
     found = settled(
         case(GOLD), asked(case(GOLD), response("a.md", answer=""), EMPTY), reported=True
     )
-    assert (found.outcome, found.error) == ("error", EMPTY)
-    assert found.metrics["hit_at_k"] == 0
+    assert (found.scores.outcome, found.error) == ("error", EMPTY)
+    assert found.scores.metrics["hit_at_k"] == 0
 
 
 @pytest.mark.parametrize(("where", "status"), [(GOLD, "not applicable"), ("a.md", "error")])
@@ -96,9 +99,9 @@ def test_a_failed_case_of_a_run_without_headings_has_no_anchor_metrics_to_fail(
     where: str, status: str
 ) -> None:
     found = settled(case(where), asked(case(where), None, TIMEOUT), reported=False)
-    assert (found.outcome, found.metrics["hit_at_k"]) == ("error", None)
-    assert ("hit_at_k" in found.not_applicable) == (status == "not applicable")
-    assert "doc_hit_at_k" not in found.not_applicable
+    assert (found.scores.outcome, found.scores.metrics["hit_at_k"]) == ("error", None)
+    assert ("hit_at_k" in found.scores.not_applicable) == (status == "not applicable")
+    assert "doc_hit_at_k" not in found.scores.not_applicable
 
 
 @pytest.mark.parametrize(
@@ -113,21 +116,24 @@ def test_vectors_are_not_needed_again() -> None:
     chunks = (RetrievedChunk(rel_path="a.md", embedding=(1.0, 1.0)),)
     reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
     guessed = asked(case(GOLD), reply)
-    assert guessed.metrics["query_chunk_similarity"] == pytest.approx(0.5**0.5)
+    assert guessed.scores.metrics["query_chunk_similarity"] == pytest.approx(0.5**0.5)
     found = settled(case(GOLD), guessed, reported=True)
-    assert found.metrics["hit_at_k"] == 0
-    assert found.metrics["query_chunk_similarity"] == guessed.metrics["query_chunk_similarity"]
+    assert found.scores.metrics["hit_at_k"] == 0
+    assert (
+        found.scores.metrics["query_chunk_similarity"]
+        == guessed.scores.metrics["query_chunk_similarity"]
+    )
 
 
 def test_verdicts_stand() -> None:
     guessed = asked(case(GOLD), response("b.md"))
-    reasons = {k: v for k, v in guessed.not_applicable.items() if k != "groundedness"}
+    reasons = {k: v for k, v in guessed.scores.not_applicable.items() if k != "groundedness"}
     judged = changed(
-        guessed, metrics={**guessed.metrics, "groundedness": 2.0}, not_applicable=reasons
+        guessed, metrics={**guessed.scores.metrics, "groundedness": 2.0}, not_applicable=reasons
     )
     found = settled(case(GOLD), judged, reported=True)
-    assert (found.metrics["hit_at_k"], found.metrics["groundedness"]) == (0, 2.0)
-    assert found.failure_stage == "not_retrieved"
+    assert (found.scores.metrics["hit_at_k"], found.scores.metrics["groundedness"]) == (0, 2.0)
+    assert found.scores.failure_stage == "not_retrieved"
 
 
 def test_copies_are_told_from_texts_that_only_begin_alike() -> None:
@@ -136,10 +142,10 @@ def test_copies_are_told_from_texts_that_only_begin_alike() -> None:
     chunks = tuple(RetrievedChunk(rel_path="a.md", text=text) for text in texts)
     reply = AskResponse(answer="a", retrieved_chunks=chunks)
     stored = asked(case("a.md", "b.md | # B"), reply)
-    assert stored.retrieved_chunks is not None
-    assert {len(chunk.text or "") for chunk in stored.retrieved_chunks} == {200}
+    assert stored.reply.retrieved_chunks is not None
+    assert {len(chunk.text or "") for chunk in stored.reply.retrieved_chunks} == {200}
     found = settled(case("a.md", "b.md | # B"), stored, reported=True)
-    assert found.metrics["precision_returned_at_k"] == pytest.approx(2 / 3)
+    assert found.scores.metrics["precision_returned_at_k"] == pytest.approx(2 / 3)
 
 
 def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
@@ -150,17 +156,17 @@ def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
     )
     reply = AskResponse(answer="a", retrieved_chunks=chunks, query_embedding=(1.0, 0.0))
     guessed = asked(of, reply)
-    assert guessed.metrics["similarity_margin"] == pytest.approx(1.0)
-    assert "similarity_margin" in settled(of, guessed, reported=False).not_applicable
+    assert guessed.scores.metrics["similarity_margin"] == pytest.approx(1.0)
+    assert "similarity_margin" in settled(of, guessed, reported=False).scores.not_applicable
 
 
 def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
     of = case(GOLD)
     record = asked(of, REPLIES["not found"])
     own: dict[str, float | None] = {"tone.warmth": 0.5, "tone.plainness": None}
-    record = changed(record, metrics={**record.metrics, **own})
+    record = changed(record, metrics={**record.scores.metrics, **own})
     assert settled(of, record, reported=True) is not record
-    assert settled(of, record, reported=True).metrics.items() >= own.items()
+    assert settled(of, record, reported=True).scores.metrics.items() >= own.items()
 
 
 # --- citations -------------------------------------------------------------------------------
@@ -169,15 +175,18 @@ def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:
 def test_a_silent_answer_cites_nothing_once_any_answer_of_the_run_cites() -> None:
     cites = asked(case(GOLD), response("a.md", answer="So it is. [1]"))
     silent = asked(case(GOLD), response("a.md", answer="So it is."))
-    assert silent.metrics["attribution_hit_rate"] is None
+    assert silent.scores.metrics["attribution_hit_rate"] is None
     facts = reported_by([silent, cites])
     assert facts == Reported(headings=False, texts=False, pages=False, citations=True)
     found = settle(silent, silent.case, SETTINGS, facts)
-    assert (found.metrics["attribution_hit_rate"], found.metrics["attribution_recall"]) == (0, 0)
-    assert found.failure_stage == "not_cited"
-    assert found.metrics["attribution_precision"] is None
-    assert "attribution_precision" in found.not_applicable
-    assert found.citations is None
+    assert (
+        found.scores.metrics["attribution_hit_rate"],
+        found.scores.metrics["attribution_recall"],
+    ) == (0, 0)
+    assert found.scores.failure_stage == "not_cited"
+    assert found.scores.metrics["attribution_precision"] is None
+    assert "attribution_precision" in found.scores.not_applicable
+    assert found.scores.citations is None
     assert settle(found, found.case, SETTINGS, facts) == found
     assert settle(cites, cites.case, SETTINGS, facts) is cites
 
@@ -186,7 +195,9 @@ def test_in_a_run_without_any_citation_attribution_stays_not_applicable() -> Non
     silent = asked(case(GOLD), response("a.md", answer="So it is."))
     facts = reported_by([silent])
     assert not facts.citations
-    assert settle(silent, silent.case, SETTINGS, facts).metrics["attribution_hit_rate"] is None
+    assert (
+        settle(silent, silent.case, SETTINGS, facts).scores.metrics["attribution_hit_rate"] is None
+    )
 
 
 def test_a_part_scored_with_citations_is_scored_again_for_a_whole_without() -> None:
@@ -195,15 +206,15 @@ def test_a_part_scored_with_citations_is_scored_again_for_a_whole_without() -> N
     whole = settle(
         part, part.case, SETTINGS, Reported(headings=False, citations=False), settled_before=True
     )
-    assert dict(whole.metrics) == dict(silent.metrics)
-    assert dict(whole.not_applicable) == dict(silent.not_applicable)
+    assert dict(whole.scores.metrics) == dict(silent.scores.metrics)
+    assert dict(whole.scores.not_applicable) == dict(silent.scores.not_applicable)
 
 
 def test_a_failed_case_is_an_error_whatever_the_run_cites() -> None:
     lost = asked(case(GOLD), None, TIMEOUT)
     found = settle(lost, lost.case, SETTINGS, Reported(headings=True, citations=True))
-    assert found.metrics["attribution_hit_rate"] is None
-    assert "attribution_hit_rate" not in found.not_applicable
+    assert found.scores.metrics["attribution_hit_rate"] is None
+    assert "attribution_hit_rate" not in found.scores.not_applicable
 
 
 # --- evidence without headings ---------------------------------------------------------------
@@ -214,50 +225,59 @@ PAGED = case(gold_supports=(gold("m.pdf", pages=(3,)),))
 
 def test_texts_of_the_run_decide_whether_a_case_with_paths_alone_applies() -> None:
     bare = asked(QUOTED, response("b.md"))
-    assert "its whole text" in bare.not_applicable["recall_at_k"]
+    assert "its whole text" in bare.scores.not_applicable["recall_at_k"]
     others = asked(QUOTED, AskResponse(answer="a", retrieved_chunks=(chunk("a.md", text="x"),)))
     facts = reported_by([bare, others])
     assert (facts.headings, facts.texts, facts.pages) == (False, True, False)
     assert settle(others, QUOTED, SETTINGS, facts) is others
     found = settle(bare, QUOTED, SETTINGS, facts)
-    assert "A chunk in the cut" in found.not_applicable["recall_at_k"]
+    assert "A chunk in the cut" in found.scores.not_applicable["recall_at_k"]
 
 
 def test_a_chunk_without_heading_is_a_miss_once_others_of_the_run_have_one() -> None:
     bare = asked(case(GOLD), response("a.md"))
-    assert [one.matched_golds for one in bare.retrieved_chunks or ()] == [None]
+    assert [one.matched_golds for one in bare.reply.retrieved_chunks or ()] == [None]
     found = settled(case(GOLD), bare, reported=True)
-    assert [one.matched_by for one in found.retrieved_chunks or ()] == [("heading",)]
-    assert found.metrics["recall_at_k"] == 0
+    assert [one.matched_by for one in found.reply.retrieved_chunks or ()] == [("heading",)]
+    assert found.scores.metrics["recall_at_k"] == 0
 
 
 def test_a_decision_by_snippet_is_not_lost_when_a_record_settles() -> None:
     long = f"{'y ' * 300}set the model"
     reply = AskResponse(answer="a", retrieved_chunks=(chunk("a.md", text=long),))
     record = asked(QUOTED, reply)  # stored as the beginnings of its texts
-    [stored] = record.retrieved_chunks or ()
+    [stored] = record.reply.retrieved_chunks or ()
     assert (stored.matched_golds, stored.text_truncated) == ((0,), True)
     for facts in (Reported(), Reported(headings=False)):
         found = settle(record, QUOTED, SETTINGS, facts)
-        assert [one.matched_by for one in found.retrieved_chunks or ()] == [("snippet",)]
-        assert found.metrics["recall_at_k"] == 1
+        assert [one.matched_by for one in found.reply.retrieved_chunks or ()] == [("snippet",)]
+        assert found.scores.metrics["recall_at_k"] == 1
 
 
 def test_pages_of_the_run_decide_whether_a_case_that_names_pages_applies() -> None:
     bare = asked(PAGED, response("b.md | # B"))
-    assert "its pages" in bare.not_applicable["recall_at_k"]
+    assert "its pages" in bare.scores.not_applicable["recall_at_k"]
     paged = AskResponse(answer="a", retrieved_chunks=(chunk("m.pdf", pages=(3, 4)),))
     facts = reported_by([bare, asked(PAGED, paged)])
-    assert settle(bare, PAGED, SETTINGS, facts).metrics["recall_at_k"] == 0
+    assert settle(bare, PAGED, SETTINGS, facts).scores.metrics["recall_at_k"] == 0
 
 
 def test_a_citation_of_a_chunk_is_decided_with_the_chunk_once_the_run_is_known() -> None:
     bare = asked(case(GOLD), response("a.md", answer="So it is [1]."))
-    assert "A cited chunk" in bare.not_applicable["attribution_hit_rate"]
+    assert "A cited chunk" in bare.scores.not_applicable["attribution_hit_rate"]
     found = settled(case(GOLD), bare, reported=True)
-    assert (found.metrics["attribution_hit_rate"], found.failure_stage) == (0, "not_retrieved")
+    assert (found.scores.metrics["attribution_hit_rate"], found.scores.failure_stage) == (
+        0,
+        "not_retrieved",
+    )
     blank = AskResponse(answer="[1]", retrieved_chunks=(chunk("a.md | ", text="set the model"),))
     quoted = asked(QUOTED, blank)
-    assert (quoted.metrics["recall_at_k"], quoted.metrics["attribution_hit_rate"]) == (1, 1)
+    assert (
+        quoted.scores.metrics["recall_at_k"],
+        quoted.scores.metrics["attribution_hit_rate"],
+    ) == (1, 1)
     headed = settled(QUOTED, quoted, reported=True)
-    assert (headed.metrics["recall_at_k"], headed.metrics["attribution_precision"]) == (0, 0)
+    assert (
+        headed.scores.metrics["recall_at_k"],
+        headed.scores.metrics["attribution_precision"],
+    ) == (0, 0)

@@ -170,7 +170,7 @@ def test_a_fixture_that_returns_no_client_is_one_usage_error(
 
 OWN_TEST = """
 def test_it(eval_case, eval_record):
-    assert eval_record.case_id == eval_case.id
+    assert eval_record.case.id == eval_case.id
     assert eval_record.answer != "The answer text." or eval_case.category != "multi_hop"
 """
 
@@ -237,9 +237,9 @@ EXPECTING_TEST = """
 import pytest
 
 def test_it(eval_record, request):
-    if eval_record.case_id == "ok-1":
+    if eval_record.case.id == "ok-1":
         pytest.xfail("known")
-    if eval_record.case_id == "ok-2":
+    if eval_record.case.id == "ok-2":
         request.applymarker(pytest.mark.xfail(reason="odd"))
         assert False
     request.applymarker(pytest.mark.xfail(reason="good after all"))
@@ -299,11 +299,11 @@ CHANGING_TEST = """
 import copy, json, pickle
 
 def test_it(eval_record):
-    assert json.loads(json.dumps(eval_record.metrics)) == eval_record.metrics
+    assert json.loads(json.dumps(eval_record.scores.metrics)) == eval_record.scores.metrics
     assert pickle.loads(pickle.dumps(eval_record)) == copy.deepcopy(eval_record) == eval_record
-    own = dict(eval_record.metrics)
+    own = dict(eval_record.scores.metrics)
     own["recall_at_k"] = 0.25
-    eval_record.metrics["recall_at_k"] = 0.25
+    eval_record.scores.metrics["recall_at_k"] = 0.25
 """
 
 
@@ -316,7 +316,7 @@ def test_a_test_that_changes_its_record_fails_at_that_line_and_changes_no_file(
     result = project.run(*workers)
     assert result.ret == 1
     result.stdout.fnmatch_lines([
-        ">*eval_record.metrics[[]\"recall_at_k\"] = 0.25",
+        ">*eval_record.scores.metrics[[]\"recall_at_k\"] = 0.25",
         "E *TypeError: read-only, since the run keeps*(@metric, docs/extending.md)*",
     ])  # fmt: skip
     assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1

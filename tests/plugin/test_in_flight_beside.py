@@ -36,7 +36,7 @@ def event_loop_policy():
         "import asyncio\n"
         "async def test_it(eval_record):\n"
         "    await asyncio.sleep(0)\n"
-        "    assert eval_record.case_id\n",
+        "    assert eval_record.case.id\n",
     )
     project.cases(numbered_cases(12))
     result = project.run_apart(

@@ -40,7 +40,7 @@ from pytest_rageval.values.record import CaseRecord
 def pytest_unconfigure():
     gc.unfreeze()
     records = [one for one in gc.get_objects() if isinstance(one, CaseRecord)]
-    chunks = [chunk for one in records for chunk in one.retrieved_chunks or ()]
+    chunks = [chunk for one in records for chunk in one.reply.retrieved_chunks or ()]
     texts = sum(bool(one.answer) for one in records) + sum(bool(one.text) for one in chunks)
     pathlib.Path("kept").write_text(f"{{len(records)}} {{texts}}")
 """

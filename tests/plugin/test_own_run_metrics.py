@@ -19,7 +19,7 @@ from pytest_rageval import NA, CaseRecord, Scored, run_metric
 
 @run_metric("acme.documents", title="Distinct <b>documents</b>", version="3")
 def documents(records: Sequence[CaseRecord]) -> Scored:
-    found = {c.rel_path for r in records for c in r.retrieved_chunks or ()}
+    found = {c.rel_path for r in records for c in r.reply.retrieved_chunks or ()}
     return Scored(len(found))
 
 @run_metric("acme.length", direction="lower")

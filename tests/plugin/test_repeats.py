@@ -116,7 +116,7 @@ def test_a_record_fixture_holds_the_repeat_that_decides(project: Project) -> Non
         "evals/eval_set.py",
         "def test_it(eval_record, eval_case):\n"
         "    expected = {'wavers': 'missed', 'stumbles': 'error'}\n"
-        "    assert eval_record.outcome == expected[eval_case.id]\n"
+        "    assert eval_record.scores.outcome == expected[eval_case.id]\n"
         "    assert eval_record.repeat == 1\n",
     )
     with rag_server(flaky) as server:

@@ -15,23 +15,23 @@ PASSING = """
 def test_it(eval_record, subtests):
     for part in range(2):
         with subtests.test(part=part):
-            assert eval_record.case_id
+            assert eval_record.case.id
 """
 SKIPPING = """
 import pytest
 
 def test_it(eval_record, subtests):
     with subtests.test("cites"):
-        if eval_record.abstained:
+        if eval_record.reply.abstained:
             pytest.skip("nothing to cite")
-        assert eval_record.citations
+        assert eval_record.scores.citations
 """
 FAILING = """
 def test_it(eval_record, subtests):
     with subtests.test("right away"):
-        assert eval_record.case_id != "ok-1"
+        assert eval_record.case.id != "ok-1"
     with subtests.test("at the end"):
-        assert eval_record.case_id
+        assert eval_record.case.id
 """
 
 

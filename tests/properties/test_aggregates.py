@@ -39,7 +39,7 @@ def counted(summary: MetricSummary) -> int:
 def by_case(records: list[CaseRecord]) -> dict[str, list[CaseRecord]]:
     cases: dict[str, list[CaseRecord]] = {}
     for record in records:
-        cases.setdefault(record.case_id, []).append(record)
+        cases.setdefault(record.case.id, []).append(record)
     return cases
 
 
@@ -47,7 +47,7 @@ def own_mean(records: list[CaseRecord], key: str) -> float | None:
     """The macro mean by hand: the mean over cases of the mean over scored repeats."""
     values = []
     for repeats in by_case(records).values():
-        scored = [value for record in repeats if (value := record.metrics[key]) is not None]
+        scored = [value for record in repeats if (value := record.scores.metrics[key]) is not None]
         if scored:
             values.append(sum(scored) / len(scored))
     return sum(values) / len(values) if values else None
@@ -83,18 +83,18 @@ def test_no_case_vanishes_from_any_metric_or_group(records: list[CaseRecord]) ->
     assert sum(found.stages.values()) <= answered
     assert found.total == len(cases) == found.answerable + found.unanswerable
     sizes = {
-        "category": {r.category: [r.category] for r in first},
-        "tag": {tag: [tag] for r in first for tag in r.tags},
+        "category": {r.case.category: [r.case.category] for r in first},
+        "tag": {tag: [tag] for r in first for tag in r.case.tags},
     }
     assert found.by_category.keys() == sizes["category"].keys()
     assert found.by_tag.keys() == sizes["tag"].keys()
     groups: list[tuple[Summaries, int]] = [(found.metrics, len(cases))]
     for name, summaries in found.by_category.items():
-        groups.append((summaries, sum(r.category == name for r in first)))
+        groups.append((summaries, sum(r.case.category == name for r in first)))
     for name, summaries in found.by_tag.items():
-        groups.append((summaries, sum(name in r.tags for r in first)))
+        groups.append((summaries, sum(name in r.case.tags for r in first)))
     for name, summaries in found.by_answerable.items():
-        groups.append((summaries, sum(str(r.answerable).lower() == name for r in first)))
+        groups.append((summaries, sum(str(r.case.answerable).lower() == name for r in first)))
     for summaries, size in groups:
         assert {counted(summary) for summary in summaries.values()} <= {size}
         assert summaries.keys() == BUILT_IN.cases.keys()
@@ -153,11 +153,11 @@ def test_an_error_in_place_of_a_score_moves_the_counts_and_not_the_others(
     records: list[CaseRecord],
 ) -> None:
     cases = [repeats for repeats in by_case(records).values() if len(repeats) == 1]
-    scored = [one for (one,) in cases if one.metrics["doc_mrr"] is not None]
+    scored = [one for (one,) in cases if one.scores.metrics["doc_mrr"] is not None]
     if not scored:
         return
     lost = scored[0]
-    broken = changed(lost, metrics={**lost.metrics, "doc_mrr": None}, status="error")
+    broken = changed(lost, metrics={**lost.scores.metrics, "doc_mrr": None}, status="error")
     after = [broken if record is lost else record for record in records]
     old, new = aggregate(records).metrics["doc_mrr"], aggregate(after).metrics["doc_mrr"]
     assert (new.n, new.n_error) == (old.n - 1, old.n_error + 1)

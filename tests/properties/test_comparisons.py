@@ -90,7 +90,7 @@ def test_what_is_compared_and_what_is_left_out_is_every_case(
     base: list[CaseRecord], new: list[CaseRecord]
 ) -> None:
     found = compare_records(base, new)
-    ids = {r.case_id for r in (*base, *new)}
+    ids = {r.case.id for r in (*base, *new)}
     assert found.n_paired + found.n_left_out == len(ids)
     assert all(change.n <= found.n_paired for change in found.metrics.values())
     for change in found.metrics.values():

@@ -65,7 +65,7 @@ def test_the_last_record_of_each_case_and_repeat_counts() -> None:
         ]
     )
     assert run.run_id == "one"
-    found = [(r.case_id, r.repeat, r.outcome) for r in run.records]
+    found = [(r.case.id, r.repeat, r.scores.outcome) for r in run.records]
     assert found == [("a", 0, "passed"), ("a", 1, "passed"), ("b", 0, "passed")]
 
 
@@ -101,10 +101,10 @@ def test_a_run_without_settings_says_what_is_assumed(config: object) -> None:
 def test_headings_are_judged_by_the_whole_run() -> None:
     """A line alone cannot tell whether the target reports headings."""
     guessed = record("a", "a.md")
-    assert guessed.metrics["hit_at_k"] is None
+    assert guessed.scores.metrics["hit_at_k"] is None
     run = opened([guessed, record("b", SECTION)], {})
     assert run.scoring.headings_reported
-    assert [one.metrics["hit_at_k"] for one in run.records] == [0.0, 1.0]
+    assert [one.scores.metrics["hit_at_k"] for one in run.records] == [0.0, 1.0]
 
 
 def test_without_texts_the_figures_are_the_same_and_the_texts_are_read_when_asked_for() -> None:
@@ -164,8 +164,8 @@ def test_a_run_of_a_tool_that_leaves_out_fields_is_read_as_well() -> None:
     del line["evidence"]
     write_text_document(written.folder, "results.jsonl", json.dumps(line))
     index = open_index("last", {})
-    assert index.records[0].metrics["hit_at_k"] == 1.0
-    assert index.whole(index.records[0]).metrics == index.records[0].metrics
+    assert index.records[0].scores.metrics["hit_at_k"] == 1.0
+    assert index.whole(index.records[0]).scores.metrics == index.records[0].scores.metrics
 
 
 def test_a_record_that_is_wrong_is_named_where_it_is_looked_at() -> None:
@@ -182,8 +182,8 @@ def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None
     opened([record("a", "x.md | # X"), record("a", SECTION, failure_stage="incorrect")])
     slim = decided_run(open_run("last", {}, texts=False), ("retrieval",))
     (found,) = slim.records
-    assert found.outcome == "passed"
-    assert slim.whole(found).outcome == "passed"
+    assert found.scores.outcome == "passed"
+    assert slim.whole(found).scores.outcome == "passed"
     assert slim.whole(found).answer == "There."
 
 
@@ -191,9 +191,9 @@ def test_a_record_without_its_case_is_settled_once_the_case_is_known() -> None:
     guessed = record("a", "a.md")
     run = opened([changed(guessed, case=None), record("b", SECTION)], {})
     (kept, _) = run.records
-    assert kept.metrics["hit_at_k"] is None
+    assert kept.scores.metrics["hit_at_k"] is None
     assert settled(run, kept, None) == kept
-    assert settled(run, kept, guessed.case).metrics["hit_at_k"] == 0.0
+    assert settled(run, kept, guessed.case).scores.metrics["hit_at_k"] == 0.0
 
 
 def test_the_results_folder_is_that_of_the_project(project: Path) -> None:
@@ -237,15 +237,15 @@ UNCITED = {"outcome": "passed", "failure_stage": "not_cited"}
 def test_a_run_from_before_the_rule_is_read_by_it() -> None:
     """Such a run stores ``passed`` for a case whose answer is flawed, and no rule."""
     run = opened([record("a", SECTION, **UNCITED), record("b", SECTION)], {})
-    assert [r.outcome for r in run.records] == ["flawed", "passed"]
+    assert [r.scores.outcome for r in run.records] == ["flawed", "passed"]
     assert run.scoring.judged_on == ("retrieval", "answer")
 
 
 def test_a_run_is_read_by_its_own_rule() -> None:
     run = opened([record("a", SECTION, **UNCITED)], {"judged_on": ["retrieval"]})
-    assert [r.outcome for r in run.records] == ["passed"]
+    assert [r.scores.outcome for r in run.records] == ["passed"]
     again = decided_run(run, ("retrieval", "answer"))
-    assert [r.outcome for r in again.records] == ["flawed"]
+    assert [r.scores.outcome for r in again.records] == ["flawed"]
     assert again.settings.judged_on == again.scoring.judged_on == ("retrieval", "answer")
 
 

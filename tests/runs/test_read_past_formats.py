@@ -55,24 +55,24 @@ def test_a_run_keeps_its_figures_and_cases(results: Path, name: str) -> None:
     run = read_run(results / name)
 
     assert run.metrics["aggregate_metrics"] == stored["aggregate_metrics"]
-    assert {record.case_id for record in run.records} == documents.keys()
+    assert {record.case.id for record in run.records} == documents.keys()
     for record in run.records:
-        line = documents[record.case_id]
-        assert record.outcome == line["outcome"]
-        assert {key: record.metrics[key] for key in line["metrics"]} == line["metrics"]
-        assert len(record.retrieved_chunks or ()) == len(line["retrieved_chunks"])
+        line = documents[record.case.id]
+        assert record.scores.outcome == line["outcome"]
+        assert {key: record.scores.metrics[key] for key in line["metrics"]} == line["metrics"]
+        assert len(record.reply.retrieved_chunks or ()) == len(line["retrieved_chunks"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_read_it(results: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for record in read_run(results / name).records:
-        found = printed(capsys, "explain", name, record.case_id)
-        assert record.question in json.dumps(found, ensure_ascii=False)
+        found = printed(capsys, "explain", name, record.case.id)
+        assert record.case.question in json.dumps(found, ensure_ascii=False)
     assert printed(capsys, "runs", "show", name)["run_id"]
     assert printed(capsys, "gate", name)["verdict"]
     assert cli.run(["report", name]) == ExitCode.YES
     page = (results / name / "report.html").read_text("utf-8")
-    assert all(record.case_id in page for record in read_run(results / name).records)
+    assert all(record.case.id in page for record in read_run(results / name).records)
 
 
 @pytest.mark.parametrize("name", NAMES)

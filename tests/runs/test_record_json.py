@@ -147,7 +147,7 @@ def test_what_a_judge_leaves_needs_no_second_reader(monkeypatch: pytest.MonkeyPa
         raise AssertionError("read with care")
 
     monkeypatch.setattr(record_json, "_read_with_care", refused)
-    assert record_from_json(json.loads(record_line(judged))).cost == cost
+    assert record_from_json(json.loads(record_line(judged))).verdicts.cost == cost
 
 
 def test_a_line_says_its_schema_version_first() -> None:
@@ -184,7 +184,7 @@ def test_a_line_of_an_older_version_lacks_both() -> None:
 def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
     for chunks in (None, ()):
         record = changed(RECORD, retrieved_chunks=chunks)
-        assert record_from_json(record_to_json(record)).retrieved_chunks == chunks
+        assert record_from_json(record_to_json(record)).reply.retrieved_chunks == chunks
 
 
 def test_a_field_that_is_not_known_is_left_out() -> None:
@@ -262,8 +262,8 @@ def test_a_missing_field_is_named() -> None:
 def test_a_chunk_beyond_k_keeps_two_hundred_characters(length: int, kept: int, cut: bool) -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="é" * length)
     record = redact(changed(RECORD, retrieved_chunks=(chunk,) * 3, k=2), full_text=False)
-    assert record.retrieved_chunks is not None
-    *judged, stored = record.retrieved_chunks
+    assert record.reply.retrieved_chunks is not None
+    *judged, stored = record.reply.retrieved_chunks
     assert judged == [chunk, chunk]
     assert stored.text == "é" * kept
     assert stored.text_truncated is cut
@@ -272,13 +272,13 @@ def test_a_chunk_beyond_k_keeps_two_hundred_characters(length: int, kept: int, c
 def test_a_chunk_that_came_truncated_stays_so() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x", text_truncated=True)
     record = changed(RECORD, retrieved_chunks=(chunk, RetrievedChunk(rel_path="b.md")))
-    assert redact(record, full_text=False).retrieved_chunks == record.retrieved_chunks
+    assert redact(record, full_text=False).reply.retrieved_chunks == record.reply.retrieved_chunks
 
 
 def test_full_text_keeps_chunks_whole() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
     record = changed(RECORD, retrieved_chunks=(chunk,))
-    assert redact(record, full_text=True).retrieved_chunks == (chunk,)
+    assert redact(record, full_text=True).reply.retrieved_chunks == (chunk,)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_t
 def test_the_answer_as_the_input_of_a_judge_is_cut_like_the_answer() -> None:
     given = {"question": "q", "answer": "x" * 100_001}
     stored = redact(changed(RECORD, answer="x" * 100_001, judge_input=given), full_text=False)
-    assert stored.judge_input == {"question": "q", "answer": "x" * 100_000}
+    assert stored.verdicts.judge_input == {"question": "q", "answer": "x" * 100_000}
 
 
 def test_no_answer_has_no_length() -> None:

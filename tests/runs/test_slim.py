@@ -74,7 +74,7 @@ def test_a_comparison_is_that_of_the_whole_records() -> None:
 
 
 def _moved(record: CaseRecord) -> CaseRecord:
-    metrics = {**record.metrics, "recall_at_k": 1.0}
+    metrics = {**record.scores.metrics, "recall_at_k": 1.0}
     return changed(record, metrics=metrics, retrieved_chunks=(chunk(1, matched_golds=(1,)),))
 
 
@@ -87,5 +87,5 @@ def test_no_text_of_a_reply_or_a_judge_is_kept(fields: dict[str, object]) -> Non
 
 def test_what_records_have_in_common_is_one_object() -> None:
     one, other = slimmed(run_of(2))
-    assert one.not_applicable is other.not_applicable
+    assert one.scores.not_applicable is other.scores.not_applicable
     assert one.file is other.file

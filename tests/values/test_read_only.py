@@ -31,7 +31,7 @@ RECORD = changed(record("a", {"mrr": 0.5}), answer="Yes.", groundedness=VERDICT)
     ],
 )
 def test_every_change_is_refused(change: Callable[[Any], object]) -> None:
-    metrics = read_only(RECORD).metrics
+    metrics = read_only(RECORD).scores.metrics
     with pytest.raises(TypeError, match="read-only"):
         change(metrics)
     assert metrics == {"mrr": 0.5}
@@ -40,12 +40,12 @@ def test_every_change_is_refused(change: Callable[[Any], object]) -> None:
 def test_a_read_only_record_equals_the_original_and_shares_no_container() -> None:
     frozen = read_only(RECORD)
     assert frozen == RECORD
-    assert frozen.groundedness is not None
+    assert frozen.verdicts.groundedness is not None
     with pytest.raises(TypeError):
-        frozen.groundedness["claims"][0]["supported"] = False
+        frozen.verdicts.groundedness["claims"][0]["supported"] = False
     with pytest.raises(TypeError):
-        frozen.groundedness["claims"].clear()
-    assert RECORD.groundedness == VERDICT
+        frozen.verdicts.groundedness["claims"].clear()
+    assert RECORD.verdicts.groundedness == VERDICT
 
 
 @pytest.mark.parametrize(
@@ -95,5 +95,5 @@ def test_what_cannot_be_changed_is_not_copied() -> None:
 
 def test_it_is_written_as_json_and_turned_into_plain_fields() -> None:
     frozen = read_only(RECORD)
-    assert json.dumps(frozen.metrics) == '{"mrr": 0.5}'
+    assert json.dumps(frozen.scores.metrics) == '{"mrr": 0.5}'
     assert asdict(frozen) == asdict(RECORD)

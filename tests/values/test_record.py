@@ -14,26 +14,30 @@ PLAIN = record("a", {"mrr": 0.5}, answer="Yes.", category="facts", parameters="[
 
 
 def test_facts_of_the_parts_are_read_from_the_record() -> None:
-    assert (PLAIN.case_id, PLAIN.category, PLAIN.answer) == ("a", "facts", "Yes.")
-    assert PLAIN.metrics == {"mrr": 0.5}
+    assert (PLAIN.case.id, PLAIN.case.category, PLAIN.answer) == ("a", "facts", "Yes.")
+    assert PLAIN.scores.metrics == {"mrr": 0.5}
     assert (PLAIN.name, PLAIN.nodeid) == ("a[small]", "evals/set.jsonl::a[small]")
 
 
 def test_a_fact_of_a_part_cannot_be_set_on_the_record() -> None:
     with pytest.raises((AttributeError, TypeError)):
-        PLAIN.answer = "No."
+        PLAIN.answer = "No."  # type: ignore[misc]
     assert PLAIN.answer == "Yes."
 
 
 def test_without_a_response_every_field_of_it_is_none() -> None:
     silent = record("a")
     assert silent.response is None
-    assert (silent.answer, silent.references, silent.retrieved_chunks) == (None, None, None)
-    assert silent.models == {}
+    assert (silent.answer, silent.reply.references, silent.reply.retrieved_chunks) == (
+        None,
+        None,
+        None,
+    )
+    assert silent.reply.models == {}
 
 
 def test_an_empty_list_of_the_response_is_not_a_missing_one() -> None:
-    assert changed(PLAIN, retrieved_chunks=()).retrieved_chunks == ()
+    assert changed(PLAIN, retrieved_chunks=()).reply.retrieved_chunks == ()
 
 
 def test_a_case_is_whole_only_where_the_record_stores_it() -> None:

@@ -56,27 +56,29 @@ class CaseGroup:
         """The first repeat that has the case's outcome, one with a failure stage if there is."""
         outcome = self.outcome
         found = [r for r in self.records if record_outcome(r) == outcome]
-        return next((r for r in found if r.failure_stage is not None), found[0])
+        return next((r for r in found if r.scores.failure_stage is not None), found[0])
 
     @property
     def stage(self) -> FailureStage | None:
         """The case's failure stage over its repeats."""
-        return stage_of_repeats((record_outcome(r), r.failure_stage) for r in self.records)
+        return stage_of_repeats((record_outcome(r), r.scores.failure_stage) for r in self.records)
 
     @property
     def mean_of(self) -> Callable[[str], float | None]:
         """Returns the mean of a metric over the scored repeats; None: none was scored."""
         # Nearly every case is asked once, and a comparison asks it for every metric.
-        return self.records[0].metrics.get if len(self.records) == 1 else self.mean
+        return self.records[0].scores.metrics.get if len(self.records) == 1 else self.mean
 
     def mean(self, key: str) -> float | None:
         """The mean of the case's scored repeats; None: none was scored."""
-        return fmean([v for r in self.records if (v := r.metrics.get(key)) is not None])
+        return fmean([v for r in self.records if (v := r.scores.metrics.get(key)) is not None])
 
     def value(self, key: str) -> CaseValue:
         """The mean of the case's scored repeats; an error if none was scored and one erred."""
-        values = [v for r in self.records if (v := r.metrics.get(key)) is not None]
-        erred = any(key in r.metrics and key not in r.not_applicable for r in self.records)
+        values = [v for r in self.records if (v := r.scores.metrics.get(key)) is not None]
+        erred = any(
+            key in r.scores.metrics and key not in r.scores.not_applicable for r in self.records
+        )
         return self.value_of(values, erred=erred)
 
     def value_of(self, values: Sequence[float], *, erred: bool = False) -> CaseValue:
@@ -97,7 +99,11 @@ class CaseGroup:
 
 def record_outcome(record: CaseRecord) -> CaseOutcome:
     """Return the outcome of one repeat."""
-    return "unchecked" if record.unchecked and record.outcome == "passed" else record.outcome
+    return (
+        "unchecked"
+        if record.scores.unchecked and record.scores.outcome == "passed"
+        else record.scores.outcome
+    )
 
 
 _FOLDED: Final[tuple[CaseOutcome, ...]] = ("missed", "flawed", "passed", "unchecked")
@@ -135,7 +141,7 @@ def count_outcomes(records: Iterable[CaseRecord]) -> dict[str, Any]:
 
 def tells_not_used(records: Iterable[CaseRecord]) -> bool:
     """Whether records tell ``not_used`` apart from ``incorrect``; older ones do not."""
-    return any("context_utilization" in record.metrics for record in records)
+    return any("context_utilization" in record.scores.metrics for record in records)
 
 
 def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
@@ -152,7 +158,7 @@ def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     Sorted by ``first_to_see``.
     """
     cases = (case.deciding for case in group_repeats(records) if case.outcome != "error")
-    found = [r for r in cases if r.outcome != "passed" or r.failure_stage is not None]
+    found = [r for r in cases if r.scores.outcome != "passed" or r.scores.failure_stage is not None]
     return sorted(found, key=first_to_see)
 
 
@@ -163,17 +169,17 @@ def first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
     counts as 0), then flaws and answers with a failure stage by their score, the lowest first. What
     passed has one place; what nobody has reviewed comes last.
     """
-    if record.outcome == "passed" and record.failure_stage is None:
+    if record.scores.outcome == "passed" and record.scores.failure_stage is None:
         return not record.counted, 1, 0.0, ""
     if record.error is not None:
         score = float(record.error.kind == "not_attempted")
-    elif record.outcome == "missed":
-        score = record.metrics.get("recall_at_k") or 0.0
+    elif record.scores.outcome == "missed":
+        score = record.scores.metrics.get("recall_at_k") or 0.0
     else:
-        key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
-        found = record.metrics.get(key)
+        key = "groundedness" if record.scores.failure_stage == "ungrounded" else "correctness"
+        found = record.scores.metrics.get(key)
         score = math.inf if found is None else found
-    return not record.counted, -BADNESS[record.outcome], score, record.nodeid
+    return not record.counted, -BADNESS[record.scores.outcome], score, record.nodeid
 
 
 def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
@@ -207,4 +213,4 @@ def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
     A mean over repeats forgives an error; the report of a case does not, so that none is hidden
     and ``--lf`` asks it again.
     """
-    return max(records, key=lambda record: BADNESS[record.outcome])
+    return max(records, key=lambda record: BADNESS[record.scores.outcome])

@@ -153,7 +153,7 @@ class RecordColumns:
     def add(self, record: CaseRecord) -> None:
         """Take the numbers of one record, if it counts."""
         if not record.counted:
-            self.uncounted.add((record.file, record.case_id))
+            self.uncounted.add((record.file, record.case.id))
             return
         row = len(self.names)
         # One string per file instead of one per record.
@@ -192,7 +192,7 @@ class RecordColumns:
         self.verdicts_failed += sum(failures)
         self.verdicts_needed += len(failures)
         if is_unsure(record):
-            self.unsure.add((record.file, record.case_id))
+            self.unsure.add((record.file, record.case.id))
 
     def _add_metrics(self, row: int, record: CaseRecord) -> None:
         scores = record.scores
@@ -210,7 +210,7 @@ class RecordColumns:
         if scores.metrics_before_rerank is None:
             return
         # An empty list has all of its ranks, but is not evidence of a reranker.
-        self.reranked = self.reranked or record.retrieved_chunks != ()
+        self.reranked = self.reranked or record.reply.retrieved_chunks != ()
         for key, before in scores.metrics_before_rerank.items():
             if before is not None:
                 self.before[key].add(row, before)

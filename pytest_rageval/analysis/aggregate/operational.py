@@ -108,12 +108,16 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
         return []
     asked = [
         verdict.get("error") is not None
-        for verdict in record.judgements.values()
+        for verdict in record.verdicts.judgements.values()
         if isinstance(verdict, OBJECT)
     ]
     if asked:
         return asked
-    metrics, reasons, abstained = record.metrics, record.not_applicable, record.abstained
+    metrics, reasons, abstained = (
+        record.scores.metrics,
+        record.scores.not_applicable,
+        record.reply.abstained,
+    )
     failures = []
     for key in _VERDICT_KEYS:
         # An abstention on an answerable case is incorrect without asking a judge.

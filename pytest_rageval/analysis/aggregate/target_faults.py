@@ -103,7 +103,7 @@ def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
 
 def _cause(record: CaseRecord, error: ErrorInfo) -> tuple[str, ...]:
     message = error.message
-    for word in (record.question, record.case_id):
+    for word in (record.case.question, record.case.id):
         message = message.replace(word, "#") if len(word) >= _WORD_CHARS else message
     message = _VARIES.sub(lambda m: m[0] if re.fullmatch(r"[45]\d\d", m[0]) else "#", message)
     return (error.kind, message, last_place(error.traceback))
@@ -129,7 +129,7 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
         any_chunk = any_chunk or bool(response.retrieved_chunks)
         if record.error is not None:
             continue
-        if not record.case_stored or not record.answerable or not record.case.gold_supports:
+        if not record.case_stored or not record.case.answerable or not record.case.gold_supports:
             continue
         n_cases += 1
         unreported += response.retrieved_chunks is None
@@ -148,9 +148,9 @@ def _golds_and_chunks(
 ) -> Iterator[tuple[Sequence[Anchor], Sequence[RetrievedChunk]]]:
     """Yield the golds of each answered case, and its chunks, where there are both."""
     for record in {record.nodeid: record for record in records if record.response}.values():
-        golds = record.case.gold_supports if record.case_stored and record.answerable else ()
-        if golds and record.retrieved_chunks:
-            yield golds, record.retrieved_chunks
+        golds = record.case.gold_supports if record.case_stored and record.case.answerable else ()
+        if golds and record.reply.retrieved_chunks:
+            yield golds, record.reply.retrieved_chunks
 
 
 def path_faults(records: Iterable[CaseRecord]) -> int | None:

@@ -33,8 +33,8 @@ def explain_flip(
     if new.error is not None and base.error is None:
         return f"fails now: {new.error.kind}"
     if base.error is not None and new.error is None:
-        return f"{'abstains' if new.abstained else 'answers'} now (was: {base.error.kind})"
-    if metric is None and {base.outcome, new.outcome} == {"passed", "flawed"}:
+        return f"{'abstains' if new.reply.abstained else 'answers'} now (was: {base.error.kind})"
+    if metric is None and {base.scores.outcome, new.scores.outcome} == {"passed", "flawed"}:
         return _stage_words(base, new)  # what was retrieved has no part in it
     words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
     for explain in (*words, _abstention_words):
@@ -50,15 +50,21 @@ def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterat
 
 def _abstained(record: CaseRecord) -> bool | None:
     """Whether an answer abstains, according to the target or the judge."""
-    return abstention_verdict(record) if record.abstained is None else record.abstained
+    return abstention_verdict(record) if record.reply.abstained is None else record.reply.abstained
 
 
 def _stage_words(base: CaseRecord, new: CaseRecord) -> str:
-    if new.failure_stage is not None and new.failure_stage != base.failure_stage:
-        return new.failure_stage.replace("_", " ")
-    if base.failure_stage is not None and base.failure_stage != new.failure_stage:
-        return f"no longer {base.failure_stage.replace('_', ' ')}"
-    return f"{base.outcome} before, {new.outcome} now"
+    if (
+        new.scores.failure_stage is not None
+        and new.scores.failure_stage != base.scores.failure_stage
+    ):
+        return new.scores.failure_stage.replace("_", " ")
+    if (
+        base.scores.failure_stage is not None
+        and base.scores.failure_stage != new.scores.failure_stage
+    ):
+        return f"no longer {base.scores.failure_stage.replace('_', ' ')}"
+    return f"{base.scores.outcome} before, {new.scores.outcome} now"
 
 
 # --- golds -----------------------------------------------------------------------------------
@@ -67,7 +73,7 @@ def _stage_words(base: CaseRecord, new: CaseRecord) -> str:
 def _ranks(record: CaseRecord) -> dict[int, int]:
     """Return the first rank, from 1, of each returned gold, also beyond k."""
     found: dict[int, int] = {}
-    for rank, chunk in enumerate(record.retrieved_chunks or (), start=1):
+    for rank, chunk in enumerate(record.reply.retrieved_chunks or (), start=1):
         for gold in chunk.matched_golds or ():
             found.setdefault(gold, rank)
     return found
@@ -82,7 +88,7 @@ def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]
         if had and not has:
             yield _lost_words(gold, new, now, named)
         elif has and not had:
-            shown = was or f"not in top {len(base.retrieved_chunks or ())}"
+            shown = was or f"not in top {len(base.reply.retrieved_chunks or ())}"
             found = f"found {_gold(gold, golds, named)} (rank {now}, was {shown})"
             yield f"gold now at rank {now}" if len(golds) == 1 else found
 
@@ -93,8 +99,8 @@ def _lost_words(gold: int, new: CaseRecord, now: int | None, named: bool) -> str
         what = f"now at rank {now}"
     elif _left_scope(gold, golds, new):
         what = "left the scope"
-    elif new.retrieved_chunks:
-        what = f"not in top {len(new.retrieved_chunks)}"
+    elif new.reply.retrieved_chunks:
+        what = f"not in top {len(new.reply.retrieved_chunks)}"
     else:
         what = "nothing retrieved"
     if len(golds) == 1:
@@ -106,9 +112,9 @@ def _lost_words(gold: int, new: CaseRecord, now: int | None, named: bool) -> str
 
 
 def _left_scope(gold: int, golds: Sequence[Anchor], record: CaseRecord) -> bool:
-    if record.failure_stage == "out_of_scope":
+    if record.scores.failure_stage == "out_of_scope":
         return True
-    selection = record.folder_selection
+    selection = record.reply.folder_selection
     if selection is None or selection.selected_folders is None or selection.fallback_used:
         return False
     return gold < len(golds) and not in_scope(golds[gold].rel_path, selection.selected_folders)
@@ -140,7 +146,7 @@ def _irrelevant_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterato
 def _irrelevant(record: CaseRecord) -> dict[str, None]:
     # What a user must not see leaks at any rank.
     end = None if record.case.tests_permissions else record.k
-    chunks: Sequence[RetrievedChunk] = (record.retrieved_chunks or ())[:end]
+    chunks: Sequence[RetrievedChunk] = (record.reply.retrieved_chunks or ())[:end]
     return dict.fromkeys(_place(c.rel_path, c.heading_path) for c in chunks if c.irrelevant)
 
 
@@ -159,7 +165,7 @@ def _citation_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[
 
 
 def _cited(record: CaseRecord) -> dict[str, None]:
-    citations: Sequence[Citation] = record.citations or ()
+    citations: Sequence[Citation] = record.scores.citations or ()
     return dict.fromkeys(
         _place(c.rel_path, c.heading_path) for c in citations if c.rel_path is not None
     )
@@ -259,7 +265,7 @@ def _flip(
     return CaseFlip(
         file=new.first.file,
         case_id=new.first.name,
-        category=new.first.category,
+        category=new.first.case.category,
         direction=direction,
         base_outcome=was,
         new_outcome=now,
@@ -295,9 +301,9 @@ def _telling(
     sign = 1.0 if direction == "better" else -1.0
 
     def order(record: CaseRecord) -> float:
-        value = None if change is None else record.metrics.get(change.metric)
+        value = None if change is None else record.scores.metrics.get(change.metric)
         lower = change is not None and BUILT_IN.cases[change.metric].direction == "lower"
         good = 0.0 if value is None else -value if lower else value
-        return sign * (good - BADNESS[record.outcome])
+        return sign * (good - BADNESS[record.scores.outcome])
 
     return min(base.records, key=order), max(new.records, key=order)

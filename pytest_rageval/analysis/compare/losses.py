@@ -88,6 +88,6 @@ def _groups(case: CaseRecord) -> Iterator[tuple[LossKind, str]]:
         folders = document.split("/")[:-1]
         for depth in range(1, len(folders) + 1):
             yield "folder", "/".join(folders[:depth]) + "/"
-    yield "category", case.category
-    for tag in dict.fromkeys(case.tags):
+    yield "category", case.case.category
+    for tag in dict.fromkeys(case.case.tags):
         yield "tag", tag

@@ -320,7 +320,7 @@ def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return records without the flaws of their answers, which cannot be compared."""
     found = []
     for record in records:
-        if record.failure_stage in ANSWER_STAGES:
+        if record.scores.failure_stage in ANSWER_STAGES:
             record = decided_by(record, ("retrieval",))
             record = replace(record, scores=replace(record.scores, failure_stage=None))
         found.append(record)
@@ -404,7 +404,7 @@ def judge_noise(
 
 
 def _variance(repeats: Sequence[CaseRecord], key: str) -> float | None:
-    values = [v for r in repeats if (v := r.metrics.get(key)) is not None]
+    values = [v for r in repeats if (v := r.scores.metrics.get(key)) is not None]
     return variance(values) if len(values) > 1 else None
 
 
@@ -451,8 +451,8 @@ def compare_groups(
     """
     groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
     for pair in pairs:
-        groups.setdefault(("category", pair.new.first.category), []).append(pair)
-        for tag in dict.fromkeys(pair.new.first.tags):
+        groups.setdefault(("category", pair.new.first.case.category), []).append(pair)
+        for tag in dict.fromkeys(pair.new.first.case.tags):
             groups.setdefault(("tag", tag), []).append(pair)
     keys = frozenset(ASPECT_KEYS if settings.keys is None else settings.keys & {*ASPECT_KEYS})
     settings = replace(settings, keys=keys)

@@ -54,9 +54,9 @@ def _rules_by_case(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str], 
 
 
 def _rules_of(record: CaseRecord) -> _Rules:
-    if not record.retrieved_chunks or not record.case.gold_supports:
+    if not record.reply.retrieved_chunks or not record.case.gold_supports:
         return frozenset()
-    if "recall_at_k" in record.not_applicable:
+    if "recall_at_k" in record.scores.not_applicable:
         return frozenset({UNDECIDED})
     return frozenset().union(*rules_of_cut(record))
 

@@ -188,8 +188,8 @@ def _decide_checks(
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str, names: Mapping[str, str]) -> list[str]:
     """Name the cases that fail the run regardless of the checks."""
     groups = {
-        "required case": [case for case in cases if case.first.required],
-        "case": [case for case in cases if not case.first.required and on_miss == "fail"],
+        "required case": [case for case in cases if case.first.case.required],
+        "case": [case for case in cases if not case.first.case.required and on_miss == "fail"],
     }
     found = []
     for noun, outcome in product(groups, ("missed", "flawed", "error")):

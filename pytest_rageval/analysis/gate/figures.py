@@ -99,8 +99,8 @@ def find_figure(check: Check, run: GateRun) -> CheckFigure:
 def in_table(record: CaseRecord, check: Check) -> bool:
     """Whether a case is in the check's group."""
     if check.table == "category":
-        return check.group == record.category
-    return check.table == "overall" or check.group in record.tags
+        return check.group == record.case.category
+    return check.table == "overall" or check.group in record.case.tags
 
 
 def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
@@ -264,7 +264,7 @@ def _pass_share(case: CaseGroup) -> float | None:
 
 
 def _mixed_share(case: CaseGroup) -> float | None:
-    n, passed = len(case.records), sum(r.outcome == "passed" for r in case.records)
+    n, passed = len(case.records), sum(r.scores.outcome == "passed" for r in case.records)
     return float(0 < passed < n) if n > 1 else None
 
 
@@ -294,7 +294,7 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
             return CheckFigure(estimate=None, n=0, no_data="no verdict was needed")
         return CheckFigure(estimate=sum(failures) / len(failures), n=len(failures))
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
-        cost = sum_costs(record.cost for record in records)
+        cost = sum_costs(record.verdicts.cost for record in records)
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
         estimate = totals.get(metric, float(cost.tokens))
         return CheckFigure(estimate=estimate, no_data="the price of the judge's tokens is unknown")

@@ -163,7 +163,7 @@ def _correction(
 
 
 def _pass_share(case: CaseGroup, key: str) -> float | None:
-    scores = [score for r in case.records if (score := r.metrics.get(key)) is not None]
+    scores = [score for r in case.records if (score := r.scores.metrics.get(key)) is not None]
     return fmean([float(score >= PASS_LINE - TOLERANCE) for score in scores])
 
 
@@ -257,9 +257,9 @@ def summarise_spot_checks(
 
 
 def _pairs(record: CaseRecord) -> Iterator[tuple[str, object, object]]:
-    for rubric in texts(record.spot_check, "rubrics"):
-        first = value(record.judgements, rubric, "scores")
+    for rubric in texts(record.verdicts.spot_check, "rubrics"):
+        first = value(record.verdicts.judgements, rubric, "scores")
         for key in COMPARED.get(rubric, ()):
             if first is not None and key not in part(first):
                 continue  # The first judge had nothing to score.
-            yield key, value(first, key), value(record.spot_check, "scores", key)
+            yield key, value(first, key), value(record.verdicts.spot_check, "scores", key)

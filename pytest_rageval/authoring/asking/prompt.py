@@ -176,7 +176,7 @@ class Prompt:
             raise PromptError("the last question has no answer to judge")
         record = self._desk.judge(self._question)
         self._records[-1] = record
-        if not record.judgements:
+        if not record.verdicts.judgements:
             yield from wrapped("judge", "no rubric applies to this answer", self._width)
         yield from judged_lines(record, width=self._width)
 
@@ -193,7 +193,7 @@ class Prompt:
         yield from wrapped_lines("text", chunk.text or "(none reported)", self._width)
 
     def _chunks(self, words: Sequence[str]) -> list[Any]:
-        chunks = self._last().retrieved_chunks or ()
+        chunks = self._last().reply.retrieved_chunks or ()
         numbers = [*map(_number, words)]
         if not all(0 < number <= len(chunks) for number in numbers):
             there = f"1 to {len(chunks)}" if chunks else "but the last answer came without any"
@@ -280,8 +280,8 @@ class Prompt:
     def _known_folders(self) -> set[str]:
         known = {folder for _, one in self._cases.values() for folder in one.case.folders}
         for record in self._records:
-            if record.folder_selection is not None:
-                known.update(record.folder_selection.available_folders or ())
+            if record.reply.folder_selection is not None:
+                known.update(record.reply.folder_selection.available_folders or ())
         return known
 
     # --- keeping -----------------------------------------------------------------------------
@@ -294,8 +294,8 @@ class Prompt:
         if len(names) > 1:
             raise PromptError("expected :save [ID] [NUMBERS of the chunks with the evidence]")
         line: dict[str, Any] = {
-            "id": names[0] if names else id_from_question(last.question),
-            "question": last.question,
+            "id": names[0] if names else id_from_question(last.case.question),
+            "question": last.case.question,
         }
         if golds := [gold_for(chunk) for chunk in self._chunks(numbered)]:
             line["gold_supports"] = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]

@@ -136,37 +136,39 @@ def _times(record: CaseRecord, run_began: str | None) -> dict[str, str]:
 
 
 def _facts(record: CaseRecord) -> dict[str, object]:
-    passed = "pass" if record.outcome == "passed" else "fail"
+    passed = "pass" if record.scores.outcome == "passed" else "fail"
     first_token = number(record.latency, "ttft_ms")
     return {
         "test.suite.name": record.file,
         "test.case.name": record.nodeid,
-        "test.case.result.status": None if record.unchecked else passed,
+        "test.case.result.status": None if record.scores.unchecked else passed,
         "error.type": None if record.error is None else record.error.kind,
-        "gen_ai.response.model": record.models.get("llm_model"),
+        "gen_ai.response.model": record.reply.models.get("llm_model"),
         "gen_ai.response.time_to_first_chunk": None if first_token is None else first_token / 1000,
-        "gen_ai.usage.input_tokens": count(record.usage, "input_tokens") or None,
-        "gen_ai.usage.output_tokens": count(record.usage, "output_tokens") or None,
-        "rageval.case_id": record.case_id,
+        "gen_ai.usage.input_tokens": count(record.reply.usage, "input_tokens") or None,
+        "gen_ai.usage.output_tokens": count(record.reply.usage, "output_tokens") or None,
+        "rageval.case_id": record.case.id,
         "rageval.repeat": record.repeat,
         "rageval.k": record.k,
-        "rageval.category": record.category,
-        "rageval.tags": record.tags,
+        "rageval.category": record.case.category,
+        "rageval.tags": record.case.tags,
         "rageval.outcome": record_outcome(record),
-        "rageval.failure_stage": record.failure_stage,
+        "rageval.failure_stage": record.scores.failure_stage,
     }
 
 
 def _texts(record: CaseRecord) -> dict[str, object]:
     """Return question, answer and passages as the conventions write them on spans: JSON texts."""
     found: dict[str, object] = {
-        "gen_ai.input.messages": json_text([_message("user", record.question)]),
+        "gen_ai.input.messages": json_text([_message("user", record.case.question)]),
     }
     if record.answer is not None:
         reply = {**_message("assistant", record.answer), "finish_reason": "stop"}
         found["gen_ai.output.messages"] = json_text([reply])
-    if record.retrieved_chunks is not None:
-        found["gen_ai.retrieval.documents"] = json_text([*map(_document, record.retrieved_chunks)])
+    if record.reply.retrieved_chunks is not None:
+        found["gen_ai.retrieval.documents"] = json_text(
+            [*map(_document, record.reply.retrieved_chunks)]
+        )
     return found
 
 
@@ -196,13 +198,13 @@ def _events(record: CaseRecord, metrics: Registry, *, content: bool) -> Iterator
         "error.type": None if failed is None else failed.kind,
     }
     reasons = _reasons(record) if content else {}
-    for key, value in record.metrics.items():
+    for key, value in record.scores.metrics.items():
         info = metrics.info(key)
         event: dict[str, object] = {"gen_ai.evaluation.name": key}
         if value is not None:
             event["gen_ai.evaluation.score.value"] = float(value)
             event["gen_ai.evaluation.score.label"] = _label(info, value)
-        elif key in record.not_applicable or failed is not None:
+        elif key in record.scores.not_applicable or failed is not None:
             continue
         else:
             judged = info is not None and info.judged
@@ -220,7 +222,7 @@ def _label(info: MetricInfo | None, value: float) -> str | None:
 def _reasons(record: CaseRecord) -> dict[str, str]:
     """Return the judge's reasoning by the metrics that it gave."""
     found: dict[str, str] = {}
-    for one in record.judgements.values():
+    for one in record.verdicts.judgements.values():
         if (reasoning := word(one, "reasoning")) is not None:
             found |= dict.fromkeys(map(str, part(one, "scores")), reasoning)
     return found

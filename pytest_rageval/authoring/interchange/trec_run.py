@@ -66,19 +66,19 @@ def write_run(
         if (why := _unscored(record, level)) is not None:
             ledger.leave("record", why)
             continue
-        chunks = (record.retrieved_chunks or ())[: record.k]
+        chunks = (record.reply.retrieved_chunks or ())[: record.k]
         if level == "document":
             names, grades, exact = _documents(record.case, chunks, record.k, settings)
         else:
             names, grades, exact = _golds(record.case, chunks, settings)
-        differing += [] if exact else [record.case_id]
+        differing += [] if exact else [record.case.id]
         n, n_cases = len(names), n_cases + 1
         cutoffs.add(record.k)
         rows += [
-            f"{record.case_id} Q0 {name} {rank} {n - rank + 1} {tag}\n"
+            f"{record.case.id} Q0 {name} {rank} {n - rank + 1} {tag}\n"
             for rank, name in enumerate(names, 1)
         ]
-        qrels += [f"{record.case_id} 0 {name} {grade}\n" for name, grade in grades.items()]
+        qrels += [f"{record.case.id} 0 {name} {grade}\n" for name, grade in grades.items()]
     return TrecRun(
         run="".join(rows),
         qrels="".join(qrels),
@@ -96,8 +96,8 @@ def _unscored(record: CaseRecord, level: Level) -> str | None:
     if not record.case_stored:
         return "stored without its case"
     key = "doc_recall_at_k" if level == "document" else "recall_at_k"
-    if record.metrics.get(key) is None:
-        return record.not_applicable.get(key) or "the case ended in an error"
+    if record.scores.metrics.get(key) is None:
+        return record.scores.not_applicable.get(key) or "the case ended in an error"
     return None
 
 

@@ -89,7 +89,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     stored = open_run(run_or_last(run), os.environ)
     golds = _gold_texts(stored, given.vault) if given.html else {}
     # A question that retrieved nothing has no figures, but a place on the map.
-    asked = [record.question for record in stored.records if record.question.strip()]
+    asked = [record.case.question for record in stored.records if record.case.question.strip()]
     drawn = [*golds.values(), *asked] if given.html else []
     wanted, obtained = _obtained(stored, given, drawn)
     records, path_case = stored.records, stored.settings.path_case

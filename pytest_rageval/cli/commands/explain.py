@@ -165,7 +165,7 @@ def _case_of_file(record: CaseRecord) -> Case | None:
         cases = load_cases(path, display=record.file).cases
     except DatasetError:
         return None
-    same = (one for one in cases if one.case.id == record.case_id)
+    same = (one for one in cases if one.case.id == record.case.id)
     return next((one.case for one in same if one.case_hash == record.case_hash), None)
 
 
@@ -188,9 +188,9 @@ def _named(records: Sequence[CaseRecord], name: str) -> list[str]:
     rules: tuple[Callable[[CaseRecord], bool], ...] = (
         lambda record: record.nodeid == name,
         lambda record: record.name == name,
-        lambda record: record.case_id == name,
+        lambda record: record.case.id == name,
         lambda record: "::" in name and record.nodeid.endswith(f"/{name}"),
-        lambda record: bool(name) and record.case_id.startswith(name),
+        lambda record: bool(name) and record.case.id.startswith(name),
         lambda record: bool(name) and record.nodeid.startswith(name),
     )
     for rule in rules:

@@ -132,7 +132,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 
     stored = open_run(run, os.environ)
     refuse_cut_texts(stored.records)
-    labels = read_labels_of({(r.file, r.case_id) for r in stored.records}, settings)
+    labels = read_labels_of({(r.file, r.case.id) for r in stored.records}, settings)
     if dry_run:
         from pytest_rageval.judges.plan import plan_verdicts
 
@@ -171,7 +171,7 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
     chosen = choose_cases(((r.file, r.case) for r in stored.records if r.case_stored), settings)
 
     def judge_again(record: CaseRecord) -> Rejudged:
-        twice = (record.file, record.case_id) in chosen
+        twice = (record.file, record.case.id) in chosen
         return rejudge(
             record,
             judges if twice else replace(judges, second=None),

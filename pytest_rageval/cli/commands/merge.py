@@ -72,7 +72,7 @@ def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
 
     if not parts[0].settings.judged:
         return None
-    cases = {(record.file, record.case_id) for part in parts for record in part.records}
+    cases = {(record.file, record.case.id) for part in parts for record in part.records}
     return read_labels_of(cases, project)
 
 

@@ -238,18 +238,19 @@ def _settings(flags: dict[str, Any]) -> Settings:
 
 
 def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
+    scores = record.scores
     item = {
-        "id": record.case_id,
+        "id": record.case.id,
         "repeat": record.repeat,
-        "outcome": record.outcome,
-        "failure_stage": record.failure_stage,
-        "metrics": dict(record.metrics),
-        "metrics_before_rerank": (
-            None if record.metrics_before_rerank is None else dict(record.metrics_before_rerank)
-        ),
-        "not_applicable": dict(record.not_applicable),
+        "outcome": scores.outcome,
+        "failure_stage": scores.failure_stage,
+        "metrics": scores.metrics,
+        "metrics_before_rerank": scores.metrics_before_rerank,
+        "not_applicable": scores.not_applicable,
     }
-    return {**item, **{name: getattr(record, name) for name in _JUDGED}} if judged else item
+    return (
+        {**item, **{name: getattr(record.verdicts, name) for name in _JUDGED}} if judged else item
+    )
 
 
 def _numbers(totals: Aggregate, judge: str | None) -> dict[str, Any]:

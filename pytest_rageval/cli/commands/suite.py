@@ -195,8 +195,8 @@ def _unknown_names(run: Run, verdict: str) -> list[str]:
     if verdict != "below":
         return []
     for record in run.records:
-        if record.retrieved_chunks and record.case.gold_supports:
-            reported = record.retrieved_chunks[0].rel_path
+        if record.reply.retrieved_chunks and record.case.gold_supports:
+            reported = record.reply.retrieved_chunks[0].rel_path
             gold = record.case.gold_supports[0].rel_path
             return [f"the target names documents such as {reported!r}, the golds {gold!r}"]
     return []

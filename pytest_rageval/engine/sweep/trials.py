@@ -237,7 +237,7 @@ class SweepRuns(Closing):
         clients = Clients(None, self.judge, self.second_judge)
 
         def judge(record: CaseRecord) -> CaseRecord:
-            judges = clients.judges(twice=(record.file, record.case_id) in self.cases.judged_twice)
+            judges = clients.judges(twice=(record.file, record.case.id) in self.cases.judged_twice)
             assert judges is not None
             found = rejudge(
                 record,

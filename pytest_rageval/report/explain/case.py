@@ -108,8 +108,8 @@ def explain_record(
         irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
         citations = explain_citations(case, record, settings)
     figures, before = _all_figures(record, case, settings, chunks, golds, citations)
-    order = [key for key in registry.cases if key in record.metrics]
-    order += [key for key in record.metrics if key not in registry.cases]
+    order = [key for key in registry.cases if key in record.scores.metrics]
+    order += [key for key in record.scores.metrics if key not in registry.cases]
     metrics = tuple(
         _metric(key, registry.info(key), record, figures.get(key), before.get(key)) for key in order
     )
@@ -195,15 +195,15 @@ def _metric(
     figure: Figure | None,
     before: Figure | None,
 ) -> MetricReason:
-    value = record.metrics[key]
+    value = record.scores.metrics[key]
     status: MetricStatus = "scored"
     computed = None
-    said = record.metric_details.get(key, MetricDetail())
+    said = record.scores.metric_details.get(key, MetricDetail())
     if value is not None:
         figure = figure or Figure(None, _as_recorded(said, info))
         computed, text = figure.value, figure.text
-    elif key in record.not_applicable:
-        status, text = "not_applicable", record.not_applicable[key]
+    elif key in record.scores.not_applicable:
+        status, text = "not_applicable", record.scores.not_applicable[key]
     elif record.error is not None:
         status, text = "error", f"{record.error.kind}: {record.error.message}"
     elif said.error or (info is not None and info.level == "own"):
@@ -217,7 +217,7 @@ def _metric(
         status=status,
         value=value,
         computed=computed,
-        before_rerank=(record.metrics_before_rerank or {}).get(key),
+        before_rerank=(record.scores.metrics_before_rerank or {}).get(key),
         computed_before_rerank=before.value if before is not None else None,
         reason=text,
         reason_before_rerank=before.text if before is not None else None,
@@ -233,7 +233,7 @@ def _as_recorded(said: MetricDetail, info: MetricInfo | None) -> str:
 
 
 def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:
-    chunks, k = record.retrieved_chunks, record.k
+    chunks, k = record.reply.retrieved_chunks, record.k
     if chunks is None or not case.gold_supports:
         return {}
     place = cut_text(len(chunks), k)
@@ -258,18 +258,18 @@ def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings
 def _figures_before_rerank(
     record: CaseRecord, case: Case, settings: ScoreSettings
 ) -> dict[str, Figure]:
-    before = order_before_rerank(record.retrieved_chunks)
-    if before is None or record.metrics_before_rerank is None:
+    before = order_before_rerank(record.reply.retrieved_chunks)
+    if before is None or record.scores.metrics_before_rerank is None:
         return {}
     reordered = replace(
         record,
         response=record.response and replace(record.response, retrieved_chunks=before),
-        scores=replace(record.scores, metrics=record.metrics_before_rerank),
+        scores=replace(record.scores, metrics=record.scores.metrics_before_rerank),
     )
     chunks = explain_chunks(case, reordered, settings) or ()
     sentences = list_sentences(chunks, record.k) | _retrieval_sentences(reordered, case, settings)
     figures = _figures(sentences, computed_scores(reordered, case, settings))
-    scored = record.metrics_before_rerank
+    scored = record.scores.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
 
 
@@ -297,7 +297,7 @@ def _stored_view(record: CaseRecord, case: Case, settings: ScoreSettings) -> Cas
         settings=settings,
         response=response,
         failed=record.error is not None,
-        chunks=record.retrieved_chunks,
+        chunks=record.reply.retrieved_chunks,
         citations=scored_citations(record, settings),
-        verdicts=Verdicts(abstained=abstention_verdict(record), evidence=record.evidence),
+        verdicts=Verdicts(abstained=abstention_verdict(record), evidence=record.verdicts.evidence),
     )

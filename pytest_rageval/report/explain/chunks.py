@@ -242,7 +242,7 @@ def explain_chunks(
         record: its chunks are decided against the anchors.
         settings: matching settings of the run.
     """
-    chunks, selection = record.retrieved_chunks, record.folder_selection
+    chunks, selection = record.reply.retrieved_chunks, record.reply.folder_selection
     if chunks is None:
         return None
     folders = None if selection is None else selection.selected_folders

@@ -23,9 +23,9 @@ _CHARS = 80
 
 def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
     """Explain the metrics about key facts in the context and about supporting citations."""
-    if record.evidence is None:
+    if record.verdicts.evidence is None:
         return {}
-    return {**_facts(case, record), **_citations(record.evidence.claims or ())}
+    return {**_facts(case, record), **_citations(record.verdicts.evidence.claims or ())}
 
 
 def rules_sentence(case: Case, record: CaseRecord) -> str:
@@ -84,7 +84,7 @@ def _user(view: CaseView) -> str:
 
 def context_ranks(case: Case | None, record: CaseRecord) -> Sequence[tuple[str, tuple[int, ...]]]:
     """Return each key fact with the ranks that state it; empty: not looked up."""
-    found = None if record.evidence is None else record.evidence.facts
+    found = None if record.verdicts.evidence is None else record.verdicts.evidence.facts
     facts = () if case is None else case.stated_facts
     return list(zip(facts, found, strict=True)) if found and len(found) == len(facts) else []
 
@@ -96,7 +96,7 @@ def unused_sentence(case: Case | None, record: CaseRecord) -> str:
 
 def _unused(case: Case | None, record: CaseRecord) -> list[str] | None:
     """Return the facts of the context that the answer lacks; None: they were not looked up."""
-    stated = None if record.evidence is None else record.evidence.facts_stated
+    stated = None if record.verdicts.evidence is None else record.verdicts.evidence.facts_stated
     held = context_ranks(case, record)
     if stated is None or len(stated) != len(held):
         return None

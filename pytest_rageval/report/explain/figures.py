@@ -207,7 +207,7 @@ def list_sentences(chunks: Sequence[ChunkReason], k: int) -> dict[str, str]:
 
 def scope_sentences(record: CaseRecord, golds: Sequence[AnchorReason]) -> dict[str, str]:
     """Explain the metrics about folder selection."""
-    selection = record.folder_selection
+    selection = record.reply.folder_selection
     if selection is None:
         return {}
     used = selection.fallback_used
@@ -287,7 +287,7 @@ def _recency(case: Case, golds: Sequence[AnchorReason]) -> str:
 
 def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[str, str]:
     """Explain the metrics about abstention."""
-    abstained, source = record.abstained, "the target says"
+    abstained, source = record.reply.abstained, "the target says"
     if abstained is None and record.response is not None:
         abstained, source = says_it_abstains(record.response, settings), "by abstention_texts"
     if abstained is None:
@@ -295,8 +295,8 @@ def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[st
     if abstained is None:
         return dict.fromkeys(_ABSTENTION, "whether it abstained is not stored")
     text = f"{source} it {'abstained' if abstained else 'answered'}"
-    if record.abstain_reason and abstained:
-        text += f" ({record.abstain_reason})"
+    if record.reply.abstain_reason and abstained:
+        text += f" ({record.reply.abstain_reason})"
     return dict.fromkeys(_ABSTENTION, text)
 
 
@@ -311,11 +311,13 @@ def judged_figures(record: CaseRecord) -> dict[str, Figure]:
     """Explain judged scores by the judge's verdicts."""
     figures = {
         key: Figure(None, _reasoning(verdict))
-        for verdict in record.judgements.values()
+        for verdict in record.verdicts.judgements.values()
         for key in part(verdict, "scores")
     }
-    figures |= {key: _verdict(record, key) for key in record.metrics if key in _BY_RUBRIC}
-    composed = composite({k: record.metrics.get(f"five.{k}") for k in FIVE_WEIGHTS}, FIVE_WEIGHTS)
+    figures |= {key: _verdict(record, key) for key in record.scores.metrics if key in _BY_RUBRIC}
+    composed = composite(
+        {k: record.scores.metrics.get(f"five.{k}") for k in FIVE_WEIGHTS}, FIVE_WEIGHTS
+    )
     if composed is not None:
         weights = ", ".join(f"{name} {weight:g}" for name, weight in FIVE_WEIGHTS.items())
         figures["five.composite"] = Figure(composed, f"weighted mean: {weights}")
@@ -323,8 +325,8 @@ def judged_figures(record: CaseRecord) -> dict[str, Figure]:
 
 
 def _verdict(record: CaseRecord, key: str) -> Figure:
-    verdict = getattr(record, _BY_RUBRIC[key]) or {}
-    if key in {"correctness", "key_fact_recall"} and record.abstained:
+    verdict = getattr(record.verdicts, _BY_RUBRIC[key]) or {}
+    if key in {"correctness", "key_fact_recall"} and record.reply.abstained:
         return Figure(0.0, "abstained on an answerable case: 0 without asking the judge")
     if key == "claim_support_rate":
         supported, unsupported = (_size(verdict, f"{name}_claims") for name in _CLAIMS)
@@ -346,9 +348,9 @@ def _reasoning(verdict: Mapping[str, Any]) -> str:
 
 def judge_failure(record: CaseRecord, key: str) -> str:
     """Return the kind of failure that left a judged metric without a score, if stored."""
-    verdicts = dict(record.judgements)
+    verdicts = dict(record.verdicts.judgements)
     for rubric in ("groundedness", "correctness", "abstention"):
-        verdicts.setdefault(rubric, getattr(record, rubric))
+        verdicts.setdefault(rubric, getattr(record.verdicts, rubric))
     own = [name for name in verdicts if _gives(name, key)]
     for name in own or verdicts:
         if error := value(verdicts[name], "error"):

@@ -26,8 +26,8 @@ def explain_golds(
     case: Case, record: CaseRecord, settings: ScoreSettings
 ) -> tuple[AnchorReason, ...]:
     """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
-    chunks = record.retrieved_chunks or ()
-    citations = [cited_golds(c, case, chunks, settings) for c in record.citations or ()]
+    chunks = record.reply.retrieved_chunks or ()
+    citations = [cited_golds(c, case, chunks, settings) for c in record.scores.citations or ()]
     return tuple(
         _gold(index, gold, record, settings, citations)
         for index, gold in enumerate(case.gold_supports)
@@ -78,7 +78,7 @@ def _gold(
     settings: ScoreSettings,
     citations: Sequence[Collection[int] | None],
 ) -> AnchorReason:
-    chunks, selection = record.retrieved_chunks, record.folder_selection
+    chunks, selection = record.reply.retrieved_chunks, record.reply.folder_selection
     plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
     key = document_key(gold, settings.path_case)
     documents = [document_key(chunk, settings.path_case) for chunk in chunks or ()]
@@ -88,7 +88,7 @@ def _gold(
         inside = in_scope(gold.rel_path, selection.selected_folders, settings.path_case)
         notes = "" if inside else _out_of_scope(selection)
     cited_by = None
-    if record.citations is not None:
+    if record.scores.citations is not None:
         cited_by = tuple(n for n, golds in enumerate(citations, start=1) if index in (golds or ()))
         numbers = join([f"#{number}" for number in cited_by])
         if cited_by or None not in citations:
@@ -163,9 +163,13 @@ def scored_citations(record: CaseRecord, settings: ScoreSettings) -> tuple[Citat
 
     A reply without any cites nothing if others of its run have some.
     """
-    if record.citations is None and record.response is not None and settings.citations_reported:
+    if (
+        record.scores.citations is None
+        and record.response is not None
+        and settings.citations_reported
+    ):
         return ()
-    return record.citations
+    return record.scores.citations
 
 
 def explain_citations(
@@ -177,10 +181,10 @@ def explain_citations(
         return None
     found = []
     for number, citation in enumerate(citations, start=1):
-        golds = cited_golds(citation, case, record.retrieved_chunks or (), settings)
+        golds = cited_golds(citation, case, record.reply.retrieved_chunks or (), settings)
         places = None
-        if record.retrieved_chunks is not None:
-            cited = cited_ranks(citation, record.retrieved_chunks, settings.path_case)
+        if record.reply.retrieved_chunks is not None:
+            cited = cited_ranks(citation, record.reply.retrieved_chunks, settings.path_case)
             places = tuple([rank for rank in cited if citation.chunk_rank in (None, rank)])
         found.append(
             CitationReason(

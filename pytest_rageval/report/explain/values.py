@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Final, Literal
 
 from pytest_rageval.metrics.prepared import Kind
@@ -195,29 +196,28 @@ class Expectation:
 
 
 SHOWN_OF_RECORD: Final = (
-    "case_id",
     "file",
     "lineno",
     "repeat",
-    "category",
-    "difficulty",
-    "tags",
-    "answerable",
+    "case.category",
+    "case.difficulty",
+    "case.tags",
+    "case.answerable",
     "k",
-    "question",
+    "case.question",
     "answer",
-    "abstained",
-    "abstain_reason",
+    "reply.abstained",
+    "reply.abstain_reason",
     "error",
-    "outcome",
-    "unchecked",
-    "failure_stage",
-    "folder_selection",
+    "scores.outcome",
+    "scores.unchecked",
+    "scores.failure_stage",
+    "reply.folder_selection",
     "latency",
     "trace_id",
     "asked_at",
 )
-"""Fields of the record that an explanation contains unchanged."""
+"""Facts of the record that an explanation contains unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +260,8 @@ class Explanation:
         """Return every shown field by name: those of the record, then derived ones."""
         derived = [field.name for field in fields(self) if field.name != "record"]
         return {
-            **{name: getattr(self.record, name) for name in SHOWN_OF_RECORD},
+            "case_id": self.record.case.id,
+            **{one.rpartition(".")[2]: attrgetter(one)(self.record) for one in SHOWN_OF_RECORD},
             **{name: getattr(self, name) for name in derived},
         }
 

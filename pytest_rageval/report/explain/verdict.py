@@ -144,9 +144,13 @@ def explain_expectations(
     Defined in docs/metrics.md#outcome-of-a-case.
     """
     if case is not None:
-        first = evidence_key(case, record.metrics)
+        first = evidence_key(case, record.scores.metrics)
     else:
-        first = "hit_at_k" if record.metrics.get("recall_all_at_k") is None else "recall_all_at_k"
+        first = (
+            "hit_at_k"
+            if record.scores.metrics.get("recall_all_at_k") is None
+            else "recall_all_at_k"
+        )
     by_key = {metric.key: metric for metric in metrics}
     found = []
     answer = {key: pass_line(key) for key in ANSWER_KEYS} if "answer" in judged_on else {}
@@ -154,14 +158,14 @@ def explain_expectations(
         metric = by_key.get(key)
         value, reason = (metric.value, metric.reason) if metric else (None, "not in the record")
         judged = BUILT_IN.cases[key].judged
-        met = not below_pass_line(key, record.metrics) if judged else value == wanted
+        met = not below_pass_line(key, record.scores.metrics) if judged else value == wanted
         found.append(
             Expectation(
                 key=key,
                 expected=wanted,
                 at_least=judged,
                 value=value,
-                met=None if value is None or record.unchecked else met,
+                met=None if value is None or record.scores.unchecked else met,
                 reason=reason if key != "doc_hit_at_k" else f"{reason} (matched by document)",
             )
         )
@@ -170,25 +174,25 @@ def explain_expectations(
 
 def stage_meaning(record: CaseRecord) -> str | None:
     """Say in a sentence what the failure stage of a case means; None: it has none."""
-    stage = record.failure_stage
+    stage = record.scores.failure_stage
     if stage is None:
         return None
-    if record.retrieved_chunks is None and stage in _UNSEEN:
+    if record.reply.retrieved_chunks is None and stage in _UNSEEN:
         return _UNSEEN[stage][0]
     return STAGE_MEANING.get(stage)
 
 
 def stage_name(record: CaseRecord) -> str:
     """Return the failure stage of a case in a few words; empty: it has none."""
-    stage = record.failure_stage or ""
-    if record.retrieved_chunks is None and stage in _UNSEEN:
+    stage = record.scores.failure_stage or ""
+    if record.reply.retrieved_chunks is None and stage in _UNSEEN:
         return _UNSEEN[stage][1]
     return STAGE_NAMES.get(stage, stage)
 
 
 def stage_of(record: CaseRecord) -> str:
     """Return the failure stage of a case, or the kind of error if it has no answer; empty: none."""
-    return record.error.kind if record.error is not None else record.failure_stage or ""
+    return record.error.kind if record.error is not None else record.scores.failure_stage or ""
 
 
 def next_steps(
@@ -206,10 +210,10 @@ def next_steps(
         if record.error.kind == "http":
             return (_refused(record.error.message),)
         return (_ERRORS.get(record.error.kind, _LOG),)
-    stage, steps = record.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
+    stage, steps = record.scores.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
-    unseen = record.retrieved_chunks is None
+    unseen = record.reply.retrieved_chunks is None
     if stage == "not_cited":
         return (*([_unseen_uncited(record)] if unseen else _uncited(golds)), *steps)
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
@@ -231,9 +235,9 @@ def _refused(message: str) -> str:
 
 def _leaked(record: CaseRecord) -> list[str]:
     """Say where to mend a leak; empty: none."""
-    if record.metrics.get("leak_rate") != 1:
+    if record.scores.metrics.get("leak_rate") != 1:
         return []
-    leaked = [c for c in record.retrieved_chunks or () if c.irrelevant]
+    leaked = [c for c in record.reply.retrieved_chunks or () if c.irrelevant]
     documents = join(list(dict.fromkeys(chunk.rel_path for chunk in leaked)))
     return [
         f"A user was shown {documents}, which they must not see: filter by permission in the "
@@ -266,9 +270,9 @@ def _unseen_uncited(record: CaseRecord) -> str:
 
     An answer that cites a gold has this stage only for a conflict of which it cites too little.
     """
-    if not record.citations:
+    if not record.scores.citations:
         return "Cite the documents used: the answer has no citations."
-    if record.metrics.get("attribution_hit_rate"):
+    if record.scores.metrics.get("attribution_hit_rate"):
         case = record.stored_case
         newer = case is not None and case.recency_conflict_rule == "cite_newer"
         return f"Cite {'the newer source' if newer else 'all sources'} of the conflict."
@@ -277,13 +281,13 @@ def _unseen_uncited(record: CaseRecord) -> str:
 
 def _wrong_answer(record: CaseRecord) -> Iterator[str]:
     """Say what to try for an answer that breaks a rule, hides a conflict or is not correct."""
-    metrics, case = record.metrics, record.stored_case
+    metrics, case = record.scores.metrics, record.stored_case
     if metrics.get("answer_rules_pass_rate") == 0:
         yield "The answer breaks a rule of answer_rules; below, its metric names which."
     if metrics.get("recency_conflict_accuracy") == 0:
         yield "The answer cites all sources of the conflict and does not say that they differ."
     if below_pass_line("correctness", metrics):
-        evidence = "" if record.retrieved_chunks is None else " and the evidence"
+        evidence = "" if record.reply.retrieved_chunks is None else " and the evidence"
         if case is None or case.expected_key_facts:
             yield f"Compare the answer with expected_key_facts{evidence}."
         elif case.expected_answer:
@@ -303,7 +307,7 @@ def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> lis
 
 
 def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Iterator[str]:
-    if record.failure_stage == "lost_in_rerank":
+    if record.scores.failure_stage == "lost_in_rerank":
         yield "Look at the reranker's scores for this question, or hand it fewer candidates."
     if deeper := [gold for gold in missing if gold.ranks]:
         first = max(gold.ranks[0] for gold in deeper)
@@ -341,7 +345,9 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
 def _is_excluded(gold: AnchorReason, record: CaseRecord) -> bool:
     """Whether a gold lies outside the folders of its case, and every retrieved chunk inside."""
     folders = record.case.folders
-    kept_to = all(in_scope(chunk.rel_path, folders) for chunk in record.retrieved_chunks or ())
+    kept_to = all(
+        in_scope(chunk.rel_path, folders) for chunk in record.reply.retrieved_chunks or ()
+    )
     return bool(folders) and kept_to and not in_scope(gold.rel_path, folders)
 
 
@@ -350,7 +356,7 @@ def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
 
     If there are several it is the one of most chunks.
     """
-    chunks = record.retrieved_chunks or ()
+    chunks = record.reply.retrieved_chunks or ()
     rules = [rule for rank in gold.document_ranks for rule in chunks[rank - 1].matched_by or ()]
     return max(_MISSED_BY, key=rules.count)
 
@@ -361,7 +367,7 @@ def _same_end(gold: AnchorReason, record: CaseRecord) -> int:
     Folders in front and the ending of the name, as of a converted file, may differ.
     """
     wanted = f"/{_without_ending(gold.rel_path)}"
-    for rank, chunk in enumerate(order_chunks(record.retrieved_chunks or ()), 1):
+    for rank, chunk in enumerate(order_chunks(record.reply.retrieved_chunks or ()), 1):
         found = f"/{_without_ending(chunk.rel_path)}"
         if found.endswith(wanted) or wanted.endswith(found):
             return rank
@@ -399,7 +405,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
 
 def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
     """Yield the verdicts of the spot check; nothing if the case was judged once."""
-    found = record.spot_check
+    found = record.verdicts.spot_check
     if not found:
         return
     scores, reasons, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
@@ -419,12 +425,12 @@ def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
     """Return the verdicts by rubric; for records from another tool, those with separate fields."""
     found = {
         rubric: verdict
-        for rubric, verdict in record.judgements.items()
+        for rubric, verdict in record.verdicts.judgements.items()
         if isinstance(verdict, OBJECT)
     }
     if found:
         return found
-    own = {"groundedness": record.groundedness, "correctness": record.correctness}
+    own = {"groundedness": record.verdicts.groundedness, "correctness": record.verdicts.correctness}
     return {
         rubric: {**verdict, "scores": {rubric: verdict.get("score")}}
         for rubric, verdict in own.items()
@@ -456,7 +462,7 @@ def judge_error(verdict: Mapping[str, Any]) -> str | None:
 
 
 def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
-    verdict = record.groundedness or {}
+    verdict = record.verdicts.groundedness or {}
     passages = _passages(record)
     listed = [claim for claim in items(verdict, "claims") if isinstance(claim, OBJECT)]
     if listed:
@@ -486,9 +492,9 @@ def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChun
 
 def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
     """Return the chunks that the judge read, each with its rank; empty: unknown."""
-    cut = order_chunks(record.retrieved_chunks or ())[: record.k]
+    cut = order_chunks(record.reply.retrieved_chunks or ())[: record.k]
     read = [(rank, chunk) for rank, chunk in enumerate(cut, 1) if chunk.text is not None]
-    ids = list(items(record.judge_input, "context_chunk_ids"))
+    ids = list(items(record.verdicts.judge_input, "context_chunk_ids"))
     return read if ids == [chunk.chunk_id for _, chunk in read] else []
 
 
@@ -497,7 +503,10 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 
 def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     expected = () if case is None else case.expected_key_facts
-    found, held = items(record.correctness, "key_facts_found"), dict(context_ranks(case, record))
+    found, held = (
+        items(record.verdicts.correctness, "key_facts_found"),
+        dict(context_ranks(case, record)),
+    )
     if len(expected) != len(found):
         return ()
     return tuple(

@@ -46,11 +46,13 @@ def run_cell(run: StoredRun) -> str:
     )
     head = ("metric", "n", "mean", "interval")
     parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(run.metrics).items())))
-    worst = [one for one in worst_misses(run.records) if one.counted and one.outcome != "passed"]
+    worst = [
+        one for one in worst_misses(run.records) if one.counted and one.scores.outcome != "passed"
+    ]
     names = case_names(run.records)
     lines = (
-        f"{shortened(names[one.nodeid], _ID_CHARS)}: {one.outcome}"
-        + (f", {one.failure_stage}" if one.failure_stage else "")
+        f"{shortened(names[one.nodeid], _ID_CHARS)}: {one.scores.outcome}"
+        + (f", {one.scores.failure_stage}" if one.scores.failure_stage else "")
         for one in worst[:_CASES_SHOWN]
     )
     parts += _list(lines, len(worst))

@@ -37,11 +37,11 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
             yield indented(line, HEAD, width)
     if record.answer is not None:
         yield from answer_lines(record, width=width)
-    for number, one in enumerate(record.citations or ()):
+    for number, one in enumerate(record.scores.citations or ()):
         named = place_text(one.rel_path or "(nothing)", one.heading_path)
         counted = f"  (chunk {one.chunk_rank})" if one.chunk_rank is not None else ""
         yield from wrapped("" if number else "cites", named + counted, width)
-    chunks = record.retrieved_chunks
+    chunks = record.reply.retrieved_chunks
     if chunks is not None:
         yield from wrapped("chunks", _n_chunks(len(chunks), record.k), width)
         for rank, chunk in enumerate(chunks, 1):
@@ -64,8 +64,8 @@ def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) ->
     yield from wrapped_lines("answer", shown, width)
     if rest := len(text) - len(shown):
         yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
-    if record.abstained:
-        yield from wrapped("abstains", record.abstain_reason or "yes", width, style="yellow")
+    if record.reply.abstained:
+        yield from wrapped("abstains", record.reply.abstain_reason or "yes", width, style="yellow")
 
 
 def _n_chunks(n: int, k: int) -> str:
@@ -100,10 +100,10 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
     case = record.case
     found = {
         gold
-        for chunk in (record.retrieved_chunks or ())[: record.k]
+        for chunk in (record.reply.retrieved_chunks or ())[: record.k]
         for gold in chunk.matched_golds or ()
     }
-    absent = "no chunks are reported" if record.retrieved_chunks is None else "missing"
+    absent = "no chunks are reported" if record.reply.retrieved_chunks is None else "missing"
     for number, gold in enumerate(case.gold_supports):
         state = "found" if number in found else absent
         place = f"{place_text(gold.rel_path, gold.heading_path)}: {state}"
@@ -118,23 +118,23 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
     figures = [
         f"{key} {format_value(value)}"
         for key in _METRICS
-        if (value := record.metrics.get(key)) is not None
+        if (value := record.scores.metrics.get(key)) is not None
     ]
     if figures:
         yield from wrapped("metrics", ", ".join(figures), width)
 
 
 def _outcome(record: CaseRecord, width: int) -> Iterator[Line]:
-    outcome = "unchecked" if record.unchecked else record.outcome
-    text = f"{outcome}: {record.failure_stage}" if record.failure_stage else outcome
-    if outcome == "passed" and not record.judgements:
+    outcome = "unchecked" if record.scores.unchecked else record.scores.outcome
+    text = f"{outcome}: {record.scores.failure_stage}" if record.scores.failure_stage else outcome
+    if outcome == "passed" and not record.verdicts.judgements:
         text += ", without a judge of the answer"
     yield from wrapped("outcome", text, width, style=_STYLES.get(outcome, "red"))
 
 
 def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
     """Yield the verdicts on the answer, and the outcome of a case by them."""
-    for rubric, verdict in record.judgements.items():
+    for rubric, verdict in record.verdicts.judgements.items():
         if (error := verdict.get("error")) is not None:
             yield from wrapped("judge", f"{rubric}: {error['message']}", width, style="red")
             continue
@@ -145,7 +145,7 @@ def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
         yield from wrapped("judge", f"{rubric}: {said or 'no score'}", width)
         if reasoning := word(verdict, "reasoning"):
             yield from wrapped("", clean(reasoning, SHOWN_CHARS), width, style="dim")
-    if record.judgements and record.file:
+    if record.verdicts.judgements and record.file:
         yield from _outcome(record, width)
 
 
@@ -199,7 +199,7 @@ def _moves(old: CaseRecord, new: CaseRecord, width: int) -> Iterator[Line]:
 
 def _ranks(record: CaseRecord) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
-    for rank, chunk in enumerate(record.retrieved_chunks or (), 1):
+    for rank, chunk in enumerate(record.reply.retrieved_chunks or (), 1):
         place = place_text(chunk.rel_path, chunk.heading_path)
         found.setdefault((place, chunk.chunk_id or (chunk.text or "")[:200]), rank)
     return found
@@ -212,25 +212,27 @@ def asked_document(record: CaseRecord) -> dict[str, Any]:
     """Return the question and its answer as plain JSON values."""
     error = record.error
     return {
-        "question": record.question,
-        "case_id": record.case_id if record.file else None,
+        "question": record.case.question,
+        "case_id": record.case.id if record.file else None,
         "status": record.status,
         "error": None if error is None else {"kind": error.kind, "message": error.message},
         "answer": record.answer,
-        "abstained": record.abstained,
-        "abstain_reason": record.abstain_reason,
+        "abstained": record.reply.abstained,
+        "abstain_reason": record.reply.abstain_reason,
         "citations": [
             {"rel_path": one.rel_path, "heading_path": one.heading_path, "chunk": one.chunk_rank}
-            for one in record.citations or ()
+            for one in record.scores.citations or ()
         ],
         "chunks": None
-        if record.retrieved_chunks is None
-        else [_chunk_document(rank, c) for rank, c in enumerate(record.retrieved_chunks, 1)],
+        if record.reply.retrieved_chunks is None
+        else [_chunk_document(rank, c) for rank, c in enumerate(record.reply.retrieved_chunks, 1)],
         "latency": dict(record.latency),
-        "outcome": record.outcome if record.file else None,
-        "failure_stage": record.failure_stage,
-        "metrics": {key: v for key, v in record.metrics.items() if v is not None},
-        "judgements": {rubric: dict(verdict) for rubric, verdict in record.judgements.items()},
+        "outcome": record.scores.outcome if record.file else None,
+        "failure_stage": record.scores.failure_stage,
+        "metrics": {key: v for key, v in record.scores.metrics.items() if v is not None},
+        "judgements": {
+            rubric: dict(verdict) for rubric, verdict in record.verdicts.judgements.items()
+        },
     }
 
 

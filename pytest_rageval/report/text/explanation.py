@@ -181,22 +181,22 @@ def _verdict(
 ) -> Iterator[Line]:
     record = explanation.record
     word, style = _OUTCOMES[record_outcome(record)]
-    link = "though" if record.outcome == "passed" else "at"
-    stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
+    link = "though" if record.scores.outcome == "passed" else "at"
+    stage = f"  {link} {record.scores.failure_stage}" if record.scores.failure_stage else ""
     name = clean(record.name, width - len(word) - len(stage) - 2)
     yield ((name, "bold"), ("  ", ""), (word, style), (stage, style))
     yield from _lines(_origin(record, run_id), width, style="dim")
-    yield from _labelled("question", record.question, width)
+    yield from _labelled("question", record.case.question, width)
     if record.answer is not None:
-        if record.abstained:
-            reason = clean(record.abstain_reason or "", _PLACE_CHARS)
+        if record.reply.abstained:
+            reason = clean(record.reply.abstain_reason or "", _PLACE_CHARS)
             yield from _labelled("abstained", reason or "yes", width)
         limit = len(record.answer) if verbose else _ANSWER_CHARS
         yield from _labelled("answer", record.answer, width, limit=limit)
     if (error := record.error) is not None:
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
         yield from (indented(place, _LABEL, width) for place in places)
-    if record.unchecked:
+    if record.scores.unchecked:
         yield from _labelled("note", _why_unchecked(record), width)
     if explanation.stage_meaning:
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
@@ -215,7 +215,7 @@ def _verdict(
 def _why_unchecked(record: CaseRecord) -> str:
     if not is_unsure(record):
         return _UNCHECKED
-    return f"The judge is unsure of the answer. {record.not_applicable['correctness']}"
+    return f"The judge is unsure of the answer. {record.scores.not_applicable['correctness']}"
 
 
 def _reported(response: AskResponse, width: int) -> Iterator[Line]:
@@ -234,7 +234,7 @@ def _reported(response: AskResponse, width: int) -> Iterator[Line]:
 def _origin(record: CaseRecord, run_id: str) -> str:
     parts = [
         f"{record.file}:{record.lineno}",
-        ", ".join(filter(None, (record.category, record.difficulty))),
+        ", ".join(filter(None, (record.case.category, record.case.difficulty))),
         f"run {run_id}",
         f"k {record.k}",
     ]
@@ -245,7 +245,7 @@ def _origin(record: CaseRecord, run_id: str) -> str:
 
 def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
     asked = [e for e in explanation.expectations if e.met is not None]
-    if not asked or explanation.record.outcome == "error":
+    if not asked or explanation.record.scores.outcome == "error":
         return
     yield _heading("to pass")
     for one in asked:
@@ -300,7 +300,7 @@ def _groups(explanation: Explanation, width: int) -> Iterator[Line]:
 
 
 def _folders(explanation: Explanation, width: int) -> Iterator[Line]:
-    selection = explanation.record.folder_selection
+    selection = explanation.record.reply.folder_selection
     if selection is None or selection.selected_folders is None:
         return
     yield _heading("folders")

@@ -64,7 +64,7 @@ def find_misses(records: Sequence[CaseRecord]) -> list[Cause]:
 
 
 def _cause(record: CaseRecord) -> str:
-    return record.failure_stage or record.outcome
+    return record.scores.failure_stage or record.scores.outcome
 
 
 def misses_document(misses: Iterable[Cause]) -> list[dict[str, Any]]:
@@ -76,10 +76,10 @@ def misses_document(misses: Iterable[Cause]) -> list[dict[str, Any]]:
             "n_cases": len(cause.records),
             "cases": [
                 {
-                    "case_id": record.case_id,
+                    "case_id": record.case.id,
                     "nodeid": record.nodeid,
-                    "outcome": record.outcome,
-                    "question": record.question,
+                    "outcome": record.scores.outcome,
+                    "question": record.case.question,
                 }
                 for record in cause.records
             ],
@@ -122,7 +122,7 @@ def render_misses(
 
 def _head(n_cases: int, misses: Sequence[Cause], run_id: str, width: int) -> Iterator[Line]:
     found = {record.nodeid: record for cause in reversed(misses) for record in cause.records}
-    outcomes = Counter(record.outcome for record in found.values())
+    outcomes = Counter(record.scores.outcome for record in found.values())
     counts = [
         f"{outcomes[outcome]} {word}" for outcome, word in _WORDS.items() if outcomes[outcome]
     ]
@@ -144,9 +144,9 @@ def _cause_head(cause: Cause, n_cases: int, width: int) -> Iterator[Line]:
     if cause.error is not None:
         yield from cause_lines(cause.error, n_cases, FaultOptions(width=width))
         return
-    unseen = [record for record in cause.records if record.retrieved_chunks is None]
+    unseen = [record for record in cause.records if record.reply.retrieved_chunks is None]
     one = (unseen or cause.records)[0]
-    meaning = (stage_meaning(one) or "") if cause.name == one.failure_stage else ""
+    meaning = (stage_meaning(one) or "") if cause.name == one.scores.failure_stage else ""
     title = f"{clean(cause.name)} {len(cause.records)}"
     if len(title) + 3 + len(meaning) <= width:
         yield ((title, "bold"), (f"   {meaning}", "dim"))
@@ -164,7 +164,8 @@ def _case_lines(
     for name, record in shown.items():
         aside = "" if record.counted else "(not reviewed) "
         question = cut_columns(
-            aside + clean(record.question, _TEXT_CHARS), width - max(columns_of(name), room) - 4
+            aside + clean(record.case.question, _TEXT_CHARS),
+            width - max(columns_of(name), room) - 4,
         )
         yield ((f"  {padded(name, room)}  {question}", ""),)
 
@@ -179,7 +180,7 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Ite
     """
     for record in misses[:limit]:
         yield (
-            (f"{record.outcome:<{HEAD}}", "bold"),
+            (f"{record.scores.outcome:<{HEAD}}", "bold"),
             (f"{clean(record.name)} {_cause(record)}", ""),
         )
         for label, text in _texts(record):
@@ -190,7 +191,7 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Ite
 
 
 def _texts(record: CaseRecord) -> Iterator[tuple[str, str]]:
-    yield "question", record.question
+    yield "question", record.case.question
     if (case := record.stored_case) is not None:
         facts = "; ".join(case.expected_key_facts)
         expected = (case.expected_answer or facts) if case.answerable else "that it abstains"

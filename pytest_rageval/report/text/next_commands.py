@@ -36,14 +36,14 @@ class RunCommands:
 def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[tuple[str, str]]:
     """Return at most two commands, each with a reason in a few words."""
     found = []
-    errors = any(record.outcome == "error" for record in records)
+    errors = any(record.scores.outcome == "error" for record in records)
     if commands.rerun and errors:
         found.append((commands.rerun, "asks again, once the errors are mended"))
     if heading_faults(records) is not None:
         found.append(("rageval doctor", "compares the headings of golds and chunks"))
     missed = [record for record in worst_misses(records) if record.counted]
     worst = new_first(missed, commands.new)
-    if worst and worst[0].outcome != "passed":
+    if worst and worst[0].scores.outcome != "passed":
         since = [record for record in worst if record.nodeid in commands.new]
         found.append(explain_worst(since or worst, case_names(records), commands.name))
         if commands.rerun and not (errors or commands.reran):
@@ -52,7 +52,7 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
     for file, n in unreviewed.items():
         why = f"{counted(n, 'generated case')} to review"
         found.append((f"rageval label {shlex.quote(clean(file))} --review", why))
-    if not found and commands.may_become_baseline and any(not r.unchecked for r in records):
+    if not found and commands.may_become_baseline and any(not r.scores.unchecked for r in records):
         why = "to compare later runs with this one"
         found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
     return found[:_MOST]
@@ -74,8 +74,8 @@ def explain_worst(
         run: as the user names it.
     """
     verbs = {"missed": "missed", "error": "failed", "flawed": "is flawed"}
-    verb = verbs.get(worst[0].outcome, "is listed")
-    n = sum(record.outcome != "passed" for record in worst)
+    verb = verbs.get(worst[0].scores.outcome, "is listed")
+    n = sum(record.scores.outcome != "passed" for record in worst)
     why = f"the worst of {n}" if n > 1 else f"shows why it {verb}"
     name = names[worst[0].nodeid]
     command = f"rageval explain {shlex.quote(clean(run))}"

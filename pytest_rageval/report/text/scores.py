@@ -25,7 +25,7 @@ class Failures:
 
     def add(self, record: CaseRecord) -> None:
         """Take a record, if it did not pass."""
-        if record.outcome != "passed":
+        if record.scores.outcome != "passed":
             if len(self.shown) < SHOWN_FAILURES:
                 self.shown.append(record)
             else:
@@ -54,11 +54,11 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
     for warning in (*notes, *totals.warnings, *totals.target_warnings):
         yield f"note    {clean(warning)}"
     for record in failures.shown:
-        reason: str = record.failure_stage or "expectation not met"
+        reason: str = record.scores.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
         which = f" (repeat {record.repeat})" if record.repeat else ""
-        yield f"{record.outcome:<7} {clean(record.name)}{which}  {clean(reason, 120)}"
+        yield f"{record.scores.outcome:<7} {clean(record.name)}{which}  {clean(reason, 120)}"
     if failures.more:
         yield f"... and {failures.more} more"
 

@@ -168,7 +168,9 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
     if verbosity > 0:
-        missed = [r for r in worst_misses(view.run.records) if r.counted and r.outcome != "passed"]
+        missed = [
+            r for r in worst_misses(view.run.records) if r.counted and r.scores.outcome != "passed"
+        ]
         limit = _TEXTS_SHOWN if verbosity == 1 else len(missed)
         lines += render_texts(missed, limit=limit, width=width)
     if view.reliability is not None:
@@ -458,7 +460,7 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
     names = case_names(view.run.records)
     if worst := worst_records(view.run.records, view.commands.new):
-        listed = [f"{names[r.nodeid]} {stage_of(r) or r.outcome}" for r in worst]
+        listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
         yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
     for record in worst:
         yield from _judged_lines(view.run.whole(record), width)
@@ -470,9 +472,9 @@ def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
 def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     """Show unsupported claims or missing facts, one per line; only on a terminal."""
     flaws: list[tuple[str, str]] = []
-    if below_pass_line("groundedness", record.metrics):
+    if below_pass_line("groundedness", record.scores.metrics):
         flaws += [("unsupported", text) for text in unsupported_claims(record)]
-    if below_pass_line("correctness", record.metrics):
+    if below_pass_line("correctness", record.scores.metrics):
         flaws += [("not stated", text) for text in missing_facts(record)]
     for word, text in flaws[:_FLAWS_SHOWN]:
         head = f"{clean(record.name, min(width // 5, _ID_CHARS))} {word}: "

@@ -122,27 +122,27 @@ def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple
 
 
 def _result_row(record: CaseRecord) -> Row:
-    latency, cost = record.latency, record.cost
-    scores = {key: number(value) for key, value in record.metrics.items()}
+    latency, cost = record.latency, record.verdicts.cost
+    scores = {key: number(value) for key, value in record.scores.metrics.items()}
     return {
         "file": _text(record.file),
-        "case_id": _text(record.case_id),
+        "case_id": _text(record.case.id),
         "parameters": _text(record.parameters),
         "repeat": whole(record.repeat),
         "case_hash": _text(record.case_hash),
-        "category": _text(record.category),
-        "difficulty": _text(record.difficulty),
-        "tags": " ".join(_text(tag) or "" for tag in record.tags),
-        "answerable": record.answerable,
-        "required": record.required,
+        "category": _text(record.case.category),
+        "difficulty": _text(record.case.difficulty),
+        "tags": " ".join(_text(tag) or "" for tag in record.case.tags),
+        "answerable": record.case.answerable,
+        "required": record.case.required,
         "counted": record.counted,
         "status": record.status,
-        "outcome": record.outcome,
-        "failure_stage": record.failure_stage,
+        "outcome": record.scores.outcome,
+        "failure_stage": record.scores.failure_stage,
         "error_kind": record.error.kind if record.error else None,
         "attempts": whole(record.error.attempts) if record.error else None,
-        "unchecked": record.unchecked,
-        "abstained": record.abstained,
+        "unchecked": record.scores.unchecked,
+        "abstained": record.reply.abstained,
         "k": whole(record.k),
         "total_ms": number(latency.get("total_ms")),
         "judge_ms": number(latency.get("judge_ms")),

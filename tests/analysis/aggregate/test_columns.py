@@ -51,7 +51,7 @@ def test_a_column_holds_what_the_records_hold(key: str) -> None:
         columns.add(one)
     table = columns.table()
     cases = group_repeats(RECORDS)
-    assert [name for _, name in table.names()] == [case.first.case_id for case in cases]
+    assert [name for _, name in table.names()] == [case.first.case.id for case in cases]
     for case, value in zip(cases, table.metric(key), strict=True):
         expected = case.value(key)
         status = {"error": "inf", "not_applicable": "nan"}.get(expected.status)

@@ -108,7 +108,7 @@ def test_no_call_costs_nothing_at_any_price() -> None:
 
 def test_the_uncached_cost_of_a_run_needs_what_its_cached_verdicts_once_cost() -> None:
     hit = {"judge_prompt_tokens": 9.0, "judge_cost_usd": 0.0, "cached": 1.0}
-    assert sum_costs(r.cost for r in [record("a", cost=hit)]).cost_usd_uncached is None
+    assert sum_costs(r.verdicts.cost for r in [record("a", cost=hit)]).cost_usd_uncached is None
     known = {**hit, "judge_cost_usd_uncached": 0.25}
-    found = sum_costs(r.cost for r in [record("a", cost=known)])
+    found = sum_costs(r.verdicts.cost for r in [record("a", cost=known)])
     assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (0.0, 0.25, 0)

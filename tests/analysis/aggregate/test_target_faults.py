@@ -31,7 +31,7 @@ def failed(
 
 
 def causes(*records: CaseRecord) -> list[tuple[str, list[str]]]:
-    return [(g.message, [r.case_id for r in g.records]) for g in group_errors(records)]
+    return [(g.message, [r.case.id for r in g.records]) for g in group_errors(records)]
 
 
 def test_a_run_without_errors_has_no_groups() -> None:

@@ -69,7 +69,7 @@ def test_a_target_that_was_down_is_incomplete_and_not_worse() -> None:
 
 def test_a_few_errors_are_told_beside_the_verdict() -> None:
     new = [
-        failed(r.case_id, "http", case_hash=r.case_hash) if i in {0, 1} else r
+        failed(r.case.id, "http", case_hash=r.case_hash) if i in {0, 1} else r
         for i, r in enumerate(run(FAILING))
     ]
     found = verdict(run(FAILING), new)

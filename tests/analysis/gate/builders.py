@@ -17,7 +17,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
 )
 from pytest_rageval.values.record import CaseRecord
-from tests.build.records import failed, record
+from tests.build.records import failed, record, selection_of
 
 HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
 DROP = Check(metric="hit_at_k", kind="max_drop", limit=0.05)
@@ -34,7 +34,7 @@ SYSTEM = [
 
 def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResult:
     thresholds = changes.pop("thresholds", None) or Thresholds(checks=checks)
-    selection = changes.pop("selection", None) or Selection.of(records, records)
+    selection = changes.pop("selection", None) or selection_of(records)
     options = {name: changes.pop(name, len(records)) for name in ("n_expected", "n_reported")}
     differences = changes.pop("baseline", None)
     run = GateRun(

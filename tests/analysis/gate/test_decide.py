@@ -10,7 +10,7 @@ from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, Selection, Thresholds
 from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, check, gate, limit
-from tests.build.records import failed, hits, record
+from tests.build.records import failed, hits, record, selection_of
 
 # --- a metric mean -------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ def test_a_group_is_decided_if_all_of_it_was_selected(
 
 def test_a_selection_is_counted_from_cases() -> None:
     whole = [record("a", tags=("x", "x")), record("b", category="c", tags=("x", "y"))]
-    assert Selection.of(whole[:1], whole) == Selection(
+    assert selection_of(whole[:1], whole) == Selection(
         n_selected=1,
         n_total=2,
         by_category={"c": (0, 1), "general": (1, 1)},

@@ -12,11 +12,11 @@ from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
 from pytest_rageval.report.text.lines import detectable_text
-from pytest_rageval.values.gate import Check, CheckResult, GateResult, Selection, Thresholds
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
-from tests.build.records import changed, record
+from tests.build.records import changed, record, selection_of
 from tests.build.runs import SETTINGS, run_of, scored, side
 
 
@@ -40,7 +40,7 @@ def gate(
     found = decide_gate(
         given,
         gate_run(new, confidence=0.95),
-        Selection.of(new.records, new.records),
+        selection_of(new.records),
         n_expected=new.n_cases,
         n_reported=new.n_cases,
         baseline=against,
@@ -426,12 +426,12 @@ def test_without_thresholds_the_confidence_is_that_of_the_later_run_s_gate() -> 
 def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
     base = run_of(200)
     new = [
-        changed(one, status="error", outcome="error", metrics=dict.fromkeys(one.metrics))
+        changed(one, status="error", outcome="error", metrics=dict.fromkeys(one.scores.metrics))
         if i < 24
         else one
         for i, one in enumerate(base)
     ]
-    n_passed = sum(one.outcome == "passed" for one in base[:24])
+    n_passed = sum(one.scores.outcome == "passed" for one in base[:24])
     missed = decided(base, new, NEWLY)
     assert (missed.status, missed.estimate) == ("warn", 0)
     assert f"{n_passed} cases are an error now and not counted here" in missed.message
@@ -451,7 +451,7 @@ def test_a_score_of_a_case_that_failed_later_is_not_called_an_error() -> None:
 
 def test_an_error_of_the_metric_alone_is_no_silent_pass() -> None:
     base = run_of(40)
-    new = [changed(base[0], metrics={**base[0].metrics, "recall_at_k": None}), *base[1:]]
+    new = [changed(base[0], metrics={**base[0].scores.metrics, "recall_at_k": None}), *base[1:]]
     found = decided(base, new, drop())
     assert (found.status, found.n) == ("warn", 39)
     assert found.message.endswith("; 1 case is an error now and not counted here")

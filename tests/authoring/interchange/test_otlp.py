@@ -113,7 +113,7 @@ def test_spans_are_written_one_by_one_and_texts_read_only_for_the_one_in_hand() 
     read: list[str] = []
 
     def whole(slim: CaseRecord) -> CaseRecord:
-        read.append(slim.case_id)
+        read.append(slim.case.id)
         return slim
 
     records = (record("c-1"), record("c-2"), record("c-3"))

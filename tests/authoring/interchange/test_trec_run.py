@@ -85,11 +85,11 @@ def assert_equal_figures(
     prefix = "doc_" if level == "document" else ""
     compared = 0
     for one in records:
-        if one.case_id in theirs and one.case_id not in found.differing:
+        if one.case.id in theirs and one.case.id not in found.differing:
             values = {name.format(k=k): key for name, key in TREC_KEYS.items()}
-            ours = {name: one.metrics[prefix + key] for name, key in values.items()}
-            expected = {name: theirs[one.case_id][name] for name in values}
-            assert ours == pytest.approx(expected, abs=1e-9), one.case_id
+            ours = {name: one.scores.metrics[prefix + key] for name, key in values.items()}
+            expected = {name: theirs[one.case.id][name] for name in values}
+            assert ours == pytest.approx(expected, abs=1e-9), one.case.id
             compared += 1
     return compared
 
@@ -181,7 +181,7 @@ def test_cases_without_a_figure_are_left_out_and_counted() -> None:
     found = write_run([unanswerable, error, strange, again], SETTINGS, tag="t")
     assert (found.run, found.qrels, found.n_cases) == ("", "", 0)
     assert {one.why: one.count for one in found.left_out} == {
-        unanswerable.not_applicable["recall_at_k"]: 1,
+        unanswerable.scores.not_applicable["recall_at_k"]: 1,
         "the case ended in an error": 1,
         "stored without its case": 1,
         "a further repeat of its case": 1,

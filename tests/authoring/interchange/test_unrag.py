@@ -224,4 +224,4 @@ def rescore(
         (folder / name).write_text(text, encoding="utf-8")
     settings = Settings(rootdir=str(folder), judge="none", retrieval_only=True)
     run = RecordedRun(folder / "cases.jsonl", folder / "responses.jsonl", settings)
-    return {record.case_id: dict(record.metrics) for record in run.records()}
+    return {record.case.id: dict(record.scores.metrics) for record in run.records()}

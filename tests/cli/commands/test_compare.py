@@ -224,7 +224,7 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     offline = replace(SETTINGS, judge="offline")
     for run, version in (("one", "groundedness/a"), ("two", "groundedness/b")):
         records = run_of(200, **judged(version))
-        records = [changed(r, metrics={**r.metrics, "groundedness": 4.0}) for r in records]
+        records = [changed(r, metrics={**r.scores.metrics, "groundedness": 4.0}) for r in records]
         write_run(RESULTS, run, records, offline, day=3)
     found = compared(capsys, "one", "two", code=ExitCode.NOT_COMPARABLE)
     assert found["differing_invariants"]["prompt"] == {

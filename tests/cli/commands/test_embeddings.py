@@ -139,7 +139,7 @@ def test_a_run_is_analysed_with_the_vectors_of_a_server(
         "scored",
     )
     documents = [
-        {chunk.rel_path for chunk in (one.retrieved_chunks or ())[:3]} for one in measured[:2]
+        {chunk.rel_path for chunk in (one.reply.retrieved_chunks or ())[:3]} for one in measured[:2]
     ]
     assert pair["value"] == len(documents[0] & documents[1]) / len(documents[0] | documents[1])
     assert document["translations"]["n_unpaired"] == 1
@@ -158,10 +158,10 @@ def test_the_similarity_is_that_of_the_served_vectors(
     document = run_json(capsys, "last", *at(server.url))
     model = server.engine.index.lsa
     assert model is not None
-    query = model.embed(measured[0].question)
+    query = model.embed(measured[0].case.question)
     cosines = [
         float(query @ model.embed(chunk.text or ""))
-        for chunk in (measured[0].retrieved_chunks or ())[:3]
+        for chunk in (measured[0].reply.retrieved_chunks or ())[:3]
     ]
     mean = document["statistics"]["query_chunk_similarity"]["mean"]
     assert mean == pytest.approx(sum(cosines) / len(cosines), abs=1e-5)
@@ -183,7 +183,7 @@ def test_people_get_a_table_and_warnings_apart(
 
 
 def chunk_ids(records: Sequence[CaseRecord]) -> set[str | None]:
-    return {c.chunk_id for r in records for c in (r.retrieved_chunks or ())[:3]}
+    return {c.chunk_id for r in records for c in (r.reply.retrieved_chunks or ())[:3]}
 
 
 def test_save_writes_the_numbers_and_no_text(
@@ -220,7 +220,7 @@ def test_a_case_asked_again_counts_once_with_its_last_record(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
     *asked, lost = measured
-    erred = changed(lost, case_id=asked[0].case_id, lineno=asked[0].lineno)
+    erred = changed(lost, case_id=asked[0].case.id, lineno=asked[0].lineno)
     store(project, asked)
     once = run_json(capsys, "run-1", *at(server.url))
     shutil.rmtree(project / "evals/results/run-1")
@@ -264,8 +264,8 @@ def test_cut_texts_are_used_on_request_and_said(
 def write_vectors(path: Path, records: Sequence[CaseRecord]) -> list[str]:
     lines: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(records):
-        lines[one.question] = {"text": one.question, "embedding": [1, number]}
-        for chunk in one.retrieved_chunks or ():
+        lines[one.case.question] = {"text": one.case.question, "embedding": [1, number]}
+        for chunk in one.reply.retrieved_chunks or ():
             lines[str(chunk.chunk_id)] = {"chunk_id": chunk.chunk_id, "embedding": [1, 0]}
     path.write_text("\n".join(map(json.dumps, lines.values())), encoding="utf-8")
     return ["--vectors", str(path)]
@@ -289,7 +289,7 @@ def test_vectors_from_a_file_need_neither_texts_nor_network(
 def test_path_case_is_that_of_the_run(
     project: Path, measured: list[CaseRecord], capsys: Output
 ) -> None:
-    (chunk, *_) = measured[0].retrieved_chunks or ()
+    (chunk, *_) = measured[0].reply.retrieved_chunks or ()
     shouted = replace(chunk, rel_path=chunk.rel_path.upper())
     pair = [
         changed(measured[0], retrieved_chunks=(chunk,)),
@@ -331,7 +331,7 @@ def test_a_server_with_another_model_is_code_4_and_names_its_own(
 def test_a_refused_text_is_warned_of_and_counted(
     project: Path, measured: list[CaseRecord], capsys: Output
 ) -> None:
-    (chunk, *_) = measured[0].retrieved_chunks or ()
+    (chunk, *_) = measured[0].reply.retrieved_chunks or ()
     store(project, [changed(measured[0], retrieved_chunks=(chunk,))])
     refused = json_reply({"error": "too long"}, "413 Large")
     question = json_reply({"data": [{"index": 0, "embedding": [1, 2]}]})

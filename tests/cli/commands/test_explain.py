@@ -299,8 +299,8 @@ def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
     plain = record("c", "a.md")
     judged = changed(
         plain,
-        metrics={**plain.metrics, "correctness": 4.0},
-        not_applicable={k: v for k, v in plain.not_applicable.items() if k != "correctness"},
+        metrics={**plain.scores.metrics, "correctness": 4.0},
+        not_applicable={k: v for k, v in plain.scores.not_applicable.items() if k != "correctness"},
     )
     write_run([judged, record("d", S)], config={"judge": "offline"})
     (one,) = document("one", "c", capsys=capsys)["repeats"]

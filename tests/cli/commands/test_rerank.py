@@ -138,7 +138,7 @@ def test_an_endpoint_is_asked_with_the_texts_and_the_study_is_saved(
         arguments = ["--reranker", target.url, "--model", "m-1", "--concurrency", "1", "--save"]
         document = run_json(capsys, *arguments)
     sent = [json.loads(one.body)["documents"] for one in target.received]
-    assert sent == [[c.text for c in one.retrieved_chunks or ()] for one in RECORDS]
+    assert sent == [[c.text for c in one.reply.retrieved_chunks or ()] for one in RECORDS]
     assert document["orders"]["m-1"]["source"]["url"] == f"{target.url}/v1/rerank"
     saved = (folder / "rerank.json").read_text(encoding="utf-8")
     assert json.loads(saved) == document
@@ -174,7 +174,7 @@ def test_the_order_before_the_targets_own_reranking_is_an_order(
 ) -> None:
     ranked = [
         replace(one, rank_before_rerank=rank)
-        for one, rank in zip(RECORDS[0].retrieved_chunks or (), (2, 1), strict=True)
+        for one, rank in zip(RECORDS[0].reply.retrieved_chunks or (), (2, 1), strict=True)
     ]
     response = RECORDS[0].response
     assert response is not None

@@ -66,10 +66,10 @@ def test_the_figures_are_those_of_ir_measures_over_the_stored_run(
     for row in PackagedDataset("tiny").qrels_iter():
         qrels.setdefault(row.query_id, {})[f"{row.doc_id}.md"] = row.relevance
     run = {
-        record.case_id: {
+        record.case.id: {
             path: -float(rank)
             for rank, path in enumerate(
-                dict.fromkeys(chunk.rel_path for chunk in record.retrieved_chunks or ())
+                dict.fromkeys(chunk.rel_path for chunk in record.reply.retrieved_chunks or ())
             )
         }
         for record in open_run(document["run"], {}).records

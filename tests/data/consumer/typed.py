@@ -44,8 +44,10 @@ def short(case: Case, reply: AskResponse) -> Scored | NA:
 
 
 def worst(run: Run) -> list[str]:
-    records: list[CaseRecord] = [record for record in run.records if record.outcome == "missed"]
-    return [record.case_id for record in records]
+    records: list[CaseRecord] = [
+        record for record in run.records if record.scores.outcome == "missed"
+    ]
+    return [record.case.id for record in records]
 
 
 def main() -> None:

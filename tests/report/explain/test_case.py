@@ -116,7 +116,7 @@ def test_an_answer_that_cites_nothing_is_explained_where_others_of_its_run_cite(
     scores = score_reply(of, reply, settings)
     record = changed(recorded(of, reply), metrics=scores.metrics)
     found = explain_record(record, settings)
-    assert (found.citations, record.citations) == ((), None)
+    assert (found.citations, record.scores.citations) == ((), None)
     hit, recall = metric(found, "attribution_hit_rate"), metric(found, "attribution_recall")
     assert (hit.value, hit.computed, hit.reason) == (0, 0, "the answer cites nothing")
     assert (recall.computed, recall.reason) == (0, "0 of 1 gold cited")
@@ -168,7 +168,7 @@ def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
     support = metric(found, "claim_support_rate")
     assert (support.computed, support.reason) == (0.75, "3 of 4 claims supported")
     assert metric(found, "correctness").reason == "the judge's verdict"
-    assert found.record.failure_stage is not None
+    assert found.record.scores.failure_stage is not None
     assert found.next_steps
 
 
@@ -204,11 +204,13 @@ def test_the_metrics_of_every_rubric_are_explained_by_its_own_verdict(
         rubric: {"scores": {key: 0.5}, "reasoning": "So so."},
     }
     plain = recorded(case(S), response(S, abstained=False))
-    scored = changed(plain, metrics={**plain.metrics, key: 0.5}, judgements=said)
+    scored = changed(plain, metrics={**plain.scores.metrics, key: 0.5}, judgements=said)
     assert metric(explain_record(scored, ScoreSettings()), key).reason == "judge: So so."
     failed = {**said, rubric: {"scores": None, "error": {"kind": "refused", "message": "no"}}}
-    missing = changed(plain, metrics={**plain.metrics, key: None}, judgements=failed)
-    missing = changed(missing, not_applicable=dict.fromkeys(set(plain.not_applicable) - {key}, ""))
+    missing = changed(plain, metrics={**plain.scores.metrics, key: None}, judgements=failed)
+    missing = changed(
+        missing, not_applicable=dict.fromkeys(set(plain.scores.not_applicable) - {key}, "")
+    )
     one = metric(explain_record(missing, ScoreSettings()), key)
     assert (one.status, one.reason) == ("error", "no valid verdict of the judge (refused)")
 
@@ -264,7 +266,7 @@ def test_without_its_case_a_record_shows_its_decisions_and_says_what_is_missing(
 def test_numbers_that_the_stored_evidence_does_not_give_are_pointed_out() -> None:
     record = recorded(case(S), response(S))
     found = explain_record(
-        changed(record, metrics={**record.metrics, "mrr": 0.25}), ScoreSettings()
+        changed(record, metrics={**record.scores.metrics, "mrr": 0.25}), ScoreSettings()
     )
     assert metric(found, "mrr").computed == 1.0
     assert "recorded for mrr:" in found.notes[0]
@@ -295,7 +297,9 @@ def test_an_undecided_chunk_says_what_is_missing_to_decide_it(text: str | None, 
 
 def test_a_metric_that_the_registry_does_not_know_is_shown_as_recorded() -> None:
     record = recorded(case(S), response(S))
-    found = explain_record(changed(record, metrics={**record.metrics, "own": 3.0}), ScoreSettings())
+    found = explain_record(
+        changed(record, metrics={**record.scores.metrics, "own": 3.0}), ScoreSettings()
+    )
     assert (metric(found, "own").level, metric(found, "own").value) == ("other", 3.0)
 
 
@@ -304,7 +308,7 @@ def test_expectations_are_those_that_decide_the_outcome() -> None:
     for judged_on in (("retrieval", "answer"), ("retrieval",)):
         found = explained(case(S), response(S, references=()), judged_on=judged_on)
         assert all(one.met for one in found.expectations if one.met is not None) == (
-            found.record.outcome == "passed"
+            found.record.scores.outcome == "passed"
         )
 
 
@@ -320,5 +324,5 @@ def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
             *("trace_id", "trace_link", "asked_at"),
         ]
     )
-    assert found.document()["outcome"] == found.record.outcome
+    assert found.document()["outcome"] == found.record.scores.outcome
     assert found.document()["golds"] == found.golds

@@ -26,7 +26,7 @@ def test_the_explanation_of_every_metric_comes_to_the_recorded_number(
     found = explain_record(record, scoring)
     assert [one.key for one in found.metrics] == list(BUILT_IN.cases)
     for one in found.metrics:
-        assert one.value == record.metrics[one.key]
+        assert one.value == record.scores.metrics[one.key]
         if one.value is None:
             assert one.computed is None
         elif one.key not in FROM_VECTORS:
@@ -41,8 +41,11 @@ def test_what_is_not_scored_names_its_rule_or_its_failure(
 ) -> None:
     record, scoring = run
     for one in explain_record(record, scoring).metrics:
-        if one.key in record.not_applicable:
-            assert (one.status, one.reason) == ("not_applicable", record.not_applicable[one.key])
+        if one.key in record.scores.not_applicable:
+            assert (one.status, one.reason) == (
+                "not_applicable",
+                record.scores.not_applicable[one.key],
+            )
         elif one.value is None:
             assert one.status == "error"
             assert (
@@ -59,7 +62,7 @@ def test_the_metrics_before_reranking_come_to_the_recorded_numbers_too(
     run: tuple[CaseRecord, ScoreSettings],
 ) -> None:
     record, scoring = run
-    before = record.metrics_before_rerank or {}
+    before = record.scores.metrics_before_rerank or {}
     for one in explain_record(record, scoring).metrics:
         assert one.before_rerank == before.get(one.key)
         if one.before_rerank is not None:
@@ -90,12 +93,14 @@ def test_a_case_passes_exactly_when_every_expectation_holds(
     record, scoring = run
     found = explain_record(record, scoring)
     met = [one.met for one in found.expectations if one.met is not None]
-    if record.outcome != "error":
+    if record.scores.outcome != "error":
         # A target without chunks can report no folder or an empty index with nothing else known.
-        unscored = record.failure_stage in {"out_of_scope", "not_indexed"}
-        assert unscored or all(met) == (record.outcome == "passed")
-        assert record.unchecked == (not met and record.outcome == "passed")
-    assert bool(found.next_steps) >= (record.outcome == "error" or record.failure_stage is not None)
+        unscored = record.scores.failure_stage in {"out_of_scope", "not_indexed"}
+        assert unscored or all(met) == (record.scores.outcome == "passed")
+        assert record.scores.unchecked == (not met and record.scores.outcome == "passed")
+    assert bool(found.next_steps) >= (
+        record.scores.outcome == "error" or record.scores.failure_stage is not None
+    )
 
 
 @FEWER
@@ -112,9 +117,9 @@ def test_golds_chunks_and_groups_tell_one_story(run: tuple[CaseRecord, ScoreSett
         assert one_chunk.in_cut == (one_chunk.rank <= record.k)
         if one_chunk.role == "other":
             assert one_chunk.rule not in LIES_THERE
-    if found.groups and record.metrics["recall_all_at_k"] is not None:
+    if found.groups and record.scores.metrics["recall_all_at_k"] is not None:
         whole = any(not group.lacks for group in found.groups)
-        assert record.metrics["recall_all_at_k"] == float(whole)
+        assert record.scores.metrics["recall_all_at_k"] == float(whole)
 
 
 @FEWER

@@ -154,7 +154,7 @@ def test_a_similar_path_is_no_hint_where_the_gold_s_own_document_came_back() -> 
 @pytest.mark.parametrize("golds", [(7,), (0, 7), (-1,)])
 def test_a_gold_that_the_case_lacks_is_as_another_tool_decided_it(golds: tuple[int, ...]) -> None:
     record = recorded(case(S), response(S))
-    chunks = tuple(replace(one, matched_golds=golds) for one in record.retrieved_chunks or ())
+    chunks = tuple(replace(one, matched_golds=golds) for one in record.reply.retrieved_chunks or ())
     assert record.response is not None
     record = replace(record, response=replace(record.response, retrieved_chunks=chunks))
     explanation = explain_record(record, ScoreSettings())

@@ -66,7 +66,7 @@ def test_each_failure_stage_says_what_it_means_and_what_to_try(
     of: Case, reply: AskResponse, stage: str, words: str
 ) -> None:
     found = explained(of, reply, k=2)
-    assert found.record.failure_stage == stage
+    assert found.record.scores.failure_stage == stage
     assert found.stage_meaning
     assert words in " ".join(found.next_steps)
 
@@ -94,7 +94,7 @@ def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
     of: Case, fields: dict[str, Any], stage: str, step: str
 ) -> None:
     found = explained(of, AskResponse(answer="a", **fields))
-    assert found.record.failure_stage == stage
+    assert found.record.scores.failure_stage == stage
     said = " ".join([found.stage_meaning or "", *found.next_steps])
     assert not any(word in said for word in ("was there", "was in its context", "was not in"))
     assert "cites no gold" not in said
@@ -113,14 +113,17 @@ def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
 
 def test_irrelevant_evidence_is_a_fault_to_mend() -> None:
     found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
-    assert (found.record.outcome, found.record.failure_stage) == ("missed", "irrelevant_retrieved")
+    assert (found.record.scores.outcome, found.record.scores.failure_stage) == (
+        "missed",
+        "irrelevant_retrieved",
+    )
     assert "at rank 2" in found.next_steps[0]
 
 
 def test_a_leak_is_mended_before_the_answer_that_it_made_possible() -> None:
     closed = case(answerable=False, irrelevant_supports=(gold(S),), metadata={"user": "ana"})
     found = explained(closed, response(S, abstained=False))
-    assert found.record.failure_stage == "hallucinated"
+    assert found.record.scores.failure_stage == "hallucinated"
     first, second = found.next_steps
     assert first.startswith("A user was shown a.md")
     assert "threshold or prompt" in second
@@ -130,7 +133,7 @@ def test_a_leak_is_mended_before_the_answer_that_it_made_possible() -> None:
 def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
     error = ErrorInfo(kind=kind, message="what happened", attempts=2)
     found = explained(case(S), None, error=error)
-    assert (found.record.outcome, found.record.error) == ("error", error)
+    assert (found.record.scores.outcome, found.record.error) == ("error", error)
     assert metric(found, "mrr").reason == f"{kind}: what happened"
     assert found.next_steps
 

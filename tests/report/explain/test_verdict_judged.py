@@ -48,7 +48,7 @@ def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
     view = view_case(CASE, REPLY, ScoreSettings())
     found = judge_case(view, Judges(ScriptedJudge(say)), rubrics=rubrics)
     plain = recorded(CASE, REPLY)
-    one = record("x", retrieved_chunks=plain.retrieved_chunks, case=CASE)
+    one = record("x", retrieved_chunks=plain.reply.retrieved_chunks, case=CASE)
     return changed(replace(one, verdicts=case_verdicts(view, found)), **fields)
 
 

@@ -21,7 +21,10 @@ def built(records: list[CaseRecord], texts: dict[Anchor, str] | None = None) -> 
     """A map with a vector of its own for every text."""
     words = [*(texts or {}).values()]
     for record in records:
-        words += [record.question, *(one.text or "" for one in record.retrieved_chunks or ())]
+        words += [
+            record.case.question,
+            *(one.text or "" for one in record.reply.retrieved_chunks or ()),
+        ]
     rows = np.random.default_rng(7).normal(size=(len(words), 6))
     table = VectorTable(by_text=dict(zip(words, rows, strict=True)))
     return build_map(records, table, ScoreSettings(), texts)

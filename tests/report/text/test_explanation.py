@@ -54,7 +54,7 @@ def test_every_metric_is_shown_once_with_its_state(
     text = shown(explain_record(record, scoring), width=200, verbose=True)
     titles = ("metrics in error", "not applicable")
     unscored = "".join(block(text, title) for title in titles if f"\n{title}\n" in text)
-    for key, value in record.metrics.items():
+    for key, value in record.scores.metrics.items():
         rows = re.findall(rf"^  {re.escape(key)} +[-\d.]+ = \S", text, re.MULTILINE)
         assert len(rows) == (value is not None)
         if value is None:

@@ -29,7 +29,7 @@ def miss(case_id: str, stage: str | None = None, **fields: Any) -> CaseRecord:
 def test_errors_come_first_and_then_the_most_frequent_cause() -> None:
     misses = [miss("a", "not_cited"), miss("b", "not_retrieved"), miss("c", "not_retrieved")]
     found = find_misses([*misses, miss("d"), failed("e"), *hits(1)])
-    assert {cause.name: [one.case_id for one in cause.records] for cause in found} == {
+    assert {cause.name: [one.case.id for one in cause.records] for cause in found} == {
         "http": ["e"],
         "not_retrieved": ["b", "c"],
         "not_cited": ["a"],

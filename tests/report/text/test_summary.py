@@ -258,12 +258,12 @@ def test_errors_come_before_the_worst_misses() -> None:
         record("ok", {"recall_at_k": 1.0}),
         failed("bad"),
     ]
-    assert [r.case_id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
+    assert [r.case.id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
 
 
 def test_the_error_of_a_case_that_was_asked_comes_before_cases_that_were_not() -> None:
     records = [failed("a", "not_attempted"), failed("b", "not_attempted"), failed("z", "timeout")]
-    assert [r.case_id for r in worst_records(records)] == ["z", "a", "b"]
+    assert [r.case.id for r in worst_records(records)] == ["z", "a", "b"]
 
 
 def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
@@ -284,7 +284,7 @@ def test_answers_below_the_judge_s_pass_line_come_after_misses_the_lowest_first(
         record("m", {"recall_at_k": 1.0}, outcome="missed"),
         record("n", failure_stage="not_cited"),
     ]
-    assert [r.case_id for r in worst_records(records)] == ["m", "u-1", "u-2"]
+    assert [r.case.id for r in worst_records(records)] == ["m", "u-1", "u-2"]
 
 
 def test_cases_of_one_id_in_two_files_are_named_with_their_file() -> None:
@@ -334,11 +334,11 @@ def test_claims_are_cut_to_the_columns_and_cleaned(width: int, claim: str) -> No
 def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
     times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
     records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
-    assert [r.case_id for r in slowest_records(records)] == ["b", "d", "c"]
+    assert [r.case.id for r in slowest_records(records)] == ["b", "d", "c"]
     refused = failed("f", "connection", latency={"total_ms": 0.2})
     late = failed("g", "timeout", latency={"total_ms": 60.0})
     assert slowest_records([refused]) == []
-    assert [r.case_id for r in slowest_records([*records, refused, late])] == ["g", "b", "d"]
+    assert [r.case.id for r in slowest_records([*records, refused, late])] == ["g", "b", "d"]
 
 
 def test_the_worst_miss_is_the_one_to_explain() -> None:

@@ -100,20 +100,20 @@ def test_every_record_of_the_folders_is_in_the_index(url: str) -> None:
         assert len(stored) == len(records) == 6
         for row, record in zip(stored, records, strict=True):
             error = record.error.kind if record.error else None
-            tokens = record.cost.get("judge_prompt_tokens")
+            tokens = record.verdicts.cost.get("judge_prompt_tokens")
             assert row[:-1] == (
-                record.case_id,
+                record.case.id,
                 record.case_hash,
-                record.category,
-                " ".join(record.tags),
+                record.case.category,
+                " ".join(record.case.tags),
                 record.status,
-                record.outcome,
-                record.failure_stage,
+                record.scores.outcome,
+                record.scores.failure_stage,
                 error,
                 record.latency.get("total_ms"),
                 tokens,
             )
-            assert json.loads(row[-1]) == record.metrics
+            assert json.loads(row[-1]) == record.scores.metrics
 
 
 def test_a_run_says_what_it_was_made_with(url: str) -> None:

@@ -35,7 +35,7 @@ def answer_words(case: Case, reply: AskResponse) -> Scored | NA:
 
 @run_metric("acme.distinct_documents", title="Distinct documents retrieved")
 def distinct_documents(records: Sequence[CaseRecord]) -> Scored | NA:
-    chunks = [chunk for record in records for chunk in record.retrieved_chunks or ()]
+    chunks = [chunk for record in records for chunk in record.reply.retrieved_chunks or ()]
     if not chunks:
         return NA("The system reports no chunks.")
     return Scored(len({chunk.rel_path for chunk in chunks}))
@@ -45,5 +45,6 @@ def distinct_documents(records: Sequence[CaseRecord]) -> Scored | NA:
 def cost_per_tenant(run: Run) -> Table:
     cost: defaultdict[str, float] = defaultdict(float)
     for record in run.records:
-        cost[str(record.case.metadata.get("tenant", "none"))] += record.usage.get("cost_usd", 0.0)
+        usage = record.reply.usage
+        cost[str(record.case.metadata.get("tenant", "none"))] += usage.get("cost_usd", 0.0)
     return Table(["tenant", "cost in USD"], [[name, usd] for name, usd in sorted(cost.items())])

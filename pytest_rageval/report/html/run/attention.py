@@ -92,7 +92,9 @@ def _failed(row: CaseRow) -> bool:
 
 
 def _lowest(rows: Sequence[CaseRow]) -> Iterator[Reading]:
-    scored = [(value, row) for row in rows if (value := row.record.metrics.get("mrr")) is not None]
+    scored = [
+        (value, row) for row in rows if (value := row.record.scores.metrics.get("mrr")) is not None
+    ]
     for value, row in sorted(scored, key=lambda one: one[0])[:_WORST]:
         if value < 1:
             yield _reading(row, "lowest", f"passed, with the lowest mrr: {format_value(value)}")
@@ -107,7 +109,8 @@ def _scores(record: CaseRecord) -> str:
     shown = [
         f"{key} {format_value(value)}"
         for key in _SCORES
-        if (value := record.metrics.get(key)) is not None and value < BUILT_IN.cases[key].bounds[1]
+        if (value := record.scores.metrics.get(key)) is not None
+        and value < BUILT_IN.cases[key].bounds[1]
     ]
     return f": {', '.join(shown[:2])}" if shown else ""
 
@@ -123,15 +126,19 @@ def _uncertain(rows: Sequence[CaseRow]) -> Iterator[Reading]:
 def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
     """Yield how doubtful a judged score is, above 1 where two judges disagree, and the reason."""
     for key in _JUDGED:
-        if (value := record.metrics.get(key)) is None:
+        if (value := record.scores.metrics.get(key)) is None:
             continue
         distance = abs(value - pass_line(key)) / BUILT_IN.cases[key].width
         if 0 < distance <= _NEAR:
             line = format_value(pass_line(key))
             yield 1 - distance, f"{key} {format_value(value)} is close to {line}, which passes"
-    second = part(record.spot_check, "scores")
+    second = part(record.verdicts.spot_check, "scores")
     for key in second:
-        one, other, info = record.metrics.get(key), number(second, key), BUILT_IN.cases.get(key)
+        one, other, info = (
+            record.scores.metrics.get(key),
+            number(second, key),
+            BUILT_IN.cases.get(key),
+        )
         if info is not None and one is not None and other is not None and one != other:
             gap = abs(one - other) / info.width
             yield 1 + gap, f"two judges: {key} {format_value(one)} and {format_value(other)}"

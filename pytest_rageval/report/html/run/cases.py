@@ -35,7 +35,9 @@ def view_cases(
     """
     repeated = {record.nodeid for record in run.records if record.repeat}
     columns = tuple(
-        key for key in _COLUMNS if any(one.metrics.get(key) is not None for one in run.records)
+        key
+        for key in _COLUMNS
+        if any(one.scores.metrics.get(key) is not None for one in run.records)
     )
     anchors = case_anchors(run.records)
     registry = stored_registry(run.config)
@@ -72,7 +74,7 @@ def view_cases(
             flip=flips.get((record.file, record.name), ""),
             stage=stage_of(record),
             checks=checks_of(record, rules),
-            question=None if options.redact else record.question,
+            question=None if options.redact else record.case.question,
             brief=key not in whole,
             make_detail=detail,
         )

@@ -34,7 +34,7 @@ class CheckRule:
         if metric.startswith(_LATENCY):
             spent = record.latency.get("total_ms")
             return spent is not None and spent > self.result.check.limit
-        value = record.metrics.get(metric)
+        value = record.scores.metrics.get(metric)
         if value is None or self.info is None or self.info.direction == "neutral":
             return False
         low, high = self.info.bounds
@@ -43,8 +43,8 @@ class CheckRule:
     def _concerns(self, record: CaseRecord) -> bool:
         check = self.result.check
         if check.table == "category":
-            return record.category == check.group
-        return check.table != "tag" or check.group in record.tags
+            return record.case.category == check.group
+        return check.table != "tag" or check.group in record.case.tags
 
 
 def check_rules(checks: Iterable[CheckResult], registry: Registry) -> tuple[CheckRule, ...]:

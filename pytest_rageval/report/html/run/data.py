@@ -29,7 +29,7 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
         "marks": [row.marks for row in rows],
         "anchor": [row.anchor for row in rows],
         "question": [visible((row.question or "")[:_QUESTION_CHARS]) for row in rows],
-        "required": [int(row.record.required) for row in rows],
+        "required": [int(row.record.case.required) for row in rows],
         "facets": {key: _facet(map(names, rows)) for key, names in _NAMES.items()},
         "rank": [first_rank(row.record) for row in rows],
         "ms": _rounded([row.record.latency.get("total_ms") for row in rows]),
@@ -41,9 +41,9 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
 _NAMES: Final[Mapping[str, Callable[[CaseRow], Sequence[str | None]]]] = {
     "outcome": lambda row: (row.outcome,),
     "stage": lambda row: (row.stage,),
-    "category": lambda row: (row.record.category,),
-    "tag": lambda row: row.record.tags,
-    "difficulty": lambda row: (row.record.difficulty,),
+    "category": lambda row: (row.record.case.category,),
+    "tag": lambda row: row.record.case.tags,
+    "difficulty": lambda row: (row.record.case.difficulty,),
     "flip": lambda row: (row.flip,),
     "check": lambda row: row.checks,
 }
@@ -67,12 +67,12 @@ def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:
 
 def first_rank(record: CaseRecord) -> int | None:
     """Return the rank, from 1, of the first chunk that matches a gold; None: there is none."""
-    chunks = record.retrieved_chunks or ()
+    chunks = record.reply.retrieved_chunks or ()
     return next((rank for rank, one in enumerate(chunks, start=1) if one.matched_golds), None)
 
 
 def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str, Any]]:
-    cases = [record.metrics for record in records]
+    cases = [record.scores.metrics for record in records]
     present = {key for metrics in cases for key, v in metrics.items() if v is not None}
     known = [key for key in registry.cases if key in present]
     infos = registry.cases

@@ -110,15 +110,17 @@ def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> 
 
 def _passed_plainly(record: CaseRecord) -> bool:
     """Return whether nothing of a case failed, no stage of the answer and no metric."""
-    if record.outcome != "passed" or record.failure_stage is not None:
+    if record.scores.outcome != "passed" or record.scores.failure_stage is not None:
         return False
-    reasons = record.not_applicable
-    return not [k for k, v in record.metrics.items() if v is None and k not in reasons]
+    reasons = record.scores.not_applicable
+    return not [k for k, v in record.scores.metrics.items() if v is None and k not in reasons]
 
 
 def _misses(record: CaseRecord) -> bool:
     """Return whether a gold did not come back; those that did are marked on their chunks."""
-    found = {gold for chunk in record.retrieved_chunks or () for gold in chunk.matched_golds or ()}
+    found = {
+        gold for chunk in record.reply.retrieved_chunks or () for gold in chunk.matched_golds or ()
+    }
     return len(found) < len(record.case.gold_supports)
 
 
@@ -145,7 +147,7 @@ def _with_evidence(
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
     return CaseDetail(
-        question=shortened(record.question, _TEXT_CHARS),
+        question=shortened(record.case.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())) if brief else (),
         expected_answer=record.case.expected_answer,
         answer=_answer(record),
@@ -157,7 +159,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
             ", ".join(
                 [
                     _metric_text(key, value)
-                    for key, value in record.metrics.items()
+                    for key, value in record.scores.metrics.items()
                     if value is not None and key not in _OF_DOCUMENTS
                 ]
             )
@@ -169,7 +171,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         ),
         total_ms=record.latency.get("total_ms"),
         commands=(f"pytest {shlex.quote(record.nodeid)}", _explain_command(run, record.nodeid)),
-        prompt_hash=text_at(record.judge_input, "prompt_hash"),
+        prompt_hash=text_at(record.verdicts.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.trace_url, record.trace_id),
     )
@@ -204,7 +206,7 @@ def _metric_lines(
     said = {f"judge: {one.reasoning}" for one in found.judgements}
     failed = found.record.error is not None
     for one in found.metrics:
-        old = None if before is None else before.metrics.get(one.key)
+        old = None if before is None else before.scores.metrics.get(one.key)
         if one.status == "not_applicable" or one.level == "document":
             continue
         if failed and one.value is None and old is None:
@@ -244,11 +246,14 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
     """Add the baseline's side, if it differs."""
     old, new, was = _chunks(before, detail.facts), detail.chunks, _answer(before)
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
-    alike = (("answer", same_answer, now.answer), ("chunks", same_chunks, now.retrieved_chunks))
+    alike = (
+        ("answer", same_answer, now.answer),
+        ("chunks", same_chunks, now.reply.retrieved_chunks),
+    )
     if not same_chunks:
         old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
     base = BaseDetail(
-        outcome=before.outcome,
+        outcome=before.scores.outcome,
         stage=stage_of(before),
         answer=None if same_answer else was,
         diff=diff_words(was, detail.answer) if was and detail.answer and not same_answer else None,
@@ -259,7 +264,7 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
             f"gold [{gold.index}], at rank {ranks[0]} then"
             for gold in detail.golds
             if detail.chunks is not None and not gold.found
-            if (ranks := gold_ranks(before.retrieved_chunks, gold.index))
+            if (ranks := gold_ranks(before.reply.retrieved_chunks, gold.index))
         ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
@@ -267,8 +272,8 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
 
 def _earlier_place(gold: AnchorReason, before: CaseRecord) -> str:
     """Show where a gold stood in the baseline, if it was elsewhere."""
-    ranks = gold_ranks(before.retrieved_chunks, gold.index)
-    if before.retrieved_chunks is None or ranks == gold.ranks:
+    ranks = gold_ranks(before.reply.retrieved_chunks, gold.index)
+    if before.reply.retrieved_chunks is None or ranks == gold.ranks:
         return ""
     if not ranks:
         return "not retrieved in the baseline"
@@ -307,18 +312,18 @@ def _error(record: CaseRecord) -> str:
 
 
 def _abstained(record: CaseRecord) -> str:
-    if not record.abstained:
+    if not record.reply.abstained:
         return ""
-    reason = shortened(record.abstain_reason or "", _TEXT_CHARS)
+    reason = shortened(record.reply.abstain_reason or "", _TEXT_CHARS)
     return f"abstained: {reason}" if reason else "abstained"
 
 
 def _chunks(record: CaseRecord, facts: Sequence[FactView]) -> tuple[ChunkView, ...] | None:
-    if record.retrieved_chunks is None:
+    if record.reply.retrieved_chunks is None:
         return None
     phrases = [(fact.text, fact.letter) for fact in facts]
     return tuple(
-        _chunk(record, phrases, *one) for one in enumerate(record.retrieved_chunks, start=1)
+        _chunk(record, phrases, *one) for one in enumerate(record.reply.retrieved_chunks, start=1)
     )
 
 
@@ -385,7 +390,7 @@ def redacted(detail: CaseDetail, record: CaseRecord, run: StoredRun) -> CaseDeta
         answer=None,
         answer_marks=(),
         error="" if record.error is None else record.error.kind,
-        abstained="abstained" if record.abstained else "",
+        abstained="abstained" if record.reply.abstained else "",
         citations=(),
         chunks=_bare_chunks(detail.chunks),
         golds=tuple(

@@ -149,8 +149,8 @@ def abstentions(records: Iterable[CaseRecord]) -> dict[tuple[bool, bool], int]:
     """Count the cases by answerable and abstained; cases of which it is unknown are left out."""
     counts = {(answerable, abstained): 0 for answerable in ABSTENTION for abstained in ABSTENTION}
     for record in records:
-        answerable = record.answerable
-        if (value := record.metrics.get(ABSTENTION[answerable])) is not None:
+        answerable = record.case.answerable
+        if (value := record.scores.metrics.get(ABSTENTION[answerable])) is not None:
             counts[answerable, (value > 0) == answerable] += 1
     return counts
 
@@ -164,7 +164,7 @@ def ceiling(record: CaseRecord, key: str) -> float | None:
     None: the metric was not scored, or has no such bound. A case that reached more, because
     several chunks hold one gold, has its own value as the bound.
     """
-    value = record.metrics.get(key)
+    value = record.scores.metrics.get(key)
     if value is None or key not in CEILINGS or not record.case_stored:
         return None
     golds = len(record.case.gold_supports)

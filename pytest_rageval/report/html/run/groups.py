@@ -86,8 +86,8 @@ def _members(kind: str, cases: Iterable[CaseRow]) -> dict[str, list[CaseRow]]:
 
 def _names(kind: str, record: CaseRecord) -> Iterable[str]:
     if kind == "tag":
-        return set(record.tags)
-    name = record.category if kind == "category" else record.difficulty
+        return set(record.case.tags)
+    name = record.case.category if kind == "category" else record.case.difficulty
     return () if name is None else (name,)
 
 

@@ -75,8 +75,8 @@ def metric_panels(
         info = registry.info(key)
         if info is None or info.binary or info.level == "document":
             continue
-        scored = [record for record in records if record.metrics.get(key) is not None]
-        if len({record.metrics[key] for record in scored}) > 1:
+        scored = [record for record in records if record.scores.metrics.get(key) is not None]
+        if len({record.scores.metrics[key] for record in scored}) > 1:
             means = [v for case in repeated if (v := case.mean(key)) is not None]
             yield _metric_panel(f"spread-{number}", info, scored, means)
 
@@ -86,7 +86,7 @@ def _metric_panel(
 ) -> Panel:
     """Show one metric; ``means`` are those of cases that were asked several times."""
     key = info.key
-    values = [v for record in scored if (v := record.metrics[key]) is not None]
+    values = [v for record in scored if (v := record.scores.metrics[key]) is not None]
     means = means or values
     unit, asked = _asked(scored)
     bins = bin_values(values, score_edges(values, info.scale))
@@ -242,7 +242,8 @@ def rank_panel(records: Iterable[CaseRecord]) -> Panel | None:
     with_golds = [
         record
         for record in records
-        if record.metrics.get("recall_at_k") is not None and "mrr" not in record.not_applicable
+        if record.scores.metrics.get("recall_at_k") is not None
+        and "mrr" not in record.scores.not_applicable
     ]
     if not with_golds:
         return None

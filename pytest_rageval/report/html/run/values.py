@@ -180,8 +180,8 @@ class CaseRow:
     def labels(self) -> str:
         """Category, difficulty, answerability and tags."""
         record = self.record
-        answerable = "answerable" if record.answerable else "unanswerable"
-        found = (record.category, record.difficulty, answerable, *record.tags)
+        answerable = "answerable" if record.case.answerable else "unanswerable"
+        found = (record.case.category, record.case.difficulty, answerable, *record.case.tags)
         return " · ".join(filter(None, found))
 
     @property

@@ -173,7 +173,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))
     if not options.redact:  # they include the target's notes about its index
         yield from texts(run.metrics, "warnings")
-        coverages = (record.indexing_coverage for record in reversed(run.records))
+        coverages = (record.reply.indexing_coverage for record in reversed(run.records))
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
 
 

@@ -262,7 +262,7 @@ def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
     made: list[str] = []
 
     def counted(record: CaseRecord, *given: Any, **named: Any) -> CaseDetail:
-        made.append(record.case_id)
+        made.append(record.case.id)
         return view_detail(record, *given, **named)
 
     monkeypatch.setattr("pytest_rageval.report.html.run.cases.view_detail", counted)
