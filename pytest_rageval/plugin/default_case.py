@@ -1,7 +1,7 @@
 """Cases of a set without a test function of its own."""
 
 # In a module of its own, since pytest collects a case file as a module. Users read both docstrings:
-# ``--collect-only -v`` prints them, and Allure describes each case by that of the function.
+# ``--collect-only -v`` prints them.
 
 from __future__ import annotations
 

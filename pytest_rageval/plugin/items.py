@@ -11,7 +11,7 @@ from __future__ import annotations
 import bdb
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -29,8 +29,7 @@ from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_prop
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import redact
-from pytest_rageval.support.tracebacks import source_place, without_own_frames
-from pytest_rageval.target.calling import check_client, raised_error
+from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
@@ -256,36 +255,15 @@ class CaseItem(pytest.Function):
             info = replace(info, traceback="")
         self.evaluated = Evaluated(self._record_error(info), 0.0)
 
-    def cut_off(
-        self, error: BaseException, client: object, before: Sequence[CaseRecord]
-    ) -> tuple[CaseRecord, ...]:
-        """Record what ended the case from outside, as an error like one that its client raises.
-
-        Args:
-            error: such as that of a time limit.
-            client: which was asked.
-            before: records of repeats that were delivered by then.
-
-        Returns:
-            Those of before and the new ones, by repeat.
-        """
-        rootdir = Path(self.state.settings.rootdir)
-        place = source_place(check_client(client), rootdir)
-        info = replace(raised_error(error, rootdir), traceback=place)
-        return self._record_error(info, before)
-
-    def _record_error(
-        self, info: ErrorInfo, before: Sequence[CaseRecord] = ()
-    ) -> tuple[CaseRecord, ...]:
-        settings, done = self.state.settings, {one.repeat for one in before}
+    def _record_error(self, info: ErrorInfo) -> tuple[CaseRecord, ...]:
+        settings = self.state.settings
         trials = [
             self._trial(repeat, lost_judges(settings))
             for repeat in range(settings.repeats)
-            if repeat not in self.finished and repeat not in done
+            if repeat not in self.finished
         ]
         found = [record_of(trial, unasked(info)) for trial in trials]
-        records = [self._delivered(record, self.deliver) for record in found]
-        return tuple(sorted([*before, *records], key=lambda record: record.repeat))
+        return tuple(self._delivered(record, self.deliver) for record in found)
 
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""

@@ -36,7 +36,6 @@ def load(config: pytest.Config) -> State | None:
         pytest.exit.Exception: a case file is wrong and workers would hide it (exit 2).
     """
     try:
-        _refuse_forked(config)
         with without_gc():
             return _load(config, config.rootpath)
     except (ConfigError, StorageError) as error:
@@ -105,21 +104,6 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
-
-
-def _refuse_forked(config: pytest.Config) -> None:
-    """Refuse pytest-forked, which runs each item in a process of its own.
-
-    Raises:
-        ConfigError: its flag is given, and cases would be asked.
-    """
-    from pytest_rageval.plugin.state import asks_nothing
-
-    if config.getoption("forked", False) and not asks_nothing(config):
-        raise ConfigError(
-            "--forked: the record of a case ends with its process; leave it out, or give -n 2 "
-            "instead, for two processes"
-        )
 
 
 def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:

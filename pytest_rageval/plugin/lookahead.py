@@ -15,7 +15,6 @@ import io
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -52,7 +51,6 @@ class _Task:
         self._turns = turns
         self._lock = threading.Lock()
         self._wanted = True
-        self.delivered: list[CaseRecord] = []
 
     def run(self) -> Evaluated:
         with self._turns.computing(), held_back(self.output):
@@ -64,16 +62,10 @@ class _Task:
             self._wanted = False
         self.future.cancel()
 
-    def raised(self, error: BaseException) -> bool:
-        """Whether the case itself raised an exception."""
-        done = self.future.done() and not self.future.cancelled()
-        return done and self.future.exception() is error
-
     def _deliver(self, record: CaseRecord) -> None:
         with self._lock:
             if self._wanted:
                 self._item.deliver(record)
-                self.delivered.append(record)
 
 
 class Lookahead:
@@ -115,19 +107,14 @@ class Lookahead:
             task = self._tasks[item] = self._start(item, clients, urgent=True)
         for ahead in ready:
             self._tasks[ahead] = self._start(ahead, clients)
-        began = time.perf_counter()
         try:
             self.output.show_live(task.output, task.future)
             evaluated = result_of(task.future)
         except KeyboardInterrupt:  # it is finished with the others
             raise
-        except BaseException as error:
+        except BaseException:  # of the case, or raised here as by pytest-timeout
             task.withdraw()
-            if isinstance(error, pytest.exit.Exception) or task.raised(error):
-                raise
-            # Raised here while the case was awaited, as pytest-timeout does at a time limit.
-            records = item.cut_off(error, clients.client, task.delivered)
-            evaluated = Evaluated(records, time.perf_counter() - began)
+            raise
         self.output.let_out(task.output)
         item.state.cores_needed = self._turns.cores_needed()
         return evaluated

@@ -112,18 +112,6 @@ def test_an_unknown_option_is_a_usage_error(project: Project) -> None:
     assert project.run("--rageval-no-such-option").ret == 4
 
 
-def test_cases_in_processes_of_their_own_are_refused(project: Project) -> None:
-    # As pytest-forked adds it.
-    flag = "def pytest_addoption(parser):\n    parser.addoption('--forked', action='store_true')\n"
-    project.write("conftest.py", CONFTEST + flag)
-    result = project.run("--forked")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--forked: the record of a case ends with its process*"])
-    assert project.run_folders() == []
-    assert project.run("--forked", "--collect-only").ret == 0
-    assert project.run().ret == 0
-
-
 def test_a_bad_value_of_an_option_is_a_usage_error(project: Project) -> None:
     result = project.run("--rag-k", "zero")
     assert result.ret == 4

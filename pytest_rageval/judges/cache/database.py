@@ -5,7 +5,6 @@ A file of SQLite, by the standard library alone.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +138,7 @@ class Database:
     """An SQLite file; every statement is its own transaction.
 
     One connection under a lock serves all threads: a statement takes well under a millisecond,
-    and a judge's answer takes seconds. After a fork, the child opens its own.
+    and a judge's answer takes seconds.
 
     Args:
         file: where it is, or will be made.
@@ -155,11 +154,6 @@ class Database:
         self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
-        self._inherited: list[Session] = []
-        self._start()
-
-    def _start(self) -> None:
-        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._session: Session | None = None
         with self._named_errors():
@@ -175,7 +169,7 @@ class Database:
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
         session, self._session = self._session, None
-        if session is not None and os.getpid() == self._pid:
+        if session is not None:
             session.close()
 
     # --- statements ------------------------------------------------------------------------
@@ -200,7 +194,7 @@ class Database:
         return self._call(lambda session: session.change(sql, rows))
 
     def _call(self, statement: Callable[[Session], T]) -> T:
-        with self._named_errors(), self._lock_of_process():
+        with self._named_errors(), self._lock:
             return statement(self.check_open())
 
     def keep(self, sql: str, *rows: Mapping[str, Any]) -> bool:
@@ -233,13 +227,6 @@ class Database:
         if self._session is None:
             raise StorageError(f"{self.shown}: the cache is closed")
         return self._session
-
-    def _lock_of_process(self) -> threading.Lock:
-        if os.getpid() != self._pid:
-            # A child must neither use nor close a connection of its parent.
-            self._inherited.append(self.check_open())
-            self._start()
-        return self._lock
 
     # --- opening ---------------------------------------------------------------------------
 

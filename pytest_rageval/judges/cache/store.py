@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import threading
 import time
@@ -78,10 +77,6 @@ class JudgeCache(Closing):
         self._pending: dict[str, dict[str, Any]] = {}
         self._used: set[str] = set()
         self._written_s = -math.inf
-        self._begin()
-
-    def _begin(self) -> None:
-        self._pid = os.getpid()
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
 
@@ -97,7 +92,7 @@ class JudgeCache(Closing):
 
     def close(self) -> None:
         """Write what is pending and close the database; a second call does nothing."""
-        with self._lock_of_process(), suppress(StorageError):
+        with self._lock, suppress(StorageError):
             if self._timer is not None:
                 self._timer.cancel()
             self.flush()
@@ -147,7 +142,7 @@ class JudgeCache(Closing):
             "document": text,
             "used_at": int(self._clock()),
         }
-        with self._lock_of_process():
+        with self._lock:
             self._database.check_open()
             if not self._database.writable:
                 return False
@@ -167,22 +162,16 @@ class JudgeCache(Closing):
         Raises:
             StorageError: the file is broken.
         """
-        with self._lock_of_process():
+        with self._lock:
             rows, self._pending = [*self._pending.values()], {}
             kept = not rows or self._database.keep(sql.PUT, *rows)
             self._written_s = time.monotonic()
             return kept
 
     def _flush_late(self) -> None:
-        with self._lock_of_process(), suppress(StorageError):  # raised again by the next verdict
+        with self._lock, suppress(StorageError):  # raised again by the next verdict
             self._timer = None
             self.flush()
-
-    def _lock_of_process(self) -> threading.RLock:
-        if os.getpid() != self._pid:
-            # A child of a fork: a thread of the parent may hold the lock, and the timer is gone.
-            self._begin()
-        return self._lock
 
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
@@ -219,7 +208,7 @@ class JudgeCache(Closing):
     # --- maintenance ----------------------------------------------------------------------
 
     def _note_use(self, key: str) -> None:
-        with self._lock_of_process():
+        with self._lock:
             self._used.add(key)
             if len(self._used) >= _MAX_USED:
                 # Another process may be writing for a long time; only an age is lost.
@@ -227,7 +216,7 @@ class JudgeCache(Closing):
                     self._note_uses()
 
     def _note_uses(self) -> None:
-        with self._lock_of_process():
+        with self._lock:
             used, self._used = sorted(self._used), set()
             if used and self._database.writable:
                 now = int(self._clock())

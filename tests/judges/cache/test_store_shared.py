@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
 import subprocess
@@ -149,33 +148,3 @@ def test_verdicts_reach_the_file_though_no_other_follows(file: Path) -> None:
     assert entries == 20
     with JudgeCache(file) as cache:
         assert cache.stats().entries == 20
-
-
-FORK = """
-import os, sys
-from pathlib import Path
-from pytest_rageval.judges.cache.store import JudgeCache
-cache = JudgeCache(Path(sys.argv[1]))
-cache.put("0" * 64, {"who": "parent"}, identity="j")
-cache._database._lock.acquire()
-child = os.fork()
-if not child:
-    found = cache.get("0" * 64)
-    cache.put("1" * 64, {"who": "child", "found": found}, identity="j")
-    cache.close()
-    os._exit(0)
-cache._database._lock.release()
-assert os.waitpid(child, 0)[1] == 0
-print(cache.get("1" * 64), cache.put("2" * 64, {}, identity="j"))
-cache.close()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_opens_a_connection_of_its_own(file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FORK, str(file)], capture_output=True, text=True, timeout=60
-    )
-    assert done.stderr == ""
-    assert done.stdout == "{'who': 'child', 'found': {'who': 'parent'}} True\n"
