@@ -46,7 +46,7 @@ VALUES: Final = frozenset(
         *("JudgeRequest", "Judgement", "Verdict", "JudgeFailure", "Judged", "Verdicts"),
         *("CaseView", "CaseScores"),
         # the record, and what the run's figures, its comparison and its page make of it
-        *("CaseRecord", "CaseGroup", "CaseValue", "CasePair", "CaseFlip", "MetricFlip"),
+        *("CaseRecord", "CaseGroup", "CasePair", "CaseFlip", "MetricFlip"),
         *("Explanation", "CaseDetail", "BaseDetail", "FlipView"),
     }
 )

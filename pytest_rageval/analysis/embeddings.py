@@ -14,8 +14,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseValue, group_repeats
-from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.aggregate.case_groups import (
+    ERROR,
+    NOT_APPLICABLE,
+    CaseGroup,
+    fold_repeats,
+    group_repeats,
+)
+from pytest_rageval.analysis.aggregate.summaries import summarise_groups, summarise_metric
 from pytest_rageval.analysis.distinct_chunks import DistinctChunk, cut_of, distinct_chunks
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import (
@@ -163,7 +169,9 @@ def analyse_embeddings(
     found = [(c, v) for c in chunks.values() if (v := vectors.of_chunk(c.chunk)) is not None]
     directed = [(c, v) for c, v in found if v.any()]
     return EmbeddingAnalysis(
-        similarity={key: summarise_metric(values[key], info) for key, info in SIMILARITIES.items()},
+        similarity={
+            key: summarise_groups(cases, values[key], info) for key, info in SIMILARITIES.items()
+        },
         silhouette={name: _silhouette(directed, name) for name in LABELS},
         n_chunks=len(chunks),
         n_chunks_with_vector=len(found),
@@ -188,31 +196,28 @@ def compare_translations(
         for key, case in cases.items()
     }
     found = cross_lingual_consistency(documents, pairs)
-    values = [
-        CaseValue(
-            value=pair.value,
-            status=pair.status,
-            cluster="\n".join(pair.original),
-            repeats=len(cases[pair.case].records),
-        )
-        for pair in found.pairs
-    ]
-    info = BUILT_IN.runs["cross_lingual_consistency"]
-    return summarise_metric(values, info), found
+    absent = {"error": ERROR, "not_applicable": NOT_APPLICABLE}
+    summary = summarise_metric(
+        [absent[pair.status] if pair.value is None else pair.value for pair in found.pairs],
+        BUILT_IN.runs["cross_lingual_consistency"],
+        clusters=["\n".join(pair.original) for pair in found.pairs],
+        repeated=any(len(cases[pair.case].records) > 1 for pair in found.pairs),
+    )
+    return summary, found
 
 
 # --- one value per case --------------------------------------------------------------------
 
 
-def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key: str) -> CaseValue:
-    """Return the mean of the case's scored repeats; an error if none was scored and one erred."""
-    values = [v for similarities in measured if (v := similarities.get(key)) is not None]
-    return case.value_of(values, erred=any(_erred(record, key) for record in case.records))
-
-
-def _erred(record: CaseRecord, key: str) -> bool:
-    outside = key != "query_chunk_similarity" and "hit_at_k" in record.scores.not_applicable
-    return record.status == "error" and record.reply.retrieved_chunks is None and not outside
+def _value(case: CaseGroup, measured: Sequence[Mapping[str, float | None]], key: str) -> float:
+    """Return the mean of the case's scored repeats, else `ERROR` or `NOT_APPLICABLE`."""
+    coded = []
+    for record, similarities in zip(case.records, measured, strict=True):
+        outside = key != "query_chunk_similarity" and "hit_at_k" in record.scores.not_applicable
+        erred = record.status == "error" and record.reply.retrieved_chunks is None and not outside
+        value = similarities.get(key)
+        coded.append(value if value is not None else ERROR if erred else NOT_APPLICABLE)
+    return fold_repeats(coded)
 
 
 def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float | None]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-from pytest_rageval.analysis.aggregate.columns import RecordColumns
+from pytest_rageval.analysis.aggregate.table import RecordRows
 from pytest_rageval.engine.judge_notes import JudgeFacts
 from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
 from pytest_rageval.engine.recorded_lines import line_id
@@ -57,7 +57,7 @@ class Shard:
 class Scored:
     """Numbers and findings of scored shards together."""
 
-    columns: RecordColumns
+    columns: RecordRows
     findings: Findings
     failed: list[CaseRecord] = field(default_factory=list)
     """The first records that did not pass, in the order of one process."""
@@ -166,8 +166,8 @@ def joined(shards: Iterable[Scored], settings: Settings, cases: Path) -> Scored:
     return scored
 
 
-def _columns(settings: Settings) -> RecordColumns:
-    return RecordColumns(open_registry(settings), path_case=settings.path_case)
+def _columns(settings: Settings) -> RecordRows:
+    return RecordRows(open_registry(settings), path_case=settings.path_case)
 
 
 def score_shards(

@@ -127,11 +127,11 @@ def summarise_judged(
     records: Iterable[CaseRecord], keys: Sequence[str], registry: Registry
 ) -> dict[str, MetricSummary]:
     """Return means of judged metrics with counts and intervals, by key."""
-    from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+    from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 
     cases: list[CaseGroup] = group_repeats(records)
     return {
-        key: summarise_metric([case.value(key) for case in cases], registry.cases.get(key))
+        key: summarise_groups(cases, [case.value(key) for case in cases], registry.cases.get(key))
         for key in keys
     }
 

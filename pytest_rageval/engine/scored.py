@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from pytest_rageval.analysis.aggregate.columns import RecordColumns
-from pytest_rageval.analysis.aggregate.run import aggregate_columns
+from pytest_rageval.analysis.aggregate.run import aggregate_rows
+from pytest_rageval.analysis.aggregate.table import RecordRows
 from pytest_rageval.analysis.two_runs import RunNumbers
 from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
 from pytest_rageval.engine.recorded_lines import file_may_name
@@ -74,7 +74,7 @@ class ScoredRun:
         self._settings = settings
         self._registry = registry
         self._cases = cases
-        self._columns = RecordColumns(
+        self._columns = RecordRows(
             registry,
             path_case=settings.path_case,
             translated=file_may_name(b'"translation_of"', cases),
@@ -125,7 +125,7 @@ class ScoredRun:
             StorageError: they cannot be written.
         """
         # Without a limit: the timeout of a recorded call is unknown.
-        numbers = aggregate_columns(self._columns)
+        numbers = aggregate_rows(self._columns)
         if self._writer is not None:
             with self._writer as writer:
                 self._write(writer, numbers)

@@ -1,12 +1,10 @@
-"""Records that fill every column of numbers, and columns as values that can be compared."""
+"""Records with every kind of number, and the rows of records."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
-from typing import Any
 
-from pytest_rageval.analysis.aggregate.columns import RecordColumns
+from pytest_rageval.analysis.aggregate.table import RecordRows
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
@@ -15,7 +13,7 @@ from tests.build.records import call_cost, failed, record
 
 
 def full_records() -> list[CaseRecord]:
-    """Answered, repeated, failed and unreviewed records; `assert_full` holds them to their name."""
+    """Answered, repeated, failed and unreviewed records."""
     answered = [
         record(
             f"f{i:02}",
@@ -48,30 +46,9 @@ def full_records() -> list[CaseRecord]:
     return [*answered, failed("z"), unreviewed]
 
 
-def columns_of(records: Iterable[CaseRecord]) -> RecordColumns:
-    """Columns of records in their order."""
-    columns = RecordColumns()
+def columns_of(records: Iterable[CaseRecord]) -> RecordRows:
+    """Rows of records in their order."""
+    columns = RecordRows()
     for one in records:
         columns.add(one)
     return columns
-
-
-def plain(value: Any) -> Any:
-    """Columns, or a value in them, as values that are equal if the columns are."""
-    if isinstance(value, array):
-        return repr(list(value))  # NaN is not equal to itself
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    if not hasattr(value, "__dict__"):
-        return value
-    public = {name: one for name, one in vars(value).items() if name[0] != "_"}
-    return {name: plain(one) for name, one in public.items() if name != "registry"}
-
-
-def assert_full(columns: RecordColumns) -> None:
-    """Fail if a column of some columns is empty."""
-    found = plain(columns)
-    flat = {**found, **found["documents"]}
-    assert [name for name, one in flat.items() if one in (False, 0, [], {}, set(), "[]")] == []
-    for codes in (found["profiles"], found["clusters"], found["documents"]["keys"]):
-        assert codes

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.run import aggregate_columns
+from pytest_rageval.analysis.aggregate.run import aggregate_rows
 from pytest_rageval.engine.distributed import Scored, joined, score_shard, shards_of
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.scored import ScoredRun
@@ -93,7 +93,7 @@ def test_shards_have_the_numbers_and_warnings_of_the_whole(tmp_path: Path, judge
     assert totals.total == 80
     assert totals.repeats is not None
     found = in_shards(*files, settings)
-    assert aggregate_columns(found.columns) == totals
+    assert aggregate_rows(found.columns) == totals
     assert found.findings.warnings == warnings
     assert found.more_failed == scored.failures.more
     names = [(record.name, record.repeat) for record in scored.failures.shown]
@@ -107,7 +107,7 @@ def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> Non
     settings = Settings(rootdir=str(tmp_path))
     totals, _, warnings = at_once(*files, settings)
     found = in_shards(*files, settings)
-    assert (aggregate_columns(found.columns), found.findings.warnings) == (totals, warnings)
+    assert (aggregate_rows(found.columns), found.findings.warnings) == (totals, warnings)
 
 
 def test_every_fault_is_reported_with_its_line(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_half_a_surrogate_pair_in_an_id_is_named_as_by_one_process(tmp_path: Pat
     settings = Settings(rootdir=str(tmp_path))
     totals, scored, warnings = at_once(*files, settings)
     found = in_shards(*files, settings)
-    assert (aggregate_columns(found.columns), found.findings.warnings) == (totals, warnings)
+    assert (aggregate_rows(found.columns), found.findings.warnings) == (totals, warnings)
     assert found.failed == list(scored.failures.shown)
     with files[1].open("a") as file:
         file.write("\n" + "\n".join(more * 2))

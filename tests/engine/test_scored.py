@@ -199,7 +199,7 @@ def test_a_run_that_is_broken_off_is_not_kept(
     def interrupt(self: object, record: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_rageval.analysis.aggregate.columns.RecordColumns.add", interrupt)
+    monkeypatch.setattr("pytest_rageval.analysis.aggregate.table.RecordRows.add", interrupt)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
     assert not Path("evals/results/one").exists()
 

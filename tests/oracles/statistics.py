@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseValue
+from pytest_rageval.analysis.aggregate.case_groups import ERROR, NOT_APPLICABLE
 from pytest_rageval.analysis.aggregate.operational import (
     LatencyObservation,
     operational_rates,
@@ -45,7 +45,8 @@ def evaluate_statistic(op: str, input: Values) -> Values:
 
 
 def _aggregate(row: Values) -> Values:
-    values = [CaseValue(value=v["value"], status=v["status"]) for v in row["values"]]
+    absent = {"error": ERROR, "not_applicable": NOT_APPLICABLE}
+    values = [absent.get(v["status"], v["value"]) for v in row["values"]]
     info = BUILT_IN.cases["recall_at_k"]
     info = replace(info, direction="lower" if row.get("worst") else "higher")
     return asdict(summarise_metric(values, info))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.values.record import STAGES, CaseRecord, FailureStage
+from pytest_rageval.values.record import STAGES, CaseRecord, CaseScores, FailureStage
 
-ValueStatus = Literal["scored", "not_applicable", "error"]
 CaseOutcome = Literal["passed", "flawed", "missed", "error", "unchecked"]
 CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
     "passed": "passed",
@@ -23,15 +22,32 @@ CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
 """Every outcome, and the name under which documents count its cases."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseValue:
-    """One metric of one case over all of its repeats."""
+# A score is finite, so two other floats can encode why there is none.
+NOT_APPLICABLE: Final = math.nan
+ERROR: Final = math.inf
 
-    value: float | None = None
-    """Mean of the scored repeats; None unless ``status`` is ``scored``."""
-    status: ValueStatus
-    cluster: str | None = None
-    repeats: int = 1
+
+def coded_scores(scores: CaseScores, keys: Iterable[str]) -> list[float]:
+    """Return scores of a record as floats: finite, `NOT_APPLICABLE` or `ERROR`."""
+    metrics, reasons = scores.metrics, scores.not_applicable
+    return [
+        value
+        if (value := metrics.get(key)) is not None
+        else NOT_APPLICABLE
+        if key in reasons or key not in metrics
+        else ERROR
+        for key in keys
+    ]
+
+
+def fold_repeats(values: Sequence[float]) -> float:
+    """Return the mean of the scored repeats of a case; an error if none was scored and one erred.
+
+    Args:
+        values: coded, one per repeat.
+    """
+    mean = fmean([value for value in values if math.isfinite(value)])
+    return mean if mean is not None else ERROR if ERROR in values else NOT_APPLICABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,38 +79,13 @@ class CaseGroup:
         """The case's failure stage over its repeats."""
         return stage_of_repeats((record_outcome(r), r.scores.failure_stage) for r in self.records)
 
-    @property
-    def mean_of(self) -> Callable[[str], float | None]:
-        """Returns the mean of a metric over the scored repeats; None: none was scored."""
-        # Nearly every case is asked once, and a comparison asks it for every metric.
-        return self.records[0].scores.metrics.get if len(self.records) == 1 else self.mean
-
     def mean(self, key: str) -> float | None:
         """The mean of the case's scored repeats; None: none was scored."""
         return fmean([v for r in self.records if (v := r.scores.metrics.get(key)) is not None])
 
-    def value(self, key: str) -> CaseValue:
-        """The mean of the case's scored repeats; an error if none was scored and one erred."""
-        values = [v for r in self.records if (v := r.scores.metrics.get(key)) is not None]
-        erred = any(
-            key in r.scores.metrics and key not in r.scores.not_applicable for r in self.records
-        )
-        return self.value_of(values, erred=erred)
-
-    def value_of(self, values: Sequence[float], *, erred: bool = False) -> CaseValue:
-        """The mean of a figure's values in the repeats that have it.
-
-        Args:
-            values: one per scored repeat.
-            erred: whether the figure is an error, and not inapplicable, without any value.
-        """
-        without: ValueStatus = "error" if erred else "not_applicable"
-        return CaseValue(
-            value=fmean(values),
-            status="scored" if values else without,
-            cluster=self.first.cluster,
-            repeats=len(self.records),
-        )
+    def value(self, key: str) -> float:
+        """The mean of the case's scored repeats, else `ERROR` or `NOT_APPLICABLE`."""
+        return fold_repeats([coded_scores(r.scores, [key])[0] for r in self.records])
 
 
 def record_outcome(record: CaseRecord) -> CaseOutcome:

@@ -6,33 +6,32 @@ that serial and parallel runs agree to the last digit.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from math import fsum, isnan
+from math import fsum
 from typing import Any
 
+import numpy as np
+
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages, shared_names
-from pytest_rageval.analysis.aggregate.columns import CaseTable, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     sum_costs,
     summarise_latency,
 )
-from pytest_rageval.analysis.aggregate.samples import CasePart
 from pytest_rageval.analysis.aggregate.summaries import (
     count_abstentions,
-    summarise_cases,
+    summarise_parts,
     summarise_repeats,
     summarise_rerank,
     summarise_translations,
 )
+from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
-from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -62,36 +61,40 @@ def aggregate(
         registry: the metrics; unregistered keys of records are summarised as unbounded.
         path_case: whether paths that differ only in case are different documents.
     """
-    columns = RecordColumns(registry, path_case=path_case)
+    columns = RecordRows(registry, path_case=path_case)
     for record in records:
         columns.add(record)
-    return aggregate_columns(columns, confidence=confidence, timeout_ms=timeout_ms)
+    return aggregate_rows(columns, confidence=confidence, timeout_ms=timeout_ms)
 
 
-def aggregate_columns(
-    columns: RecordColumns, *, confidence: float = 0.95, timeout_ms: float | None = None
+def aggregate_rows(
+    columns: RecordRows, *, confidence: float = 0.95, timeout_ms: float | None = None
 ) -> Aggregate:
     """``aggregate`` of records that were added one by one."""
     table = columns.table()
-    groups = group_cases(table)
-    found = {
-        key: summarise_groups(table.metric(key), groups, info, confidence)
+    groups = _group_cases(table)
+    parts = [part for members in groups.values() for part in members.values()]
+    summaries = {
+        key: summarise_parts(table.scores.metric(key), parts, info, confidence)
         for key, info in table.metric_infos.items()
     }
-    rest = aggregate_rest(table, groups, confidence=confidence, timeout_ms=timeout_ms)
-    return with_summaries(rest, found)
-
-
-def aggregate_rest(
-    table: CaseTable, groups: Groups, *, confidence: float = 0.95, timeout_ms: float | None = None
-) -> Aggregate:
-    """All numbers of a run but the summaries of its metrics, for ``with_summaries``."""
-    columns = table.columns
+    each = iter(range(len(parts)))
+    by = {
+        name: {
+            group: {key: found[at] for key, found in summaries.items()}
+            for group, at in zip(members, each, strict=False)
+        }
+        for name, members in groups.items()
+    }
     outcomes = Counter(table.outcomes)
     coverages = table.coverages()
-    answerable = sum(profile.answerable * len(cases) for profile, cases in table.profiles())
+    answerable = sum(row.profile.answerable for row in table.firsts)
     repeats = summarise_repeats(table)
-    costs = sum_costs(table.costs())
+    costs = sum_costs(row.cost for row in table.rows if row.cost)
+    usage: dict[str, list[float]] = {
+        name: [row.usage[name] for row in table.rows if name in row.usage] for name in USAGE
+    }
+    rules = {name: columns.rules[name] for name in (*MATCH_RULES, UNDECIDED)}
     return Aggregate(
         total=len(table),
         answerable=answerable,
@@ -102,9 +105,17 @@ def aggregate_rest(
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
         stages=count_stages(table.stages),
-        metrics={},
+        metrics=by[""][""],
+        by_category=by["category"],
+        by_tag=by["tag"],
+        by_difficulty=by["difficulty"],
+        by_answerable=by["answerable"],
+        by_vault=by["vault"],
         rates=_rates(table, outcomes, repeats),
-        latency=summarise_latency(table.latencies("total_ms"), timeout_ms=timeout_ms),
+        latency=summarise_latency(
+            [(row.attempt, row.latency.get("total_ms"), False) for row in table.rows],
+            timeout_ms=timeout_ms,
+        ),
         latency_by_phase=_phases(table),
         indexing=indexing_summary(coverages[-1]) if coverages else {},
         cost_usd=costs.cost_usd,
@@ -112,16 +123,14 @@ def aggregate_rest(
         judge_tokens=costs.tokens,
         usage={
             name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
-            for name in USAGE
-            if (found := columns.usage.get(name))
+            for name, found in usage.items()
+            if found
         },
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
-        matching={
-            name: columns.rules[name] for name in (*MATCH_RULES, UNDECIDED) if columns.rules[name]
-        },
+        matching={name: n for name, n in rules.items() if n},
         cross_lingual=summarise_translations(table),
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
@@ -129,63 +138,20 @@ def aggregate_rest(
     )
 
 
-Groups = Mapping[str, Mapping[str, CasePart]]
-"""The cases of each group of each breakdown; all cases are the group ``""`` of ``""``."""
-GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
-"""A metric over each of `Groups`."""
-
-
-def summarise_groups(
-    column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
-) -> GroupSummaries:
-    """Summarise a metric over all cases and over each group.
-
-    Args:
-        column: its value of every case.
-        groups: of ``group_cases``.
-        info: scale and direction of the metric; None: unknown.
-        confidence: of the intervals, 0 to 1.
-    """
-    parts = [part for members in groups.values() for part in members.values()]
-    if all(map(isnan, column)):  # of no case, so of no group
-        summaries = [MetricSummary(n=0, n_not_applicable=len(part.cases)) for part in parts]
-    else:
-        summaries = summarise_cases(column, parts, info, confidence)
-    each = iter(summaries)
-    return {name: {group: next(each) for group in members} for name, members in groups.items()}
-
-
-def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
-    """Return the numbers of a run with the summaries of its metrics, by key."""
-
-    def by(name: str) -> dict[str, dict[str, MetricSummary]]:
-        groups = next(iter(found.values()))[name]  # the same for every metric
-        return {group: {key: of[name][group] for key, of in found.items()} for group in groups}
-
-    return replace(
-        rest,
-        metrics=by("")[""],
-        by_category=by("category"),
-        by_tag=by("tag"),
-        by_difficulty=by("difficulty"),
-        by_answerable=by("answerable"),
-        by_vault=by("vault"),
-    )
-
-
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
     """Return the shortest names of the cases that did not pass, by outcome."""
-    shared = shared_names(table.names())
+    shared = shared_names([row.name for row in table.firsts])
     found: dict[str, list[str]] = {"error": [], "missed": [], "flawed": []}
-    for (file, name), outcome in zip(table.names(), table.outcomes, strict=True):
+    for row, outcome in zip(table.firsts, table.outcomes, strict=True):
         if outcome in found:
+            file, name = row.name
             found[outcome].append(f"{file}::{name}" if name in shared else name)
     return {outcome: tuple(ids) for outcome, ids in found.items()}
 
 
 def correctness_by_reference(records: Iterable[CaseRecord]) -> dict[str, MetricSummary]:
     """Return `Aggregate.correctness_by_reference` of records alone."""
-    columns = RecordColumns()
+    columns = RecordRows()
     for record in records:
         columns.add(record)
     return _by_reference(columns.table())
@@ -194,12 +160,16 @@ def correctness_by_reference(records: Iterable[CaseRecord]) -> dict[str, MetricS
 # --- groups --------------------------------------------------------------------------------
 
 
-def group_cases(table: CaseTable) -> Groups:
-    """Return the cases of every group; a case counts under each of its tags and vaults."""
+def _group_cases(table: CaseTable) -> dict[str, dict[str, CasePart]]:
+    """Return the cases of each group of each breakdown; all cases are the group ``""`` of ``""``.
+
+    A case counts under each of its tags and vaults.
+    """
     found: dict[str, dict[str, list[int]]] = {
         name: {} for name in ("category", "tag", "difficulty", "answerable", "vault")
     }
-    for profile, cases in table.profiles():
+    for case, row in enumerate(table.firsts):
+        profile = row.profile
         names: dict[str, Iterable[str]] = {
             "category": [profile.category],
             "tag": set(profile.tags),
@@ -209,9 +179,9 @@ def group_cases(table: CaseTable) -> Groups:
         }
         for breakdown, groups in names.items():
             for group in groups:
-                found[breakdown].setdefault(group, []).extend(cases)
+                found[breakdown].setdefault(group, []).append(case)
     parts = {
-        name: {group: table.part(sorted(cases)) for group, cases in sorted(groups.items()) if cases}
+        name: {group: table.part(cases) for group, cases in sorted(groups.items())}
         for name, groups in found.items()
     }
     return {"": {"": table.part(range(len(table)))}, **parts}
@@ -222,17 +192,19 @@ def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, Metri
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
     """
-    if "correctness" not in table.columns.registry.cases:
+    info = table.columns.registry.cases.get("correctness")
+    if info is None:
         return {}
-    column, info = table.metric("correctness"), table.columns.registry.cases["correctness"]
-    found = {}
-    for name, known in (("reference", 1), ("no_reference", 0)):
-        seen = enumerate(zip(table.references, column, strict=True))
-        cases = [case for case, (has, value) in seen if has == known and not isnan(value)]
-        if not cases:
-            return {}
-        [found[name]] = summarise_cases(column, [table.part(cases)], info, confidence)
-    return found
+    column = table.scores.metric("correctness")
+    applies = np.flatnonzero(~np.isnan(column)).tolist()
+    parts = {
+        name: table.part([case for case in applies if table.firsts[case].has_reference is known])
+        for name, known in (("reference", True), ("no_reference", False))
+    }
+    if not all(len(part.cases) for part in parts.values()):
+        return {}
+    found = summarise_parts(column, [*parts.values()], info, confidence)
+    return dict(zip(parts, found, strict=True))
 
 
 # --- what is not a mean --------------------------------------------------------------------
@@ -241,7 +213,7 @@ def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, Metri
 def _rates(
     table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
 ) -> dict[str, Any]:
-    attempts = operational_rates(table.repeats_of(table.columns.attempts))
+    attempts = operational_rates([row.attempt for row in rows] for rows in table.cases)
     checked = len(table) - outcomes["unchecked"]
     rates = {
         "error_rate": attempts.error_rate,
@@ -249,8 +221,8 @@ def _rates(
         "empty_response_rate": attempts.empty_response_rate,
         "pass_rate": outcomes["passed"] / checked if checked else None,
     }
-    if needed := table.columns.verdicts_needed:
-        rates["judge_error_rate"] = table.columns.verdicts_failed / needed
+    if needed := sum(row.verdicts[1] for row in table.rows):
+        rates["judge_error_rate"] = sum(row.verdicts[0] for row in table.rows) / needed
     if repeats is not None:
         rates["flaky_rate"] = repeats.flaky_rate
     return rates
@@ -258,14 +230,14 @@ def _rates(
 
 def _phases(table: CaseTable) -> dict[str, LatencySummary]:
     """Durations of each phase that answers report, by name without ``_ms``."""
+    names = {name for row in table.rows for name in row.latency} - {"total_ms"}
     return {
         name.removesuffix("_ms"): summarise_latency(
-            (status, ms, cached)
-            for status, ms, cached in table.latencies(name)
-            if status == "ok" and ms is not None
+            (row.attempt, row.latency[name], False)
+            for row in table.rows
+            if row.attempt == "ok" and name in row.latency
         )
-        for name in sorted(table.columns.latency)
-        if name != "total_ms"
+        for name in sorted(names)
     }
 
 
@@ -287,11 +259,12 @@ def _warnings(
             f"{n} of {of} {verb} not reviewed yet (review: generated) and in no figure or "
             "check; go through them with `rageval label --review`"
         )
-    if len(table.cutoffs) > 1:
-        found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
+    cutoffs = sorted({row.k for row in table.firsts})
+    if len(cutoffs) > 1:
+        found.append(f"cases use several cutoffs k: {', '.join(map(str, cutoffs))}")
     if unchecked:
         found.append(f"{unchecked} of {counted(len(table), 'case')} could not be checked")
-    if unsure := len(table.columns.unsure):
+    if unsure := len({(row.name[0], row.case_id) for row in table.rows if row.unsure}):
         found.append(
             f"judge unsure of {counted(unsure, 'answer')}: the expected words are not all there, "
             "and others may say the same; a model as judge can tell (--judge MODEL)"

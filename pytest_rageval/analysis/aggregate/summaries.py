@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from math import isfinite
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseValue
-from pytest_rageval.analysis.aggregate.columns import PASSED, CaseTable
-from pytest_rageval.analysis.aggregate.samples import (
-    ERROR,
-    NOT_APPLICABLE,
-    ArraySample,
-    CasePart,
-    ColumnSample,
-    sample_of,
-)
+import numpy as np
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
+from pytest_rageval.analysis.aggregate.scores import Floats, Sample, cluster_codes
+from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable
 from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
     Interval,
@@ -39,37 +32,52 @@ from pytest_rageval.values.numbers import (
 
 
 def summarise_metric(
-    values: Sequence[CaseValue], info: MetricInfo | None = None, *, confidence: float = 0.95
+    values: Sequence[float],
+    info: MetricInfo | None = None,
+    *,
+    clusters: Sequence[str | None] | None = None,
+    repeated: bool = False,
+    confidence: float = 0.95,
 ) -> MetricSummary:
     """Macro mean over scored cases with its counts and intervals.
 
     Args:
-        values: one per case.
+        values: one per case: finite, `NOT_APPLICABLE` or `ERROR`.
         info: scale and direction; None: unknown, taken as unbounded.
+        clusters: of the cases; None: each is its own.
+        repeated: whether any value is a mean over repeats.
         confidence: of the intervals, 0 to 1.
 
+    >>> from pytest_rageval.analysis.aggregate.case_groups import ERROR
     >>> from pytest_rageval.metrics.built_in import BUILT_IN
-    >>> scored = [CaseValue(value=value, status="scored") for value in (1, 0.5)]
-    >>> failed = CaseValue(status="error")
-    >>> summary = summarise_metric([*scored, failed], BUILT_IN.cases["recall_at_k"])
+    >>> summary = summarise_metric([1, 0.5, ERROR], BUILT_IN.cases["recall_at_k"])
     >>> summary.mean, summary.n, summary.n_error, summary.mean_errors_as_worst
     (0.75, 2, 1, 0.5)
     """
-    absent = {"error": ERROR, "not_applicable": NOT_APPLICABLE}
-    column = [absent[v.status] if v.value is None else float(v.value) for v in values]
-    codes: dict[str, int] = {}
-    clusters = [
-        len(values) + i if v.cluster is None else codes.setdefault(v.cluster, len(codes))
-        for i, v in enumerate(values)
-    ]
-    once = all(v.repeats == 1 for v in values)
-    sample = ColumnSample(column, clusters)
-    scale = _scale(info, once=once)
+    codes = cluster_codes([None] * len(values) if clusters is None else clusters)
+    sample, scale = Sample(np.array(values, dtype=float), codes), _scale(info, once=not repeated)
     return _summary(sample, len(values), info, mean_intervals(sample, scale, confidence=confidence))
 
 
-def summarise_cases(
-    column: array[float], parts: Sequence[CasePart], info: MetricInfo | None, confidence: float
+def summarise_groups(
+    cases: Sequence[CaseGroup],
+    values: Sequence[float],
+    info: MetricInfo | None = None,
+    *,
+    confidence: float = 0.95,
+) -> MetricSummary:
+    """``summarise_metric`` of a value for each of some cases with their repeats."""
+    return summarise_metric(
+        values,
+        info,
+        clusters=[case.first.cluster for case in cases],
+        repeated=any(len(case.records) > 1 for case in cases),
+        confidence=confidence,
+    )
+
+
+def summarise_parts(
+    column: Floats, parts: Sequence[CasePart], info: MetricInfo | None, confidence: float
 ) -> list[MetricSummary]:
     """``summarise_metric`` of several choices of the cases of a table.
 
@@ -79,19 +87,20 @@ def summarise_cases(
         info: scale and direction of the metric; None: unknown.
         confidence: of the intervals, 0 to 1.
     """
+    if np.isnan(column).all():  # of no case, so of no part
+        return [MetricSummary(n=0, n_not_applicable=len(part.cases)) for part in parts]
+    samples = [Sample(column[part.cases], part.clusters) for part in parts]
     if _scale(info).span is None:  # the random numbers of all are drawn once
-        samples = [sample_of(column, part) for part in parts]
-        drawn = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
-        return [
-            _summary(sample, len(part.cases), info, intervals)
-            for sample, part, intervals in zip(samples, parts, drawn, strict=True)
+        intervals = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
+    else:
+        intervals = [
+            mean_intervals(sample, _scale(info, once=part.once), confidence=confidence)
+            for sample, part in zip(samples, parts, strict=True)
         ]
-    found = []
-    for part in parts:
-        sample, scale = sample_of(column, part), _scale(info, once=part.once)
-        intervals = mean_intervals(sample, scale, confidence=confidence)
-        found.append(_summary(sample, len(part.cases), info, intervals))
-    return found
+    return [
+        _summary(sample, len(part.cases), info, found)
+        for sample, part, found in zip(samples, parts, intervals, strict=True)
+    ]
 
 
 def _scale(info: MetricInfo | None, *, once: bool = True) -> Scale:
@@ -99,10 +108,7 @@ def _scale(info: MetricInfo | None, *, once: bool = True) -> Scale:
 
 
 def _summary(
-    sample: ColumnSample | ArraySample,
-    n_cases: int,
-    info: MetricInfo | None,
-    intervals: Sequence[Interval],
+    sample: Sample, n_cases: int, info: MetricInfo | None, intervals: Sequence[Interval]
 ) -> MetricSummary:
     worst = None if info is None else info.worst
     n, n_error, (two, one) = sample.n, sample.n_error, intervals
@@ -133,27 +139,24 @@ def _summary(
     )
 
 
-_SHOWN_FLAKY = 50
-
-
 def count_abstentions(table: CaseTable, answerable: Mapping[str, CasePart]) -> AbstentionCounts:
     """Count answerable x abstained, the 2 x 2 table of abstention."""
-    keys = {"answerable": "over_abstention_rate", "unanswerable": "abstention_accuracy"}
-    members = {"answerable": answerable.get("true"), "unanswerable": answerable.get("false")}
     counts = {}
-    for name, key in keys.items():
-        part = members[name]
-        every = table.metric(key) if key in table.metric_infos else []
-        column = [every[case] for case in part.cases] if part and every else []
-        scored = [value for value in column if isfinite(value)]
+    for name, group, key in (
+        ("answerable", "true", "over_abstention_rate"),
+        ("unanswerable", "false", "abstention_accuracy"),
+    ):
+        part, column = answerable.get(group), np.empty(0)
+        if part is not None and key in table.metric_infos:
+            column = table.scores.metric(key)[part.cases]
+        scored, failed = np.isfinite(column), int(np.isinf(column).sum())
         # A case abstains if more than half of its repeats do.
-        abstained = sum(value > 0.5 for value in scored)
-        failed = column.count(ERROR)
+        abstained = int((column[scored] > 0.5).sum())
         counts[name] = {
             "abstained": abstained,
-            "answered": len(scored) - abstained,
+            "answered": int(scored.sum()) - abstained,
             "error": failed,
-            "unknown": len(column) - len(scored) - failed,
+            "unknown": len(column) - int(scored.sum()) - failed,
         }
     return counts
 
@@ -161,20 +164,20 @@ def count_abstentions(table: CaseTable, answerable: Mapping[str, CasePart]) -> A
 def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSummary]:
     """Compare every retrieval metric before and after reranking, case by case."""
     found = {}
-    for key in table.reranked_keys:
-        before, after = table.before_rerank(key), table.metric(key)
-        pairs = enumerate(zip(before, after, strict=True))
-        both = table.part([case for case, pair in pairs if all(map(isfinite, pair))])
-        if not both.cases:
+    known = set().union(*[row.before for row in table.rows]) if table.columns.reranked else ()
+    for key, info in table.columns.registry.cases.items():
+        if key not in known:
             continue
-        info = table.columns.registry.cases[key]
-        found[key] = compare_orders(
-            [before[case] for case in both.cases],
-            [after[case] for case in both.cases],
-            Scale(*info.scale, binary=info.binary and both.once),
-            clusters=both.clusters,
-            confidence=confidence,
-        )
+        before, after = table.before_rerank(key), table.scores.metric(key)
+        both = table.part(np.flatnonzero(np.isfinite(before) & np.isfinite(after)).tolist())
+        if len(both.cases):
+            found[key] = compare_orders(
+                before[both.cases].tolist(),
+                after[both.cases].tolist(),
+                Scale(*info.scale, binary=info.binary and both.once),
+                clusters=both.clusters.tolist(),
+                confidence=confidence,
+            )
     return found
 
 
@@ -212,32 +215,26 @@ def compare_orders(
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     """Summarise the agreement of repeats; None if every case was asked once."""
-    most = max(table.rows.repeats, default=0)
+    most = max(map(len, table.cases), default=0)
     if most < 2:
         return None
     repeated = {
-        name: (len(outcomes), sum(outcome in PASSED for outcome in outcomes))
-        for name, outcomes in zip(
-            table.names(), table.repeats_of(table.columns.outcomes), strict=True
-        )
-        if len(outcomes) > 1
+        rows[0].name: (len(rows), sum(row.outcome in {"passed", "unchecked"} for row in rows))
+        for rows in table.cases
+        if len(rows) > 1
     }
     mixed = [(*name, c) for name, (asked, c) in repeated.items() if 0 < c < asked]
     mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
     flips = [flip_probability(*pair) for pair in repeated.values()]
-
-    # Many cases have the same counts.
     curves = {pair: pass_curves(*pair) for pair in set(repeated.values())}
-    at_k = [curves[pair].at_k for pair in repeated.values()]
-    hat_k = [curves[pair].hat_k for pair in repeated.values()]
     return RepeatSummary(
         repeats=most,
         n=len(repeated),
         flaky_rate=len(mixed) / len(repeated),
         flip_probability=math.fsum(flips) / len(flips),
-        pass_at_k=_mean_curve(at_k, most),
-        pass_hat_k=_mean_curve(hat_k, most),
-        flaky_cases=tuple(mixed[:_SHOWN_FLAKY]),
+        pass_at_k=_mean_curve([curves[pair].at_k for pair in repeated.values()], most),
+        pass_hat_k=_mean_curve([curves[pair].hat_k for pair in repeated.values()], most),
+        flaky_cases=tuple(mixed[:50]),
         variance=_variance(table, most),
     )
 
@@ -251,27 +248,27 @@ def _mean_curve(curves: Sequence[Sequence[float]], most: int) -> dict[int, float
     return found
 
 
-def _variance(table: CaseTable, repeats: int) -> dict[str, dict[str, float | None]]:
+def _variance(table: CaseTable, most: int) -> dict[str, dict[str, float | None]]:
     found: dict[str, dict[str, float | None]] = {}
     for key in table.metric_infos:
-        rows = [
-            values
-            for values in table.repeats_of(table.columns.metric(key))
-            if len(values) == repeats and all(abs(v) < math.inf for v in values)
-        ]
-        if not rows:
-            continue
-        found[key] = {"n": len(rows), **asdict(variance_components(rows))}
-        del found[key]["mean"]
+        scores = table.scores.repeated(key, most)
+        rows = scores[np.isfinite(scores).all(axis=1)].tolist()
+        if rows:
+            found[key] = {"n": len(rows), **asdict(variance_components(rows))}
+            del found[key]["mean"]
     return found
 
 
 def summarise_translations(table: CaseTable) -> dict[str, float | int | None]:
     """Compare the documents that cases and their translations retrieve; empty: no translations."""
-    pairs = list(table.translations())
+    pairs = [
+        (row.name, (row.name[0], row.translation_of))
+        for row in table.firsts
+        if row.translation_of is not None
+    ]
     if not pairs:
         return {}
-    documents = table.documents(case for pair in pairs for case in pair)
+    documents = {rows[0].name: [row.documents for row in rows] for rows in table.cases}
     found = cross_lingual_consistency(documents, pairs)
     counted = ("mean", "n", "n_not_applicable", "n_error", "n_unpaired")
     return {name: getattr(found, name) for name in counted}

@@ -276,11 +276,10 @@ def _flip(
 
 
 def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> Iterator[MetricFlip]:
-    before, after = base.mean_of, new.mean_of
     for key in FLIP_METRICS:
         if keys is not None and key not in keys:
             continue
-        one, other = before(key), after(key)
+        one, other = base.mean(key), new.mean(key)
         if one is None or other is None or abs(other - one) <= TOLERANCE:
             continue
         better = (other > one) == (BUILT_IN.cases[key].direction == "higher")

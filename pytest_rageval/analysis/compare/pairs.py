@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from unicodedata import normalize
 
+import numpy as np
+
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
+from pytest_rageval.analysis.aggregate.scores import Floats, ScoreTable
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.stats.difference_test import DifferenceTest, difference_test
 from pytest_rageval.analysis.stats.intervals import Scale
@@ -146,39 +149,35 @@ class PairedColumns:
 
     def __init__(
         self,
-        pairs: Iterable[CasePair],
+        pairs: Sequence[CasePair],
         keys: Sequence[str],
         clustering: Clustering = BY_DOCUMENT,
     ) -> None:
-        kept = list(pairs)
-        self._base = _columns([pair.base for pair in kept], keys)
-        self._new = _columns([pair.new for pair in kept], keys)
-        self._clusters = clustering.ids(pair.new.first for pair in kept)
+        self._base = ScoreTable.of([pair.base for pair in pairs], keys)
+        self._new = ScoreTable.of([pair.new for pair in pairs], keys)
+        self._clusters = clustering.ids(pair.new.first for pair in pairs)
         self._whole_clusters = clustering.whole
-        self._nodeids = [pair.new.first.nodeid for pair in kept]
-        self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in kept]
+        self._nodeids = [pair.new.first.nodeid for pair in pairs]
+        self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in pairs]
 
     def values(self, key: str) -> PairedValues:
         """Return one metric, repeats averaged, with counts of one-sided scores."""
-        base, new = self._base.get(key, ()), self._new.get(key, ())
-        both = [b is not None and n is not None for b, n in zip(base, new, strict=True)]
-        n = sum(both)
+        return self.paired(self._base.metric(key), self._new.metric(key))
+
+    def paired(self, base: Floats, new: Floats) -> PairedValues:
+        """Return a figure of every pair where it is finite on both sides."""
+        known, scored = np.isfinite(base), np.isfinite(new)
+        both = known & scored
         return PairedValues(
-            base=tuple(compress(base, both)),
-            new=tuple(compress(new, both)),
+            base=tuple(base[both].tolist()),
+            new=tuple(new[both].tolist()),
             clusters=tuple(compress(self._clusters, both)),
             nodeids=tuple(compress(self._nodeids, both)),
             repeated=any(compress(self._repeated, both)),
-            n_base_only=len(base) - base.count(None) - n,
-            n_new_only=len(new) - new.count(None) - n,
+            n_base_only=int((known & ~scored).sum()),
+            n_new_only=int((scored & ~known).sum()),
             whole_clusters=self._whole_clusters,
         )
-
-
-def _columns(cases: Sequence[CaseGroup], keys: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-    # All metrics of a case together: looking up each in every case takes several times as long.
-    rows = [tuple(map(case.mean_of, keys)) for case in cases]
-    return dict(zip(keys, zip(*rows, strict=True), strict=False))
 
 
 MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})

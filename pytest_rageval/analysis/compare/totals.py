@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from typing import Final
 
+import numpy as np
+
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
-from pytest_rageval.analysis.compare.pairs import CasePair, PairedValues
+from pytest_rageval.analysis.compare.pairs import CasePair, PairedColumns, PairedValues
 from pytest_rageval.analysis.compare.units import Clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.registry import MetricInfo
@@ -55,22 +58,15 @@ def pass_values(pairs: Iterable[CasePair], clustering: Clustering) -> PairedValu
 
 
 def _paired(
-    pairs: Iterable[CasePair],
+    pairs: Sequence[CasePair],
     value: Callable[[CaseGroup], float | None],
     clustering: Clustering,
 ) -> PairedValues:
-    rows = [(pair, value(pair.base), value(pair.new)) for pair in pairs]
-    both = [(pair, b, n) for pair, b, n in rows if b is not None and n is not None]
-    return PairedValues(
-        base=tuple(b for _, b, _ in both),
-        new=tuple(n for _, _, n in both),
-        clusters=tuple(clustering.ids(pair.new.first for pair, _, _ in both)),
-        nodeids=tuple(pair.new.first.nodeid for pair, _, _ in both),
-        repeated=False,
-        n_base_only=sum(b is not None and n is None for _, b, n in rows),
-        n_new_only=sum(b is None and n is not None for _, b, n in rows),
-        whole_clusters=clustering.whole,
+    base, new = (
+        np.array([nan if (found := value(case)) is None else found for case in cases], dtype=float)
+        for cases in ([pair.base for pair in pairs], [pair.new for pair in pairs])
     )
+    return replace(PairedColumns(pairs, (), clustering).paired(base, new), repeated=False)
 
 
 def _passes(case: CaseGroup) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
+from pytest_rageval.analysis.aggregate.case_groups import ERROR, tells_not_used
 from pytest_rageval.analysis.compare.pairs import (
     MET,
     CasePair,
@@ -310,9 +310,9 @@ def _paired(
     pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
     values = PairedColumns(pairs, (info.key,), clustering).values(info.key)
     lost = sum(
-        pair.base.mean_of(info.key) is not None
-        and pair.new.mean_of(info.key) is None
-        and "error" in {pair.new.outcome, pair.new.value(info.key).status}
+        pair.base.mean(info.key) is not None
+        and pair.new.mean(info.key) is None
+        and (pair.new.outcome == "error" or pair.new.value(info.key) == ERROR)
         for pair in pairs
     )
     return replace(_tested(check, info, pairs, values), n_lost=lost)

@@ -232,11 +232,12 @@ def _rate_figure(
 ) -> CheckFigure:
     """Return the mean over cases of a share of their repeats, of which one value is the best."""
     # Imported here: nothing before the end of a run needs it.
-    from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+    from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 
     shares = [(case, value) for case in cases if (value := share(case)) is not None]
-    scored = [case.value_of([value]) for case, value in shares]
-    summary = summarise_metric(scored, _SHARE, confidence=confidence)
+    scored = [case for case, _ in shares]
+    values = [value for _, value in shares]
+    summary = summarise_groups(scored, values, _SHARE, confidence=confidence)
     bad = worst_first((abs(v - best), case.first.nodeid) for case, v in shares if v != best)
     return _of_summary(
         summary, _SHARE, confidence, "no case was asked, or none could be checked", bad

@@ -8,7 +8,7 @@ from math import fsum
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 from pytest_rageval.analysis.gate.figures import (
     CheckFigure,
     GateRun,
@@ -154,10 +154,10 @@ def _case_values(
     each metric's mean from its values, so that only their spread within the metrics remains.
     """
     if objective.weights is None:
-        found = {g.first.nodeid: g.value(objective.info.key).value for g in groups}
+        found = {g.first.nodeid: g.mean(objective.info.key) for g in groups}
         return {id: value for id, value in found.items() if value is not None}
     columns = {
-        key: {g.first.nodeid: v for g in groups if (v := g.value(key).value) is not None}
+        key: {g.first.nodeid: v for g in groups if (v := g.mean(key)) is not None}
         for key, weight in objective.weights.items()
         if weight
     }
@@ -181,7 +181,8 @@ def _interval(
 ) -> tuple[float | None, float | None]:
     objective = goal.main
     if objective.weights is None:
-        summary = summarise_metric(
+        summary = summarise_groups(
+            groups,
             [group.value(objective.info.key) for group in groups],
             objective.info,
             confidence=goal.confidence,

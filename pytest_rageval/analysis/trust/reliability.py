@@ -153,7 +153,7 @@ def _correction(
     found = corrected_mean(
         {key: float(label) for key, label in labels.items()},
         {
-            key: _pass_share(case, rubric) if passes else case.value(rubric).value
+            key: _pass_share(case, rubric) if passes else case.mean(rubric)
             for key, case in cases.items()
         },
         scale=(0.0, 1.0) if passes else SCALE,

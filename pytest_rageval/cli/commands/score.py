@@ -169,7 +169,7 @@ def _score_in_shards(
     cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, as_json: bool
 ) -> None:
     """Score in many processes and print the numbers."""
-    from pytest_rageval.analysis.aggregate.run import aggregate_columns
+    from pytest_rageval.analysis.aggregate.run import aggregate_rows
     from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.distributed import open_client, score_shards
     from pytest_rageval.engine.judge_notes import JudgeFacts
@@ -199,7 +199,7 @@ def _score_in_shards(
     with open_judge(settings, environ=os.environ) as judge:
         identity = None if judge is None else judge.identity
     notes = JudgeFacts(versions=found.versions).notes(settings)
-    totals = aggregate_columns(found.columns)
+    totals = aggregate_rows(found.columns)
     lines = score_lines(totals, Failures(found.failed, found.more_failed), notes)
     print_result(_numbers(totals, identity), lines, as_json=as_json)
 

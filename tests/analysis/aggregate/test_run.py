@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import ERROR, NOT_APPLICABLE, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -40,7 +40,7 @@ def test_the_three_statuses_are_told_apart() -> None:
 
 
 def test_a_metric_that_a_record_does_not_hold_is_not_applicable() -> None:
-    assert group_repeats([record("a")])[0].value("mrr").status == "not_applicable"
+    assert group_repeats([record("a")])[0].value("mrr") is NOT_APPLICABLE
 
 
 def test_a_case_weighs_one_whatever_its_repeats() -> None:
@@ -52,12 +52,12 @@ def test_a_case_weighs_one_whatever_its_repeats() -> None:
 
 def test_repeats_that_erred_leave_the_value_to_the_others() -> None:
     records = [record("a", {"mrr": None}), record("a", {"mrr": 0.5}, repeat=1)]
-    assert group_repeats(records)[0].value("mrr").value == 0.5
+    assert group_repeats(records)[0].value("mrr") == 0.5
 
 
 def test_a_case_is_an_error_only_if_no_repeat_was_scored() -> None:
     records = [record("a", {"mrr": None}, repeat=i) for i in range(2)]
-    assert group_repeats(records)[0].value("mrr").status == "error"
+    assert group_repeats(records)[0].value("mrr") == ERROR
 
 
 def test_cases_of_the_same_id_in_two_files_are_two_cases() -> None:

@@ -60,11 +60,19 @@ def view_heat_maps(
 
 def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
     """Return the mean change of each metric since the baseline, for every group of the new run."""
+    from pytest_rageval.analysis.aggregate.scores import ScoreTable
+
+    kept = [*pairs]
+    base = ScoreTable.of([pair.base for pair in kept], [*keys])
+    new = ScoreTable.of([pair.new for pair in kept], [*keys])
+    columns = {key: (base.metric(key).tolist(), new.metric(key).tolist()) for key in keys}
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for pair in pairs:
-        old, new = pair.base.mean_of, pair.new.mean_of
-        values = [(key, old(key), new(key)) for key in keys]
-        gaps = [(key, b - a) for key, a, b in values if a is not None and b is not None]
+    for at, pair in enumerate(kept):
+        gaps = [
+            (key, after[at] - before[at])
+            for key, (before, after) in columns.items()
+            if math.isfinite(before[at]) and math.isfinite(after[at])
+        ]
         for _, _, kind in _GROUPS:
             for name in _names(kind, pair.new.first):
                 group = found.setdefault((kind, name), {})

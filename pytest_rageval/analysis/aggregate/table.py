@@ -1,0 +1,252 @@
+"""The numbers of many records, and one table of the cases that they are repeats of.
+
+A record is reduced to a row as soon as it is added, so that a run of any length is aggregated
+without its texts in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import chain
+from struct import pack
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from pytest_rageval.analysis.aggregate.case_groups import (
+    NOT_APPLICABLE,
+    CaseOutcome,
+    coded_scores,
+    outcome_of_repeats,
+    record_outcome,
+    stage_of_repeats,
+)
+from pytest_rageval.analysis.aggregate.operational import (
+    AttemptStatus,
+    attempt_status,
+    verdict_failures,
+)
+from pytest_rageval.analysis.aggregate.scores import Floats, Places, ScoreTable, cluster_codes
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
+from pytest_rageval.metrics.deciding import rules_of_cut
+from pytest_rageval.metrics.matching import PathCase
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.scoring import is_unsure
+from pytest_rageval.values.record import CaseRecord, FailureStage
+
+_Value = TypeVar("_Value")
+_NOTHING: Final[Mapping[str, float]] = {}
+
+
+class Profile(NamedTuple):
+    """Groups that a case belongs to."""
+
+    category: str
+    difficulty: str | None
+    tags: tuple[str, ...]
+    vaults: tuple[str, ...]
+    answerable: bool
+
+
+class Row(NamedTuple):
+    """The numbers of one record."""
+
+    name: tuple[str, str]
+    """File and name of the case."""
+    case_id: str
+    repeat: int
+    scores: bytes
+    """A float for each metric of the registry: finite, `NOT_APPLICABLE` or `ERROR`."""
+    other_scores: Mapping[str, float]
+    """The same for metrics that are not in it, by key."""
+    before: Mapping[str, float | None]
+    """Retrieval metrics before reranking."""
+    profile: Profile
+    cluster: str | None
+    k: int
+    has_reference: bool | None
+    """Whether a judge can compare the answer with more than the retrieved chunks; None: unknown."""
+    outcome: CaseOutcome
+    stage: FailureStage | None
+    attempt: AttemptStatus
+    latency: Mapping[str, float]
+    usage: Mapping[str, float]
+    cost: Mapping[str, float | bool | None]
+    coverage: Mapping[str, Any] | None
+    """Index of the target, as it reports it; None: it does not."""
+    documents: Documents
+    translation_of: str | None
+    verdicts: tuple[int, int]
+    """Number of verdicts that failed, and of all that were needed."""
+    unsure: bool
+
+
+class RecordRows:
+    """Collects records, in any order, and gives their numbers as a `CaseTable`.
+
+    Args:
+        registry: the metrics; unregistered keys of records get columns, too.
+        path_case: whether paths that differ only in case are different documents.
+        translated: whether any case may have a ``translation_of``, so that documents are kept to be
+            compared.
+    """
+
+    def __init__(
+        self,
+        registry: Registry = BUILT_IN,
+        *,
+        path_case: PathCase = "sensitive",
+        translated: bool = True,
+    ) -> None:
+        self.registry = registry
+        self.rows: list[Row] = []
+        self.rules = Counter[str]()
+        self.uncounted: set[tuple[str, str]] = set()
+        self.reranked = False
+        self._documents = partial(retrieved_documents, path_case=path_case) if translated else None
+        self._known: dict[object, Any] = {}
+        self._coverage: Mapping[str, Any] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the metrics, which may be code that another process cannot load."""
+        return {name: getattr(self, name) for name in ("rows", "rules", "uncounted", "reranked")}
+
+    def add(self, record: CaseRecord) -> None:
+        """Take the numbers of one record, if it counts."""
+        case, response, scores = record.case, record.response, record.scores
+        if not record.counted:
+            self.uncounted.add((record.file, case.id))
+            return
+        keys = self.registry.cases
+        coded = coded_scores(scores, keys)
+        others, before = scores.metrics.keys() - keys, scores.metrics_before_rerank
+        # An empty list has all of its ranks, but is not evidence of a reranker.
+        self.reranked |= before is not None and record.reply.retrieved_chunks != ()
+        if response is not None and response.indexing_coverage != self._coverage:
+            self._coverage = response.indexing_coverage
+        failed = verdict_failures(record)
+        documents = self._documents(record) if self._documents else NoDocuments.NOT_REPORTED
+        if not isinstance(documents, NoDocuments):
+            documents = frozenset(map(self._once, documents))
+        has_reference = None
+        if record.case_stored:
+            has_reference = bool(case.expected_key_facts or (case.expected_answer or "").strip())
+        self.rows.append(
+            Row(
+                name=(self._once(record.file), record.name),
+                case_id=case.id,
+                repeat=record.repeat,
+                scores=pack(f"{len(coded)}d", *coded),
+                other_scores=dict(zip(others, coded_scores(scores, others), strict=True))
+                if others
+                else _NOTHING,
+                before=before or _NOTHING,
+                profile=self._once(
+                    Profile(case.category, case.difficulty, case.tags, case.vaults, case.answerable)
+                ),
+                cluster=record.cluster,
+                k=record.k,
+                has_reference=has_reference,
+                outcome=record_outcome(record),
+                stage=scores.failure_stage,
+                attempt=attempt_status(record),
+                latency=record.latency,
+                usage=_NOTHING if response is None else response.usage,
+                cost=record.verdicts.cost,
+                coverage=None if response is None else self._coverage,
+                documents=documents,
+                translation_of=case.translation_of,
+                verdicts=(sum(failed), len(failed)),
+                unsure=is_unsure(record),
+            )
+        )
+        self.rules.update(chain.from_iterable(rules_of_cut(record)))
+
+    def _once(self, value: _Value) -> _Value:
+        """Return the first of equal values, so that each is in memory once."""
+        found: _Value = self._known.setdefault(value, value)
+        return found
+
+    def extend(self, other: RecordRows) -> None:
+        """Take the rows of others over the same metrics."""
+        self.rows += other.rows
+        self.rules.update(other.rules)
+        self.uncounted |= other.uncounted
+        self.reranked |= other.reranked
+
+    def table(self) -> CaseTable:
+        """Order the rows by file, case id and repeat, and fold the repeats of each case."""
+        return CaseTable(self)
+
+
+class CasePart:
+    """Some cases of a table.
+
+    Args:
+        cases: their indices.
+        table: it.
+    """
+
+    def __init__(self, cases: Iterable[int], table: CaseTable) -> None:
+        self.cases: Places = np.array([*cases], dtype=np.intp)
+        self.clusters: Places = np.unique(table.clusters[self.cases], return_inverse=True)[1]
+        self.once = bool((table.scores.repeats[self.cases] == 1).all())
+        """Whether each of them was asked once."""
+
+
+class CaseTable:
+    """Metrics of cases, in the order of file and case id; repeats are folded.
+
+    Args:
+        columns: of the records.
+    """
+
+    def __init__(self, columns: RecordRows) -> None:
+        self.columns = columns
+        self.rows = sorted(columns.rows, key=lambda row: (row.name, row.repeat))
+        names = [row.name for row in self.rows]
+        starts = [at for at, name in enumerate(names) if not at or name != names[at - 1]]
+        ends = [*starts[1:], len(names)]
+        self.cases = [self.rows[at:end] for at, end in zip(starts, ends, strict=False)]
+        """The rows of each case, its first repeat first."""
+        self.firsts = [rows[0] for rows in self.cases]
+        self.outcomes = [outcome_of_repeats([row.outcome for row in rows]) for rows in self.cases]
+        self.stages = [
+            stage_of_repeats([(row.outcome, row.stage) for row in rows]) for rows in self.cases
+        ]
+        self.clusters = cluster_codes([row.cluster for row in self.firsts])
+        others = sorted({key for row in self.rows for key in row.other_scores})
+        self.metric_infos: Mapping[str, MetricInfo | None] = {
+            **columns.registry.cases,
+            **dict.fromkeys(others),
+        }
+        """Every metric; unregistered keys of records come last."""
+        scores = np.frombuffer(b"".join([row.scores for row in self.rows]))
+        scores = scores.reshape(len(self.rows), len(columns.registry.cases))
+        if others:
+            more = [[row.other_scores.get(k, NOT_APPLICABLE) for k in others] for row in self.rows]
+            scores = np.hstack([scores, np.array(more)])
+        self.scores = ScoreTable(scores, [*map(len, self.cases)], [*self.metric_infos])
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def before_rerank(self, key: str) -> Floats:
+        """Return a retrieval metric of every case before reranking; not finite: unknown."""
+        values = [row.before.get(key) for row in self.rows]
+        return self.scores.fold([NOT_APPLICABLE if v is None else v for v in values])
+
+    def part(self, cases: Iterable[int]) -> CasePart:
+        """Return some cases, by their indices."""
+        return CasePart(cases, self)
+
+    def coverages(self) -> list[Mapping[str, Any]]:
+        """The distinct indexing coverages in the order of the cases, the last case's last."""
+        found: list[Mapping[str, Any]] = []
+        for row in reversed(self.rows):
+            if row.coverage is not None and row.coverage not in found:
+                found.insert(0, row.coverage)
+        return found
