@@ -30,8 +30,8 @@ def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
 
 def print_tunnel(port: int) -> None:
     """Print the command that reaches the page from another machine, if the shell is remote."""
-    import socket
+    import platform
 
     if os.environ.get("SSH_CONNECTION"):
-        tunnel = clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
+        tunnel = clean(f"{port}:127.0.0.1:{port} {platform.node()}")
         click.echo(f"On your own machine, to reach it: ssh -L {tunnel}")
