@@ -29,7 +29,7 @@ from pytest_rageval.server.vector import LsaModel
 KEPT_INDEXES = 8
 """Maximum number of entries of a cache folder; the least recently used are removed first."""
 
-_DATABASE, _ARRAYS, _MANIFEST = "index.sqlite", "vectors.npz", "manifest.json"
+_DATABASE, _ARRAYS = "index.sqlite", "vectors.npz"
 _SCRATCH = ".building-"
 _DAMAGE = (
     OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, sqlite3.Error,
@@ -94,8 +94,6 @@ def _save(index: Index, entry: Path) -> None:
     try:
         _write_database(index, scratch / _DATABASE)
         _write_arrays(index, scratch / _ARRAYS)
-        manifest = {name: _digest(scratch / name) for name in (_DATABASE, _ARRAYS)}
-        (scratch / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
         if entry.exists():
             os.replace(entry, scratch / "replaced")
         # Another process may have finished the same entry in the meantime: keep that one.
@@ -113,7 +111,7 @@ def _drop_oldest(entry: Path) -> None:
             return path.stat().st_mtime
         return 0.0
 
-    names = (path for path in entry.parent.iterdir() if (path / _MANIFEST).is_file())
+    names = (path for path in entry.parent.iterdir() if (path / _ARRAYS).is_file())
     others = sorted((path for path in names if path != entry), key=last_used)
     day_ago = time.time() - 24 * 3600  # younger ones may be written now, others' process was killed
     left = (path for path in entry.parent.glob(f"{_SCRATCH}*") if last_used(path) < day_ago)
@@ -150,19 +148,7 @@ def _write_arrays(index: Index, path: Path) -> None:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def _load(entry: Path, config: ReferenceConfig) -> Index:
-    for name in (_DATABASE, _ARRAYS, _MANIFEST):
-        if not (entry / name).is_file():  # reading a pipe would block for ever
-            raise ValueError(f"{name} is missing, or no plain file")
-    manifest = json.loads((entry / _MANIFEST).read_text(encoding="utf-8"))
-    for name in (_DATABASE, _ARRAYS):
-        if manifest[name] != _digest(entry / name):
-            raise ValueError(f"{name} differs from its manifest")
     with contextlib.suppress(OSError):
         os.utime(entry)
     with np.load(entry / _ARRAYS, allow_pickle=False) as arrays:

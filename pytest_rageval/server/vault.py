@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,20 +13,10 @@ from unicodedata import normalize
 from pytest_rageval.server.chunking import Chunk
 
 NOTE_SUFFIXES = (".md", ".markdown")
-MAX_NOTE_BYTES = 32 * 1024 * 1024
-"""A larger note is skipped with a warning: it is not written by hand."""
 
 
 class VaultError(ValueError):
     """The vault itself cannot be read."""
-
-
-class _NoteError(ValueError):
-    """A note that is left out."""
-
-    def __init__(self, text: str, kind: str = "") -> None:
-        super().__init__(text)
-        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +41,6 @@ class Finding:
     text: str
     kind: str = ""
     """Common part of the text of findings of this kind; empty: the whole text."""
-    one_line: bool = False
-    """Whether a second file of the kind already shares a line with the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +56,9 @@ class Vault:
 def read_vault(root: Path) -> Vault:
     """Read every `*.md` and `*.markdown` file under `root`.
 
-    Hidden files and folders are left out silently. Left out with a finding: links that lead out
-    of the vault and links to folders, files that are not text (NUL bytes, UTF-16), that cannot be
-    read, or that are larger than `MAX_NOTE_BYTES`. Bytes that are not UTF-8 read as U+FFFD, with a
-    finding.
+    Hidden files and folders are left out silently. Left out with a finding: links to folders, and
+    files that are not text (NUL bytes, UTF-16) or cannot be read. Bytes that are not UTF-8 read as
+    U+FFFD, with a finding.
 
     Raises:
         VaultError: `root` is not a folder.
@@ -84,7 +70,7 @@ def read_vault(root: Path) -> Vault:
     notes: list[Note] = []
     findings: list[Finding] = []
     for path, rel_path in _candidates(real_root, findings):
-        data = _read_note(path, rel_path, real_root, findings)
+        data = _read_note(path, rel_path, findings)
         if data is not None:
             notes.append(Note(rel_path=rel_path, data=data))
     notes.sort(key=lambda note: note.rel_path)
@@ -118,45 +104,24 @@ def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str
                 yield path, path.relative_to(root).as_posix()
 
 
-def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -> bytes | None:
-    kind = ""
+def _read_note(path: Path, rel_path: str, findings: list[Finding]) -> bytes | None:
     try:
         rel_path.encode()
-        data = _read_inside(path, root)
+        data = path.read_bytes()
     except UnicodeEncodeError:
         reason = "its file name is not valid UTF-8"
-    except _NoteError as error:
-        reason, kind = str(error), error.kind
-    except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+    except OSError as error:
+        reason = error.strerror or str(error)
     else:
-        findings.extend(_loss(rel_path, data))
-        return data
-    findings.append(Finding(rel_path=rel_path, text=f"not read: {reason}", kind=kind))
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            reason = "UTF-16; save it as UTF-8"
+        elif b"\0" in data:
+            reason = "it holds NUL bytes, so it is not text"
+        else:
+            findings.extend(_loss(rel_path, data))
+            return data
+    findings.append(Finding(rel_path=rel_path, text=f"not read: {reason}"))
     return None
-
-
-def _read_inside(path: Path, root: Path) -> bytes:
-    target = path.resolve(strict=True)
-    if not target.is_relative_to(root):
-        raise _NoteError("a symbolic link that leads out of the vault")
-    # The resolved path holds no link any more; O_NOFOLLOW keeps it so if the file is swapped
-    # meanwhile, and O_NONBLOCK keeps a FIFO of this name from blocking the open.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(target, flags), "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise _NoteError("not a regular file")
-        if status.st_size > MAX_NOTE_BYTES:
-            size, limit = status.st_size, f"over the limit of {MAX_NOTE_BYTES:,} bytes for one note"
-            raise _NoteError(f"{size:,} bytes, {limit}", kind=f"not read: {limit}")
-        data = stream.read()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _NoteError("UTF-16; save it as UTF-8")
-    if b"\0" in data:
-        raise _NoteError("it holds NUL bytes, so it is not text")
-    return data
 
 
 def _loss(rel_path: str, data: bytes) -> Iterator[Finding]:
@@ -179,7 +144,7 @@ LARGE_NOTE_BYTES = 1024 * 1024
 
 
 def content_findings(notes: Sequence[Note], chunks: Iterable[Chunk]) -> Iterator[Finding]:
-    """Yield findings about notes that are empty, very large or written on Windows."""
+    """Yield findings about notes that are empty or very large."""
     count = Counter(chunk.rel_path for chunk in chunks)
     for note in notes:
         made, size = count[note.rel_path], len(note.data)
@@ -194,12 +159,6 @@ def content_findings(notes: Sequence[Note], chunks: Iterable[Chunk]) -> Iterator
                 text=f"a large note of {size:,} bytes, {indexed}",
                 kind=f"large notes, over {LARGE_NOTE_BYTES:,} bytes, indexed whole",
             )
-        if b"\r\n" in note.data:
-            yield Finding(
-                rel_path=note.rel_path,
-                text="Windows line ends, read as line ends",
-                one_line=True,
-            )
 
 
 def finding_lines(findings: Iterable[Finding]) -> tuple[str, ...]:
@@ -213,8 +172,7 @@ def finding_lines(findings: Iterable[Finding]) -> tuple[str, ...]:
         by_kind.setdefault(finding.kind or finding.text, []).append(finding)
     lines: list[str] = []
     for kind, found in by_kind.items():
-        limit = 1 if found[0].one_line else NAMED_PATHS
-        if len(found) <= limit:
+        if len(found) <= NAMED_PATHS:
             lines += [f"{_shown(finding.rel_path)}: {finding.text}" for finding in found]
         else:
             lines.append(_counted(kind, found))

@@ -61,11 +61,6 @@ def test_debug_is_sent_only_when_asked_for(client: httpx.Client, query: str) -> 
     assert "debug" not in client.post(f"/api/v1/ask{query}", json=QUESTION).json()
 
 
-def test_health_says_what_is_served(client: httpx.Client) -> None:
-    body = client.get("/healthz").json()
-    assert (body["status"], body["docs"], body["chunks"]) == ("ok", 5, 8)
-
-
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -108,9 +103,6 @@ def test_a_body_that_is_not_json_is_refused(client: httpx.Client, content: bytes
     ("path", "content", "limit"),
     [
         ("/api/v1/ask", b'{"question": "' + b"x" * MAX_ASK_BYTES + b'"}', "3,000,000 bytes"),
-        ("/api/v1/ask", b"[" + b"{}," * 100_000 + b"{}]", "100,000 values"),
-        ("/v1/embeddings", b'["\\"",' + b'"",' * 100_000 + b'""]', "100,000 values"),
-        ("/v1/rerank", b"[" + b"0," * 100_000 + b"0]", "100,000 values"),
     ],
 )
 def test_a_body_that_takes_much_memory_is_refused_before_it_is_read(
@@ -155,7 +147,7 @@ def test_other_methods_and_paths_are_refused(client: httpx.Client) -> None:
 
 
 def test_a_foreign_host_name_is_refused(server: ServerHandle) -> None:
-    reply = httpx.get(f"{server.url}/healthz", headers={"Host": "evil.example"})
+    reply = httpx.get(f"{server.url}/api/v1/ask", headers={"Host": "evil.example"})
     assert reply.status_code == 400
 
 
@@ -201,7 +193,7 @@ def test_documents_can_be_put_found_and_taken_away(
     assert delete(client, "datasets/x").json() == {"deleted": 2}
     assert "datasets/x/a.md" not in found(client, "zebra stripes")
     assert server.engine.index.origin == "built"
-    assert client.get("/healthz").json()["docs"] == 5
+    assert server.engine.index.coverage["docs_processed"] == 5
 
 
 def test_putting_a_document_again_replaces_it(client: httpx.Client) -> None:
@@ -294,7 +286,8 @@ def test_two_servers_run_side_by_side(tmp_path: Path) -> None:
     config = ReferenceConfig(vault=write_vault(tmp_path))
     with start_in_thread(config) as one, start_in_thread(config) as two:
         assert one.url != two.url
-        assert httpx.get(f"{one.url}/healthz").json() == httpx.get(f"{two.url}/healthz").json()
+        for served in (one, two):
+            assert httpx.post(f"{served.url}/api/v1/ask", json=QUESTION).status_code == 200
 
 
 def test_a_taken_port_is_an_error(tmp_path: Path, server: ServerHandle) -> None:

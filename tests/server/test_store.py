@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -45,7 +44,6 @@ def test_the_cache_folder_is_ignored_by_git_and_holds_no_leftovers(tmp_path: Pat
     (entry,) = entries(cache)
     assert sorted(path.name for path in entry.iterdir()) == [
         "index.sqlite",
-        "manifest.json",
         "vectors.npz",
     ]
 
@@ -103,10 +101,8 @@ def test_without_a_cache_folder_nothing_is_written(tmp_path: Path) -> None:
     [
         ("index.sqlite", b"garbage"),
         ("vectors.npz", b"garbage"),
-        ("manifest.json", b"garbage"),
-        ("manifest.json", b"[" * 200_000),
     ],
-    ids=["index", "vectors", "manifest", "nested"],
+    ids=["index", "vectors"],
 )
 def test_a_damaged_entry_is_built_again_and_replaced(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
@@ -127,14 +123,6 @@ def test_a_file_missing_from_an_entry_is_damage_too(tmp_path: Path) -> None:
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     make_engine(root, cache_dir=cache)
     (entries(cache)[0] / "vectors.npz").unlink()
-    assert make_engine(root, cache_dir=cache).index.origin == "built"
-
-
-def test_a_manifest_of_another_shape_is_damage_too(tmp_path: Path) -> None:
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    make_engine(root, cache_dir=cache)
-    manifest = entries(cache)[0] / "manifest.json"
-    manifest.write_text(json.dumps(["x"]), encoding="utf-8")
     assert make_engine(root, cache_dir=cache).index.origin == "built"
 
 
@@ -211,15 +199,3 @@ def test_warnings_are_those_of_now_not_of_the_build(tmp_path: Path) -> None:
     later = make_engine(root, cache_dir=cache)
     assert later.index.origin == "loaded"
     assert len(later.index.coverage["warnings"]) == 1
-
-
-@pytest.mark.posix
-@pytest.mark.parametrize("name", ["index.sqlite", "vectors.npz", "manifest.json"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    make_engine(root, cache_dir=cache)
-    file = entries(cache)[0] / name
-    file.unlink()
-    os.mkfifo(file)
-    assert make_engine(root, cache_dir=cache).index.origin == "built"
-    assert make_engine(root, cache_dir=cache).index.origin == "loaded"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.server import vault as vault_module
 from pytest_rageval.server.vault import (
     Vault,
     VaultError,
@@ -35,19 +34,6 @@ def test_hidden_files_and_folders_are_left_out_silently(tmp_path: Path) -> None:
     assert ([note.rel_path for note in vault.notes], warnings_of(vault)) == (["a/b.md"], ())
 
 
-def test_a_link_out_of_the_vault_is_never_read_and_is_named(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.md"
-    secret.write_text("the secret word is xylophone", encoding="utf-8")
-    root = write_vault(tmp_path / "vault", {"a.md": "# A\nplain text\n"})
-    (root / "stolen.md").symlink_to(secret)
-    engine = make_engine(root)
-    (warning,) = engine.index.coverage["warnings"]
-    assert warning == "stolen.md: not read: a symbolic link that leads out of the vault"
-    response = ask(engine, "what is the secret word xylophone?")
-    assert not any("xylophone" in chunk["text"] for chunk in retrieved(response))
-    assert response["abstained"]
-
-
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     write_vault(tmp_path / "other", {"x.md": "x"})
     root = write_vault(tmp_path / "vault", {"a.md": "a"})
@@ -69,12 +55,6 @@ def test_a_broken_link_is_named(tmp_path: Path) -> None:
     assert warnings_of(read_vault(tmp_path))[0].startswith("gone.md: not read: ")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
-def test_a_fifo_does_not_block_the_reader(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.md")
-    assert warnings_of(read_vault(tmp_path)) == ("pipe.md: not read: not a regular file",)
-
-
 def test_invalid_utf_8_is_read_with_a_warning_that_says_where(tmp_path: Path) -> None:
     write_vault(tmp_path, {"a.md": b"# A\nok\nbad \xff byte\n"})
     vault = read_vault(tmp_path)
@@ -93,18 +73,6 @@ def test_a_file_that_is_not_text_is_skipped(tmp_path: Path, data: bytes, problem
     vault = read_vault(tmp_path)
     assert vault.notes == ()
     assert problem in warnings_of(vault)[0]
-
-
-def test_a_note_over_the_size_limit_is_skipped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vault_module, "MAX_NOTE_BYTES", 10)
-    write_vault(tmp_path, {"a.md": "0123456789", "b.md": "0123456789+"})
-    vault = read_vault(tmp_path)
-    assert [note.rel_path for note in vault.notes] == ["a.md"]
-    assert warnings_of(vault) == (
-        "b.md: not read: 11 bytes, over the limit of 10 bytes for one note",
-    )
 
 
 def test_a_file_name_with_a_newline_keeps_its_warning_on_one_line(tmp_path: Path) -> None:

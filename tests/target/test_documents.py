@@ -4,7 +4,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
 from pytest_rageval.project.documents import LoadedDocument
@@ -43,8 +42,7 @@ def client(url: str, **target: object) -> DocumentsClient:
 
 
 def docs(handle: ServerHandle) -> int:
-    reply = httpx.get(f"{handle.url}/healthz")
-    return int(reply.json()["docs"])
+    return int(handle.engine.index.coverage["docs_processed"])
 
 
 def test_documents_are_put_and_taken_away_below_their_prefix(served: ServerHandle) -> None:
