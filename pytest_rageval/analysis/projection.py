@@ -29,8 +29,6 @@ class Projection:
 _NOISE: Final = 1e-12
 """Part of the variance below which an axis is rounding."""
 _UMAP_LEAST: Final = 16
-_UMAP_NEIGHBOURS: Final = 15
-_UMAP_SEED: Final = 42
 
 
 def project_pca(vectors: Floats) -> Projection:
@@ -87,10 +85,10 @@ def project_umap(vectors: Floats) -> Projection:
         ) from None
     # With a seed umap-learn uses one thread, and warns unless it was asked to.
     reducer = umap.UMAP(
-        n_neighbors=_UMAP_NEIGHBOURS,
+        n_neighbors=15,
         n_components=2,
         metric="euclidean",
-        random_state=_UMAP_SEED,
+        random_state=42,
         n_jobs=1,
     )
     return Projection(name="UMAP", places=np.asarray(reducer.fit_transform(vectors), dtype=float))

@@ -51,8 +51,6 @@ MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = MappingProxyType(
     }
 )
 CUTOFFS: Final = (1, 3, 5, 10)
-_EXACT_GOLDS: Final = 12
-"""Golds of a case up to which every sequence of overlapping chunks is tried (2^12 states)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +176,7 @@ def _sequences(
     tops = sorted((max(grades[i] for i in one) for one in sets), reverse=True)
     sizes = sorted(map(len, sets), reverse=True)
     exact = all(one.isdisjoint(other) for one, other in combinations(sets, 2))
-    if not exact and len(golds) <= _EXACT_GOLDS:
+    if not exact and len(golds) <= 12:  # 2^12 states
         return True, _tried(sets, grades)
     if not exact:
         # Upper bounds: each rank gains another gold.

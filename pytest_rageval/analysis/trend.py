@@ -29,18 +29,12 @@ Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault
 """Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-_RATES: Final = (*ERROR_KINDS, "judge_error_rate", "flaky_rate")
 _INDEXING: Final = (
     "no_chunks_generated_rate",
     "chunks_skipped_rate",
     "chunks_skipped_due_to_context_rate",
 )
 _LATENCY: Final = {"p50": "p50_ms", "p95": "p95_ms", "sum": "total_ms"}
-_COST: Final = {
-    "cost_usd.total": "total_usd",
-    "cost_usd.uncached": "uncached_usd",
-    "judge_tokens": "judge_tokens",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +102,7 @@ def _of_the_run(
 def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for found, keys in (
         (aggregate, ("pass_rate", "cross_lingual_consistency")),
-        (part(aggregate, "operational_metrics"), _RATES),
+        (part(aggregate, "operational_metrics"), (*ERROR_KINDS, "judge_error_rate", "flaky_rate")),
         (part(aggregate, "indexing_coverage"), _INDEXING),
     ):
         yield from ((key, found[key]) for key in keys if key in found)
@@ -121,7 +115,15 @@ def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         if phase != "total":
             yield from _percentiles(f"latency_ms.{phase}", part(found))
     cost = part(aggregate, "cost")
-    yield from ((name, cost[key]) for name, key in _COST.items() if key in cost)
+    yield from (
+        (name, cost[key])
+        for name, key in {
+            "cost_usd.total": "total_usd",
+            "cost_usd.uncached": "uncached_usd",
+            "judge_tokens": "judge_tokens",
+        }.items()
+        if key in cost
+    )
 
 
 def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

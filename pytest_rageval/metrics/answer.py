@@ -27,10 +27,6 @@ CITED_METRICS: Final = (*_ATTRIBUTION, "citation_in_context_rate", "recency_conf
 SUPPORT_METRICS: Final = ("citation_support_precision", "citation_support_recall")
 """Metrics that need to know whether an answer could have had citations in its text."""
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
-_UNCITED_TEXT: Final = NotApplicable("The answer cites nothing in its text.")
-_NO_RULE: Final = NotApplicable("The case has no recency_conflict_rule.")
-_NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
-_UNDECIDED: Final = NotApplicable("A cited chunk cannot be compared with the evidence of the case.")
 
 
 def score_citations(view: CaseView) -> Scores:
@@ -40,7 +36,9 @@ def score_citations(view: CaseView) -> Scores:
     cited = [golds for golds in found if golds is not None]
     blocked = _blocked(view)
     if len(cited) < len(found):
-        blocked = blocked or _UNDECIDED
+        blocked = blocked or NotApplicable(
+            "A cited chunk cannot be compared with the evidence of the case."
+        )
     scores = _attribution(view, cited, blocked)
     scores["citation_in_context_rate"] = _in_context(view)
     scores["recency_conflict_accuracy"] = _recency(view, cited, blocked)
@@ -51,7 +49,7 @@ def _blocked(view: CaseView) -> Score | None:
     """Return the score if citations cannot be read; a failed case stays in the population."""
     if view.failed:
         return FAILED
-    return _NOT_REPORTED if view.citations is None else None
+    return NotApplicable("The target reports no citations.") if view.citations is None else None
 
 
 def _attribution(
@@ -98,7 +96,7 @@ def _recency(view: CaseView, each_cited: Sequence[frozenset[int]], blocked: Scor
 def _rule_missing(view: CaseView) -> NotApplicable | None:
     rule = view.case.recency_conflict_rule
     if rule is None:
-        return _NO_RULE
+        return NotApplicable("The case has no recency_conflict_rule.")
     if len(view.case.gold_supports) < 2:
         return NotApplicable("A recency_conflict_rule needs two gold_supports.")
     # Without a judge only misses could be detected, and keeping those alone would bias the mean.
@@ -117,7 +115,9 @@ def score_citation_support(view: CaseView) -> Scores:
         outside = NotApplicable("The target cites nothing in the text of its answers.")
         return dict.fromkeys(SUPPORT_METRICS, outside)
     supported = [any(check.supports for check in claim.citations) for claim in claims]
-    precision = sum(pairs) / len(pairs) if pairs else _UNCITED_TEXT
+    precision = (
+        sum(pairs) / len(pairs) if pairs else NotApplicable("The answer cites nothing in its text.")
+    )
     return dict(zip(SUPPORT_METRICS, (precision, sum(supported) / len(claims)), strict=True))
 
 

@@ -85,13 +85,6 @@ PRESETS: Final[Mapping[str, tuple[Marker, ...]]] = {
 }
 """Forms by name. ``file`` is ``File: a.md, Section: B`` and ``[1]``, which are always read."""
 
-_WINDOW: Final = 1200
-"""Length of the longest marker; what an own pattern repeats without a limit ends earlier."""
-_OWN_WINDOW: Final = 300
-_MOST_STARTS: Final = 2000
-"""Places of an answer at which presets are tried."""
-_OWN_CHARS: Final = 20_000
-"""Characters of an answer at each of which an own pattern is tried."""
 _PATH_LIKE: Final = re.compile(r"/|\S\.[A-Za-z]\w{0,7}$")
 _PATHS: Final = re.compile(r"\s?[,;]\s+")
 _UNSAFE: Final = re.compile(r"[\[\]\n]|[,;]\s*(?:File|Section)\s*:", re.IGNORECASE)
@@ -181,18 +174,18 @@ def _places(readers: Sequence[_Reader], answer: str) -> list[int]:
     places: set[int] = set()
     if fixed := "".join(sorted({reader.start for reader in readers})):
         opening = re.compile(f"[{re.escape(fixed)}]")
-        places.update(one.start() for one in islice(opening.finditer(answer), _MOST_STARTS))
+        places.update(one.start() for one in islice(opening.finditer(answer), 2000))
     for reader in readers:
         if not reader.start:
-            places.update(range(min(len(answer), _OWN_CHARS)))
+            places.update(range(min(len(answer), 20_000)))
     return sorted(places)
 
 
 @cache
 def _readers(markers: CitationMarkers) -> tuple[_Reader, ...]:
-    forms = [(form, _WINDOW) for name in markers.presets for form in PRESETS.get(name, ())]
+    forms = [(form, 1200) for name in markers.presets for form in PRESETS.get(name, ())]
     if markers.pattern is not None:
-        forms.insert(0, (Marker(pattern=markers.pattern), _OWN_WINDOW))
+        forms.insert(0, (Marker(pattern=markers.pattern), 300))
     found = []
     for form, window in forms:
         first = form.first if markers.first is None else markers.first

@@ -7,7 +7,6 @@ from typing import Final
 
 _DASH: Final = r"[-\u2010-\u2014]"
 _STEP: Final = rf"\s?(?:[,;]\s?(?:and|or|&)|[,;&]|and|or|{_DASH})\s?"
-_MOST_IN_RANGE: Final = 20
 _NUMBER: Final = re.compile(rf"(?:({_DASH})[^\d,;&]*)?([0-9]+)")
 BRACKETED: Final = rf"\s*[0-9]{{1,3}}(?:\s*(?:[,;]|{_DASH})\s*[0-9]{{1,3}})*\s*"
 """Pattern of the numbers within ``[1]``, ``[1, 3]`` or ``[1-3]``, which are always read."""
@@ -42,7 +41,7 @@ def cited_numbers(written: str, first: int = 1) -> tuple[int, ...]:
         number = int(digits)
         if not dash:
             found.append(number)
-        elif found and first <= found[-1] < number <= found[-1] + _MOST_IN_RANGE:
+        elif found and first <= found[-1] < number <= found[-1] + 20:
             found += range(found[-1] + 1, number + 1)
         else:
             return ()

@@ -7,16 +7,6 @@ from collections.abc import Sequence
 from pytest_rageval.metrics.retrieval import anchors_unreadable, texts_missing
 from pytest_rageval.metrics.view import CaseView, NotApplicable, Score, Scores, gold_population
 
-_NO_VECTORS = NotApplicable(
-    "The question and all chunks of the cut do not come with vectors of one length."
-)
-_UNDEFINED = NotApplicable(
-    "No cosine is defined: the vector of the question, or of every chunk, is zero."
-)
-_ONE_SIDED = NotApplicable(
-    "The cut does not hold both relevant and other chunks whose vectors have a direction."
-)
-
 
 def score_embeddings(view: CaseView) -> Scores:
     """Score a case's vectors (docs/metrics.md#vectors).
@@ -26,7 +16,12 @@ def score_embeddings(view: CaseView) -> Scores:
     """
     vectors = _vectors(view)
     if vectors is None:
-        return dict.fromkeys(("query_chunk_similarity", "similarity_margin"), _NO_VECTORS)
+        return dict.fromkeys(
+            ("query_chunk_similarity", "similarity_margin"),
+            NotApplicable(
+                "The question and all chunks of the cut do not come with vectors of one length."
+            ),
+        )
     # numpy is slow to import, and only a target that reports vectors needs it here.
     from pytest_rageval.metrics.similarity import compute_query_similarity
 
@@ -35,9 +30,19 @@ def score_embeddings(view: CaseView) -> Scores:
     found = compute_query_similarity(query, chunks, relevant)
     mean, margin = found.query_chunk_similarity, found.similarity_margin
     blocked = gold_population(view.case) or anchors_unreadable(view) or texts_missing(view)
-    scored_margin: Score = _ONE_SIDED if margin is None else margin
+    scored_margin: Score = (
+        NotApplicable(
+            "The cut does not hold both relevant and other chunks whose vectors have a direction."
+        )
+        if margin is None
+        else margin
+    )
     return {
-        "query_chunk_similarity": _UNDEFINED if mean is None else mean,
+        "query_chunk_similarity": NotApplicable(
+            "No cosine is defined: the vector of the question, or of every chunk, is zero."
+        )
+        if mean is None
+        else mean,
         "similarity_margin": blocked or scored_margin,
     }
 

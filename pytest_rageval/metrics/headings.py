@@ -23,9 +23,6 @@ _TAG: Final = re.compile(r"<(?P<end>/?)(?P<name>[\w-]*)(?P<rest>.*)>$")
 _PLAIN: Final = str.maketrans(
     dict.fromkeys("‘’‚‛‹›", "'") | dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—―−", "-")
 )
-_MOST_CHARS: Final = 1_000
-"""A longer text is no heading, and costs quadratic time."""
-_MOST_TIMES: Final = 5
 
 
 def heading_text(text: str) -> str:
@@ -46,8 +43,8 @@ def heading_text(text: str) -> str:
     >>> heading_text("What’s new in `my_func`[^2]")
     "What's new in my_func"
     """
-    if len(text) <= _MOST_CHARS:
-        for _ in range(_MOST_TIMES):
+    if len(text) <= 1_000:
+        for _ in range(5):
             if not _MARKUP.search(text) or (read := _read(text)) in {text, ""}:
                 break
             text = read

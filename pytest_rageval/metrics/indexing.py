@@ -13,7 +13,6 @@ from pytest_rageval.values.json_documents import part, texts
 
 MAX_TARGET_WARNINGS: Final = 20
 """Maximum number of a target's warnings that are repeated; the rest is counted."""
-MAX_WARNING_CHARS: Final = 200
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:
@@ -99,7 +98,7 @@ def _type_inconsistencies(
 
 def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
     """Return the target's own warnings about its index, each once and made safe to show."""
-    lines = (clean(text, MAX_WARNING_CHARS) for text in texts(coverage, "warnings"))
+    lines = (clean(text, 200) for text in texts(coverage, "warnings"))
     warnings = list(dict.fromkeys(line for line in lines if line))
     left = len(warnings) - MAX_TARGET_WARNINGS
     if left <= 0:

@@ -24,9 +24,6 @@ from pytest_rageval.values.json_documents import number
 
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""
-POINT_SHARE: Final = 0.2
-"""One point of 0 to 5 as a share of the scale."""
-_ZERO_WHEN_ABSTAINED: Final = frozenset({"correctness", "key_fact_recall"})
 _JUDGED_KEYS: Final = tuple(
     key for key, info in BUILT_IN.cases.items() if info.judged and key != "context_utilization"
 )
@@ -70,7 +67,7 @@ def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> boo
     """Return whether two scores differ by more than one point of five or by the pass line."""
     low, high = scale
     line = low + PASS_SHARE * (high - low) - TOLERANCE
-    apart = abs(one - other) > POINT_SHARE * (high - low) + TOLERANCE
+    apart = abs(one - other) > 0.2 * (high - low) + TOLERANCE
     return apart or (one >= line) != (other >= line)
 
 
@@ -102,7 +99,7 @@ def _score(view: CaseView, verdicts: Verdicts, key: str) -> Score:
         return outside
     if view.failed:
         return FAILED
-    if key in _ZERO_WHEN_ABSTAINED and view.abstained:
+    if key in frozenset({"correctness", "key_fact_recall"}) and view.abstained:
         return 0.0
     outside = _outside_answer(view, key)
     if outside is not None:

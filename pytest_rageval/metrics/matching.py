@@ -32,7 +32,6 @@ _SEPARATOR: Final = re.compile(r"(?<!\S)>(?!\S)|>(?=#{1,6} )")
 _ATX: Final = re.compile(r"#{1,6} (.*)")
 _ATX_CLOSER: Final = re.compile(r" #+(?=(?: \{[^{}]*\})?$)")
 _SPACES: Final = re.compile(r"\s{2,}|[^\S ]")
-_LONG_CHARS: Final = 100_000
 _EVERYTHING: Final = frozenset({"", "*"})
 _FORMS_KEPT: Final = 8192
 _Text = TypeVar("_Text")
@@ -106,7 +105,7 @@ def norm_text(text: str) -> str:
     Quotes, dashes and compatibility characters stay as they are: a snippet is a quotation.
     """
     folded = fold(text.translate(INVISIBLE))
-    if len(folded) > _LONG_CHARS:  # a list of its words would take twenty times its memory
+    if len(folded) > 100_000:  # a list of its words would take twenty times its memory
         return _SPACES.sub(" ", folded).strip()
     return " ".join(folded.split())
 

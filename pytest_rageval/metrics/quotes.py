@@ -14,9 +14,6 @@ from typing import Final
 
 from pytest_rageval.metrics.matching import INVISIBLE, fold, norm_text
 
-_LEAST_LETTERS: Final = 8
-"""Fewest letters of a part of a quotation: fewer words are at the edge of a chunk by chance."""
-
 _LINK: Final = re.compile(
     r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"  # [[page|name]]
     r"|!?\[([^\[\]]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]]*\])"  # [name](url), [name][id]
@@ -116,4 +113,4 @@ def _letters(words: str) -> int:
 
 
 def _is_part(words: str) -> bool:
-    return " " in words.strip() and _letters(words) >= _LEAST_LETTERS
+    return " " in words.strip() and _letters(words) >= 8

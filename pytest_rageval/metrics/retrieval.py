@@ -41,19 +41,11 @@ from pytest_rageval.values.reply import FolderSelection, RetrievedChunk
 Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()
 _RANKINGS_KEPT: Final = 512
-_NO_GROUPS: Final = NotApplicable("The case has no required_support_groups.")
-_NOTHING_IRRELEVANT: Final = NotApplicable("The case has no irrelevant_supports.")
-_NO_PERMISSIONS: Final = NotApplicable(
-    "The case does not test permissions: it needs irrelevant_supports, and metadata.user or the "
-    "tag acl."
-)
 UNRANKED: Final = NotApplicable(
     "The order of the target's chunks is not their rank (ranked = false)."
 )
 _BY_RANK: Final = ("mrr", "ndcg_at_k", "map", "doc_mrr", "doc_ndcg_at_k", "doc_map")
 """Metrics that depend on the order of the chunks."""
-_NO_FOLDERS: Final = NotApplicable("The target reports no selected_folders.")
-_NO_FALLBACK: Final = NotApplicable("The target reports no fallback_used.")
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -179,7 +171,6 @@ _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
 }
-_WITHOUT_GROUPS: Final = dict.fromkeys(_GROUP_MEASURES, _NO_GROUPS)
 
 
 @lru_cache(maxsize=_RANKINGS_KEPT)
@@ -278,7 +269,9 @@ def score_retrieval(view: CaseView) -> Scores:
         if groups := view.case.required_support_groups:
             scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     if unscored is None and not view.case.required_support_groups:
-        scores |= _WITHOUT_GROUPS
+        scores |= dict.fromkeys(
+            _GROUP_MEASURES, NotApplicable("The case has no required_support_groups.")
+        )
     if document_block is not None:
         scores |= dict.fromkeys(_DOCUMENT_KEYS, document_block)
     else:
@@ -299,7 +292,7 @@ def score_lists(view: CaseView) -> Scores:
 
 def _specificity(view: CaseView) -> Score:
     if not view.case.irrelevant_supports:
-        return _NOTHING_IRRELEVANT
+        return NotApplicable("The case has no irrelevant_supports.")
     blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
     if blocked is not None:
         return blocked
@@ -328,7 +321,10 @@ def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
 def _leak(view: CaseView) -> Score:
     case, path_case = view.case, view.settings.path_case
     if not case.tests_permissions:
-        return _NO_PERMISSIONS
+        return NotApplicable(
+            "The case does not test permissions: it needs irrelevant_supports, and metadata.user "
+            "or the tag acl."
+        )
     # Golds of other documents cannot win a chunk, so their headings do not matter.
     closed = {norm_path(bad.rel_path, path_case) for bad in case.irrelevant_supports}
     rivals = [one for one in case.gold_supports if norm_path(one.rel_path, path_case) in closed]
@@ -403,7 +399,7 @@ def _selected_folders(view: CaseView, selection: FolderSelection | None) -> tupl
     # A missing selection is part of the failure only if selection was configured.
     if view.response is None and view.settings.folder_mode is not None:
         return FAILED
-    return _NO_FOLDERS
+    return NotApplicable("The target reports no selected_folders.")
 
 
 def _inside(view: CaseView, folders: Sequence[str]) -> list[bool]:
@@ -420,4 +416,4 @@ def _fallback(view: CaseView, selection: FolderSelection | None) -> Score:
         return 1.0 if selection.fallback_used else 0.0
     if view.response is None and view.settings.folder_mode == "on_with_fallback":
         return FAILED
-    return _NO_FALLBACK
+    return NotApplicable("The target reports no fallback_used.")

@@ -14,7 +14,6 @@ from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, 
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import AnswerRule
 
-_NO_RULES = NotApplicable("The case has no answer_rules.")
 _AROUND = 30
 """Characters shown on either side of a text that was found."""
 
@@ -38,7 +37,7 @@ def score_rules(view: CaseView) -> Scores:
 
 def _score(view: CaseView) -> Score:
     if not view.case.answer_rules:
-        return _NO_RULES
+        return NotApplicable("The case has no answer_rules.")
     if view.failed or view.response is None:
         return FAILED
     prepared = view.prepared or PreparedAnswer(view.response.answer)

@@ -225,7 +225,6 @@ ANSWER_KEYS: Final = (
     "correctness",
 )
 """Metrics behind the stages of a flawed answer."""
-_EMPTY_INDEX_COUNTS: Final = ("docs_processed", "chunks_embedded")
 
 
 def evidence_key(case: Case, metrics: Metrics) -> str:
@@ -343,7 +342,7 @@ def _index_is_empty(view: CaseView) -> bool:
     # The contract reports counts of the index, not its paths: only an empty one certainly lacks
     # the gold.
     coverage = view.response.indexing_coverage if view.response is not None else None
-    counts = [coverage.get(name) for name in _EMPTY_INDEX_COUNTS] if coverage else []
+    counts = [(coverage or {}).get(name) for name in ("docs_processed", "chunks_embedded")]
     return any(not isinstance(count, bool) and count == 0 for count in counts)
 
 

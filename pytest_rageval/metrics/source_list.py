@@ -57,11 +57,7 @@ _KEY_WORD: Final = re.compile(r"[^\W_]+")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _ENDS: Final = (".", "。", "！", "!", "？", "?")
-_MOST_LINES: Final = 400
-"""Lines of an answer, from its end, that are read."""
 _LONGEST_ENTRY: Final = 1_000
-_LONGEST_OPENING: Final = 1_000
-"""Characters before a list in which courtesies are looked for."""
 _NAME_TAIL: Final = re.compile(r"\s+[-–—(|]|[,;:]\s")
 
 
@@ -146,7 +142,7 @@ def _key(name: str) -> str:
 
 def _is_stated(text: str) -> bool:
     """Whether a text has more than courtesies; ``Yes.`` may be all that an answer states."""
-    if len(text) > _LONGEST_OPENING:
+    if len(text) > 1_000:
         return True
     stated = (one for one in sentences(text) if courtesy(one) is None or yes_or_no(one))
     return any(re.search(r"\w", one) for one in stated)
@@ -155,7 +151,7 @@ def _is_stated(text: str) -> bool:
 def _lines_from_end(text: str) -> list[tuple[int, int]]:
     lines: list[tuple[int, int]] = []
     last = len(text)
-    while last >= 0 and len(lines) < _MOST_LINES:
+    while last >= 0 and len(lines) < 400:
         at = text.rfind("\n", 0, last) + 1
         lines.append((at, last))
         last = at - 1

@@ -62,7 +62,6 @@ ANSWERABLE: Final = NotApplicable("The case is answerable.")
 NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
-_NO_EVIDENCE: Final = Evidence()
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -128,7 +127,7 @@ class CaseView:
     def evidence(self) -> Evidence:
         """Key facts and claims looked up in the passages; of what was not, each part is None."""
         found = None if self.verdicts is None else self.verdicts.evidence
-        return found or _NO_EVIDENCE
+        return found or Evidence()
 
     @property
     def abstained(self) -> bool | None:
@@ -248,7 +247,6 @@ _WRITTEN: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"(?<=\w{2})[.!?:](?=\s|\Z)|[,](?=\s)|\s[-\u2013\u2014]\s")
 """Ends of a section that is not within brackets, unless it is part of a retrieved heading."""
-_MAX_ENDS: Final = 4
 _AROUND: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _NEXT: Final = re.compile(
     r"[;,]\s*(?=File\s*:)|;\s*(?=[^;,]+\.\w{1,8}\s*,\s*Section\s*:)", re.IGNORECASE
@@ -387,7 +385,7 @@ def _without_brackets(
 
     The longest part that names a retrieved section counts, else the first.
     """
-    ends = [match.start() for match in _ENDS.finditer(text)][:_MAX_ENDS]
+    ends = [match.start() for match in _ENDS.finditer(text)][:4]
     sections = [_unquote(text[:end].rstrip(" .,")) for end in (*ends, len(text))]
     for section in reversed(sections):
         if _chunk_of(path, section, chunks, path_case) is not None:

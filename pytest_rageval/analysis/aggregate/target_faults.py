@@ -27,10 +27,6 @@ _EXCEPTION: Final = re.compile(
 ``EndpointError`` with any message."""
 _VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+)?")
 """Parts of a message that vary within one cause; a status is matched to be kept."""
-_WORD_CHARS: Final = 4
-"""Length from which an id or question is looked for: a shorter one is part of other words."""
-_KEYS_SHOWN: Final = 8
-_OTHER_RULES: Final = frozenset({"snippet", "pages"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +100,7 @@ def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
 def _cause(record: CaseRecord, error: ErrorInfo) -> tuple[str, ...]:
     message = error.message
     for word in (record.case.question, record.case.id):
-        message = message.replace(word, "#") if len(word) >= _WORD_CHARS else message
+        message = message.replace(word, "#") if len(word) >= 4 else message
     message = _VARIES.sub(lambda m: m[0] if re.fullmatch(r"[45]\d\d", m[0]) else "#", message)
     return (error.kind, message, last_place(error.traceback))
 
@@ -137,7 +133,7 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     all_empty = n_cases > unreported and not any_chunk
     if not unreported and not all_empty:
         return None
-    frequent = [key for key, _ in keys.most_common(_KEYS_SHOWN)]
+    frequent = [key for key, _ in keys.most_common(8)]
     return ChunkFaults(
         n_cases=n_cases, unreported=unreported, all_empty=all_empty, keys=tuple(frequent)
     )
@@ -185,7 +181,7 @@ def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
         if not headed:
             continue
         found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
-        if any(not _OTHER_RULES.isdisjoint(chunk.matched_by or ()) for chunk in found):
+        if any({"snippet", "pages"} & {*(chunk.matched_by or ())} for chunk in found):
             return None
         n_cases += 1
         if any(not headed.keys().isdisjoint(chunk.matched_golds or ()) for chunk in chunks):

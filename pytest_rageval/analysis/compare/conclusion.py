@@ -18,12 +18,8 @@ ConclusionWord = Literal[
     "better", "worse", "mixed", "no_difference", "cannot_tell", "not_comparable"
 ]
 _NAMED: Final = 4
-_DOWN: Final = 0.5
-"""Share of cases without an answer from which the target counts as down."""
 _LOST: Final = frozenset({"connection", "timeout", "http", "empty", "not_attempted"})
 """Kinds of errors of a target that is down."""
-_SLOWER: Final = 1.5
-"""Ratio of times from which a proven change is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +45,7 @@ def unanswered(cases: Sequence[CaseGroup]) -> str:
         case.outcome == "error" and case.first.error is not None and case.first.error.kind in _LOST
         for case in cases
     )
-    if not n or n < _DOWN * len(cases):
+    if not n or n < 0.5 * len(cases):
         return ""
     return f"{n} of {counted(len(cases), 'case')} got no answer"
 
@@ -139,7 +135,7 @@ def time_text(found: Comparison) -> str:
     if time is None or time.verdict not in {"better", "worse"} or not time.base or not time.new:
         return ""
     ratio = max(time.new / time.base, time.base / time.new)
-    if ratio < _SLOWER:
+    if ratio < 1.5:
         return ""
     word = "slower" if time.verdict == "worse" else "faster"
     return f"latency_ms: calls are {ratio:.1f} times {word} ({time.base:.0f} -> {time.new:.0f} ms)"

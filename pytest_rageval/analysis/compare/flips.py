@@ -254,8 +254,9 @@ def _flip(
 ) -> CaseFlip | None:
     changes = tuple(_changes(base, new, keys))
     was, now = base.outcome, new.outcome
-    by_outcome = _outcome_direction(was, now) if outcomes else None
-    direction = by_outcome or (changes[0].direction if changes else None)
+    direction: Direction | None = changes[0].direction if changes else None
+    if outcomes and was in BADNESS and now in BADNESS and was != now:
+        direction = "worse" if BADNESS[now] > BADNESS[was] else "better"
     if direction is None:
         return None
     # Changes in the direction of the flip come first.
@@ -284,13 +285,6 @@ def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> I
             continue
         better = (other > one) == (BUILT_IN.cases[key].direction == "higher")
         yield MetricFlip(metric=key, base=one, new=other, direction="better" if better else "worse")
-
-
-def _outcome_direction(base: CaseOutcome, new: CaseOutcome) -> Direction | None:
-    one, other = BADNESS.get(base), BADNESS.get(new)
-    if one is None or other is None or one == other:
-        return None
-    return "worse" if other > one else "better"
 
 
 def _telling(

@@ -14,8 +14,6 @@ from pytest_rageval.values.record import CaseRecord
 LossKind = Literal["document", "section", "folder", "category", "tag"]
 _KINDS: Final[tuple[LossKind, ...]] = ("document", "section", "folder", "category", "tag")
 """Of equally telling groups, the first is named."""
-_FEWEST: Final = 3
-"""Lost cases below which a group is no pattern."""
 _MOST: Final = 0.5
 """Share of what was lost, and of the cases of the group, above which it explains the loss."""
 
@@ -67,9 +65,7 @@ def find_loss(pairs: Sequence[CasePair], flips: Iterable[CaseFlip]) -> Loss | No
     found = [
         Loss(kind=kind, name=name, lost=lost[kind, name], n=n, lost_in_all=len(worse))
         for (kind, name), n in at_stake.items()
-        if lost[kind, name] >= _FEWEST
-        and lost[kind, name] > _MOST * max(len(worse), n)
-        and n < total
+        if lost[kind, name] >= 3 and lost[kind, name] > _MOST * max(len(worse), n) and n < total
     ]
     return min(found, key=_place, default=None)
 

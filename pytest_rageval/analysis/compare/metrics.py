@@ -27,7 +27,7 @@ from pytest_rageval.analysis.compare.pairs import (
     pair_cases,
     verdict,
 )
-from pytest_rageval.analysis.compare.totals import PASSED, TIME, compare_totals
+from pytest_rageval.analysis.compare.totals import PASSED, TIME, pass_values, time_values
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering, choose_clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors
@@ -292,27 +292,26 @@ def compare_records(
     alike = [pair.alike for pair in pairs]
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
     clustering = choose_clustering([pair.new.first for pair in pairs], given.cluster)
-    flips, latency = (
-        find_flips(alike, keys=given.keys, outcomes=outcomes),
-        _latency(base, new, given),
-    )
-    found = Comparison(
+    flips = find_flips(alike, keys=given.keys, outcomes=outcomes)
+    latency = _latency(base, new, given)
+    passed, time = pass_values(pairs, clustering), time_values(pairs, clustering)
+    p_of_documents = None
+    if outcomes and clustering.by == "document" and passed.n:
+        others = replace(passed, whole_clusters=True).test(PASSED)
+        p_of_documents = None if others is None else min(others.p_below(), others.p_above())
+    return Comparison(
         pairing=pairing,
         metrics=compare_metrics(pairs, given, clustering, family=ASPECT_KEYS),
         latency=latency,
         flips=flips,
         newly_missed=tuple(r.name for r in newly_missed(alike) if outcomes),
         stages=_moved_stages(alike) if outcomes else {},
+        passed=_change(PASSED, passed, given) if outcomes and passed.n else None,
+        time=_change(TIME, time, given) if latency and time.n else None,
+        p_of_documents=p_of_documents,
         clustering=clustering,
         loss=find_loss(pairs, flips),
         confidence=given.confidence,
-    )
-    totals = compare_totals(pairs, clustering)
-    return replace(
-        found,
-        passed=_change(PASSED, totals.passed, given) if outcomes and totals.passed.n else None,
-        time=_change(TIME, totals.time, given) if latency and totals.time.n else None,
-        p_of_documents=totals.p_of_documents if outcomes else None,
     )
 
 
@@ -327,16 +326,15 @@ def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return found
 
 
-def _known_stage(pair: CasePair) -> FailureStage | None:
-    """Return the stage of the new run in the terms of the base, which may not tell all apart."""
-    if pair.new.stage == "not_used" and not tells_not_used(pair.base.records):
-        return "incorrect"
-    return pair.new.stage
-
-
 def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
-    base = Counter(pair.base.stage for pair in pairs)
-    new = Counter(_known_stage(pair) for pair in pairs)
+    base, new = Counter[FailureStage | None](), Counter[FailureStage | None]()
+    for pair in pairs:
+        stage = pair.new.stage
+        # The base may be of a version that does not tell them apart.
+        if stage == "not_used" and not tells_not_used(pair.base.records):
+            stage = "incorrect"
+        base[pair.base.stage] += 1
+        new[stage] += 1
     return {s: (base[s], new[s]) for s in STAGES if base[s] != new[s]}
 
 
@@ -391,7 +389,10 @@ def judge_noise(
         key: a judged metric.
     """
     rate = None if checked is None else checked.disagreement_rate
-    spreads = [s for repeats in cases if (s := _variance(repeats, key)) is not None]
+    scored = [
+        [v for r in repeats if (v := r.scores.metrics.get(key)) is not None] for repeats in cases
+    ]
+    spreads = [variance(values) for values in scored if len(values) > 1]
     within = fmean(spreads)
     if rate is None and within is None:
         return None
@@ -401,11 +402,6 @@ def judge_noise(
         repeat_sd=None if within is None else math.sqrt(within),
         n_repeated=len(spreads),
     )
-
-
-def _variance(repeats: Sequence[CaseRecord], key: str) -> float | None:
-    values = [v for r in repeats if (v := r.scores.metrics.get(key)) is not None]
-    return variance(values) if len(values) > 1 else None
 
 
 # --- groups of cases ---------------------------------------------------------------------------

@@ -160,9 +160,13 @@ class PairedColumns:
         self._nodeids = [pair.new.first.nodeid for pair in pairs]
         self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in pairs]
 
+    def both(self, key: str) -> tuple[Floats, Floats]:
+        """Return one metric of every pair in both runs, repeats averaged."""
+        return self._base.metric(key), self._new.metric(key)
+
     def values(self, key: str) -> PairedValues:
         """Return one metric, repeats averaged, with counts of one-sided scores."""
-        return self.paired(self._base.metric(key), self._new.metric(key))
+        return self.paired(*self.both(key))
 
     def paired(self, base: Floats, new: Floats) -> PairedValues:
         """Return a figure of every pair where it is finite on both sides."""

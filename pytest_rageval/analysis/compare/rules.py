@@ -17,9 +17,6 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MATCH_RULES
 
 NAME: Final = "matching.rules"
-_TOLERATED: Final = 0.05
-"""Share of the cases in common whose rules may differ: what comes back varies, and with it the
-rules of a target that reports a part of its headings."""
 
 _Rules = frozenset[str]
 
@@ -40,7 +37,7 @@ def rules_difference(
         return None
     share = f"({len(changed)} of {counted(len(both), 'case')})"
     one, other = (f"{_named(rules[key] for key in changed)} {share}" for rules in (ours, theirs))
-    if len(changed) <= _TOLERATED * len(both):
+    if len(changed) <= 0.05 * len(both):
         return ConfigDifference(name=NAME, base=one, new=other)
     return Invariant(name=NAME, base=one, new=other, affects="everything")
 
@@ -48,17 +45,12 @@ def rules_difference(
 def _rules_by_case(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str], _Rules]:
     found: dict[tuple[str, str, str], _Rules] = {}
     for record in records:
-        key = *place_of(record), record.case_hash
-        found[key] = found.get(key, frozenset()) | _rules_of(record)
+        key, rules = (*place_of(record), record.case_hash), frozenset[str]()
+        if record.reply.retrieved_chunks and record.case.gold_supports:
+            undecided = "recall_at_k" in record.scores.not_applicable
+            rules = rules.union(*([(UNDECIDED,)] if undecided else rules_of_cut(record)))
+        found[key] = found.get(key, frozenset()) | rules
     return found
-
-
-def _rules_of(record: CaseRecord) -> _Rules:
-    if not record.reply.retrieved_chunks or not record.case.gold_supports:
-        return frozenset()
-    if "recall_at_k" in record.scores.not_applicable:
-        return frozenset({UNDECIDED})
-    return frozenset().union(*rules_of_cut(record))
 
 
 def _named(sets: Iterable[_Rules]) -> str:

@@ -60,16 +60,12 @@ def choose_clustering(cases: Sequence[CaseRecord], setting: ClusterSetting) -> C
     n_documents = None if None in documents else len(documents)
     wanted: Unit = "document" if setting == "auto" else setting
     for by in _UNITS[_UNITS.index(wanted) :]:
-        if by == "case" or _several(cluster_of(case, by) for case in cases):
+        groups = [cluster_of(case, by) for case in cases]
+        # A case of no group is its own.
+        if by == "case" or len(set(groups)) + max(groups.count(None) - 1, 0) > 1:
             break
     note = ""
     if by != wanted and len(cases) > 1:
         note = f"all cases are about one {_UNITS[_UNITS.index(by) - 1]}: its {by}s decide"
     whole = by != "case" and setting != "auto"
     return Clustering(by=by, whole=whole, n_documents=n_documents, note=note)
-
-
-def _several(groups: Iterable[str | None]) -> bool:
-    """Whether there are several groups; a case of none is its own."""
-    found = list(groups)
-    return len(set(found)) + max(found.count(None) - 1, 0) > 1

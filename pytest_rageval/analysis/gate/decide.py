@@ -45,13 +45,11 @@ NO_BASELINE: Final = (
     "[table] of thresholds.toml"
 )
 
-GateVerdict = Literal["pass", "fail", "not_evaluated"]
 
 SHOWN_FAILURES: Final = 3
 
 _ANSWERS: Final = "answer metrics"
 _NO_JUDGE: Final = "the run has no judge"
-_MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
 
 
 # --- one check -------------------------------------------------------------------------------
@@ -86,7 +84,8 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str)
         return "replies were recorded without this time"
     # These show whether the measurement worked, for any part of a set, and a dead target must not
     # pass because only a few cases were selected.
-    return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)
+    worked = check.metric in {"error_rate", "judge_error_rate"}
+    return None if worked else selection.missing_for(check)
 
 
 def _proof_note(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
@@ -149,14 +148,6 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
     )
 
 
-def _without_baseline(
-    check: Check, thresholds: Thresholds, baseline: GateBaseline | None
-) -> CheckResult:
-    status: CheckStatus = check.severity if thresholds.require_baseline else "skip"
-    problem = None if baseline is None else baseline.info.problem
-    return CheckResult(check=check, status=status, message=problem or NO_BASELINE)
-
-
 def _decide_checks(
     thresholds: Thresholds,
     run: GateRun,
@@ -177,7 +168,9 @@ def _decide_checks(
     for check in thresholds.checks:
         result = skipped.get(check) or compared.get(check)
         if result is None and needs_baseline(check):
-            result = _without_baseline(check, thresholds, baseline)
+            status: CheckStatus = check.severity if thresholds.require_baseline else "skip"
+            problem = None if baseline is None else baseline.info.problem
+            result = CheckResult(check=check, status=status, message=problem or NO_BASELINE)
         results.append(result or _decide_absolute(check, run))
     return tuple(results)
 
@@ -298,7 +291,7 @@ def decide_gate(
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss, names)
     n_failed, sentence = _check_sentences(results, info or BaselineInfo())
-    verdict: GateVerdict = "pass"
+    verdict: Literal["pass", "fail", "not_evaluated"] = "pass"
     if incomplete or unchecked or n_failed or case_failures:
         failures = [*([sentence] if n_failed else []), *case_failures]
         fail = f"FAIL {'; '.join(failures)}" if failures else ""

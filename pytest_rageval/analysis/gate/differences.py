@@ -5,6 +5,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -82,32 +83,9 @@ class GateBaseline:
     """Difference by check; None: there is no baseline to compare with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Evidence:
-    """Result of the test of a difference for a limit, after Holm's method."""
-
-    low: float | None = None
-    high: float | None = None
-    p: float | None = None
-    """Of a change for the worse beyond the limit."""
-    tests: int = 1
-    """Number of tests of the family."""
-    mde: float | None = None
-
-
 def p_beyond(check: Check, test: DifferenceTest) -> float:
     """Return the one-sided p of a drop or a rise beyond the limit of a check."""
     return test.p_below(-check.limit) if check.kind == "max_drop" else test.p_above(check.limit)
-
-
-def _evidence(
-    check: Check, test: DifferenceTest | None, alpha: float, factor: float = 1.0, tests: int = 1
-) -> _Evidence:
-    if test is None:
-        return _Evidence()
-    low, high = test.bounds(alpha / factor)
-    p = min(1.0, p_beyond(check, test) * factor)
-    return _Evidence(low=low, high=high, p=p, tests=tests, mde=test.detectable(alpha / factor))
 
 
 def decide_differences(
@@ -124,81 +102,90 @@ def decide_differences(
         if check.decide == "prove_fail" and difference.test is not None
     }
     factors = dict(zip(family, holm_factors([*family.values()]), strict=True))
-    found = {}
-    for check, difference in differences.items():
-        tests = len(family) if check in family else 1
-        evidence = _evidence(check, difference.test, alpha, factors.get(check, 1.0), tests)
-        found[check] = _decide(check, difference, evidence)
-    return found
+    return {
+        check: _decide(
+            check,
+            difference,
+            alpha,
+            factor=factors.get(check, 1.0),
+            tests=len(family) if check in family else 1,
+        )
+        for check, difference in differences.items()
+    }
 
 
-def _decide(check: Check, difference: Difference, evidence: _Evidence) -> CheckResult:
+def _decide(
+    check: Check, difference: Difference, alpha: float, *, factor: float, tests: int
+) -> CheckResult:
+    """Decide one check.
+
+    Args:
+        check: the limit.
+        difference: what it limits.
+        alpha: chance of a false alarm.
+        factor: of its p, by Holm's method.
+        tests: number of tests of its family.
+    """
     if difference.problem:
         return CheckResult(check=check, status="skip", message=difference.problem)
+    low = high = p = mde = None
+    if (test := difference.test) is not None:
+        low, high = test.bounds(alpha / factor)
+        p, mde = min(1.0, p_beyond(check, test) * factor), test.detectable(alpha / factor)
     decision = decide_limit(
         check.kind,
         check.limit,
         decide=check.decide,
         estimate=difference.estimate,
-        low=evidence.low,
-        high=evidence.high,
+        low=low,
+        high=high,
     )
-    if decision.outcome == "no_data" and _is_too_few(check, difference):
+    paired = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
+    if decision.outcome == "no_data" and paired and check.decide == "prove_fail" and test is None:
+        # Too few pairs for a test prove no drop.
         decision = LimitDecision(outcome="pass", proof="unproven")
-    outcome = decision.outcome
-    small = _has_few_pairs(check, difference)
-    status: CheckStatus = "pass" if outcome == "pass" else check.severity
-    message = _message(check, difference, decision, evidence)
+    small = paired and difference.n < check.min_n
+    # The estimate decides although its interval includes 0, so no change.
+    unproven = check.decide == "estimate" and low is not None and high is not None
+    unproven = unproven and (low or 0.0) <= TOLERANCE and (high or 0.0) >= -TOLERANCE
+    status: CheckStatus = "pass" if decision.outcome == "pass" else check.severity
+    message = _message(check, difference, decision, p, tests, unproven=unproven)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
     if small and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else check.severity
         message = few
-    elif small and status == "fail" and (check.table != "overall" or _unproven(check, evidence)):
+    elif small and status == "fail" and (check.table != "overall" or unproven):
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
-    if difference.n_lost:
-        verb = "is" if difference.n_lost == 1 else "are"
-        cases = counted(difference.n_lost, "case")
-        message = f"{message}; {cases} {verb} an error now and not counted here"
+    if n := difference.n_lost:
+        verb = "is" if n == 1 else "are"
+        message = f"{message}; {counted(n, 'case')} {verb} an error now and not counted here"
         status = "warn" if status == "pass" else status
     return CheckResult(
         check=check,
         status=status,
         message=message,
         estimate=difference.estimate,
-        low=evidence.low,
-        high=evidence.high,
-        p=evidence.p,
+        low=low,
+        high=high,
+        p=p,
         n=difference.n if difference.paired else difference.n or None,
         n_documents=difference.n_documents,
         proof=decision.proof,
-        mde=evidence.mde,
+        mde=mde,
         small_n=small,
         missed_cases=difference.missed_cases,
     )
 
 
-def _is_too_few(check: Check, difference: Difference) -> bool:
-    """Whether there is an estimate of too few pairs for a test, which prove no drop."""
-    paired = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
-    return paired and check.decide == "prove_fail" and difference.test is None
-
-
-def _unproven(check: Check, evidence: _Evidence) -> bool:
-    """Whether the estimate decides a check although its interval includes 0, so no change."""
-    low, high = evidence.low, evidence.high
-    if check.decide != "estimate" or low is None or high is None:
-        return False
-    return low <= TOLERANCE and high >= -TOLERANCE
-
-
-def _has_few_pairs(check: Check, difference: Difference) -> bool:
-    counts = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
-    return counts and difference.n < check.min_n
-
-
 def _message(
-    check: Check, difference: Difference, decision: LimitDecision, evidence: _Evidence
+    check: Check,
+    difference: Difference,
+    decision: LimitDecision,
+    p: float | None,
+    tests: int,
+    *,
+    unproven: bool,
 ) -> str:
     unit, estimate = unit_of(check.metric), difference.estimate
     if estimate is None:
@@ -216,14 +203,14 @@ def _message(
     else:
         sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
-        unproven = beyond and _unproven(check, evidence)
-        return f"{sentence}, not proven: the interval includes no {word}" if unproven else sentence
+        note = f", not proven: the interval includes no {word}" if beyond and unproven else ""
+        return sentence + note
     proven = "proven" if (decision.proof or "unproven") != "unproven" else "not proven"
-    if check.decide != "prove_fail" or evidence.p is None:
+    if check.decide != "prove_fail" or p is None:
         return f"{sentence}, {proven}"
-    of = f", Holm over {evidence.tests} checks" if evidence.tests > 1 else ""
+    of = f", Holm over {tests} checks" if tests > 1 else ""
     state = "proven" if decision.proof == "proven_fail" else "not proven"
-    return f"{sentence}, {state}: p {format_value(evidence.p)}{of}"
+    return f"{sentence}, {state}: p {format_value(p)}{of}"
 
 
 def check_differences(
@@ -252,7 +239,18 @@ def check_differences(
         if check.metric == "newly_missed":
             found[check] = _newly_missed([pair.alike for pair in pairs])
         elif check.metric in registry.cases:
-            found[check] = _paired(check, registry.cases[check.metric], pairs, clustering)
+            info = registry.cases[check.metric]
+            of_check = [pair for pair in pairs if in_table(pair.new.first, check)]
+            columns = PairedColumns(of_check, (info.key,), clustering)
+            # Scored in the baseline, and an error now.
+            erred = sum(
+                math.isfinite(was)
+                and not math.isfinite(now)
+                and (now == ERROR or pair.new.outcome == "error")
+                for pair, was, now in zip(of_check, *columns.both(info.key), strict=True)
+            )
+            tested = _tested(check, info, of_check, columns.values(info.key))
+            found[check] = replace(tested, n_lost=erred)
         elif check.metric == PASSED.key:
             of_check = [pair for pair in pairs if in_table(pair.new.first, check)]
             passed = _tested(check, PASSED, of_check, pass_values(of_check, clustering))
@@ -274,10 +272,6 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     )
 
 
-_NOT_USED: Final = f"{STAGE_PREFIX}not_used"
-_NOT_TOLD: Final = "the baseline is of a version that counts not_used among incorrect"
-
-
 def _of_figures(
     check: Check, pairs: Iterable[CasePair], base_run: GateRun, new_run: GateRun
 ) -> Difference:
@@ -285,8 +279,9 @@ def _of_figures(
         problem := other_concurrency(base_run.concurrency, new_run.concurrency)
     ):
         return Difference(estimate=None, problem=problem)
-    if check.metric == _NOT_USED and not tells_not_used(base_run.records):
-        return Difference(estimate=None, problem=_NOT_TOLD)
+    if check.metric == f"{STAGE_PREFIX}not_used" and not tells_not_used(base_run.records):
+        told = "the baseline is of a version that counts not_used among incorrect"
+        return Difference(estimate=None, problem=told)
     if check.metric.startswith(BY_OUTCOME):
         alike = [pair.alike for pair in pairs if in_table(pair.new.first, check)]
         base_run = replace(base_run, records=tuple(r for p in alike for r in p.base.records))
@@ -304,39 +299,22 @@ def _of_figures(
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
 
 
-def _paired(
-    check: Check, info: MetricInfo, pairs: Sequence[CasePair], clustering: Clustering
-) -> Difference:
-    pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
-    values = PairedColumns(pairs, (info.key,), clustering).values(info.key)
-    lost = sum(
-        pair.base.mean(info.key) is not None
-        and pair.new.mean(info.key) is None
-        and (pair.new.outcome == "error" or pair.new.value(info.key) == ERROR)
-        for pair in pairs
-    )
-    return replace(_tested(check, info, pairs, values), n_lost=lost)
-
-
 def _tested(
     check: Check, info: MetricInfo, pairs: Sequence[CasePair], values: PairedValues
 ) -> Difference:
     documents = {pair.new.first.cluster for pair in pairs}
+    sign = -1.0 if check.kind == "max_drop" else 1.0
+    moved = zip(values.base, values.new, values.nodeids, strict=True)
     return Difference(
         estimate=fmean([n - b for b, n in zip(values.base, values.new, strict=True)]),
         n=values.n,
         test=values.test(info),
         n_documents=None if None in documents else len(documents),
         no_data=_NO_SCORE if pairs else f"no case of {check.table} {check.group} is in both runs",
-        missed_cases=_worst(check, values),
+        missed_cases=worst_first(
+            (sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0
+        ),
     )
-
-
-def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
-    """Return the node ids of the cases that became worse, the largest change first."""
-    sign = -1.0 if check.kind == "max_drop" else 1.0
-    moved = zip(values.base, values.new, values.nodeids, strict=True)
-    return worst_first((sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0)
 
 
 def margins(checks: Iterable[Check]) -> Mapping[str, float]:

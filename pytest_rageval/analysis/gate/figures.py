@@ -31,8 +31,6 @@ from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKin
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 
-_PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRun:
@@ -103,15 +101,6 @@ def in_table(record: CaseRecord, check: Check) -> bool:
     return check.table == "overall" or check.group in record.case.tags
 
 
-def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
-    groups: Mapping[str, Mapping[str, MetricSummary]] = {
-        "overall": {"": run.aggregate.metrics},
-        "category": run.aggregate.by_category,
-        "tag": run.aggregate.by_tag,
-    }[check.table]
-    return groups.get(check.group or "", {}).get(key)
-
-
 def worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
     """Return at most ``MOST_CASES`` node ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
@@ -132,7 +121,12 @@ def _mean_figure(
     check: Check, run: GateRun, cases: Sequence[CaseGroup], info: MetricInfo | None
 ) -> CheckFigure:
     key = check.metric if info is None else info.key
-    summary = _summary(check, run, key)
+    groups: Mapping[str, Mapping[str, MetricSummary]] = {
+        "overall": {"": run.aggregate.metrics},
+        "category": run.aggregate.by_category,
+        "tag": run.aggregate.by_tag,
+    }[check.table]
+    summary = groups.get(check.group or "", {}).get(key)
     if info is None or summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
         none = f"no case of {where} was run"
@@ -178,7 +172,13 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> C
     records = [r for case in cases for r in case.records]
     if phase in {"", "total"}:
         summary = record_latency(records, run.timeout_ms)
-        timed = [(ms, r.nodeid) for r in records if (ms := _total_ms(r)) is not None]
+        timed = []
+        for record in records:
+            status, ms = attempt_status(record), record.latency.get("total_ms")
+            if status == "timeout":
+                timed.append((math.inf, record.nodeid))
+            elif status == "ok" and ms is not None:
+                timed.append((ms, record.nodeid))
     else:
         answered = [r for r in records if r.status == "ok"]
         names = f"{phase}_ms", phase
@@ -188,15 +188,16 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> C
         return CheckFigure(estimate=None, n=0, no_data="no call was timed")
     if what == "sum":
         return CheckFigure(estimate=summary.sum_ms, n=summary.n, censored=summary.n_censored > 0)
-    estimate, censored = {
-        "p50": (summary.p50_ms, summary.p50_censored),
-        "p95": (summary.p95_ms, summary.p95_censored),
-    }.get(what, (None, False))
+    known = {
+        "p50": (0.50, summary.p50_ms, summary.p50_censored),
+        "p95": (0.95, summary.p95_ms, summary.p95_censored),
+    }
+    share, estimate, censored = known.get(what, (0.0, None, False))
     if estimate is None:
         return CheckFigure(estimate=None, n=0, no_data=f"latency has no {what}")
     durations = [ms for ms, _ in timed]
-    two = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence)
-    one = quantile_interval(durations, _PERCENTILES[what], confidence=run.confidence, sided=1)
+    two = quantile_interval(durations, share, confidence=run.confidence)
+    one = quantile_interval(durations, share, confidence=run.confidence, sided=1)
     return CheckFigure(
         estimate=estimate,
         n=summary.n,
@@ -207,14 +208,6 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> C
         censored=censored,
         missed_cases=_beyond(check, timed),
     )
-
-
-def _total_ms(record: CaseRecord) -> float | None:
-    """Return the duration of a call that counts; infinite for a timeout."""
-    status = attempt_status(record)
-    if status == "timeout":
-        return math.inf
-    return record.latency.get("total_ms") if status == "ok" else None
 
 
 def _finite(bound: float | None) -> float | None:
@@ -271,8 +264,7 @@ def _mixed_share(case: CaseGroup) -> float | None:
 
 def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
     metric = check.metric
-    if metric in ERROR_KINDS:
-        kinds = ERROR_KINDS[metric]
+    if kinds := ERROR_KINDS.get(metric):
         return _rate_figure(cases, lambda case: _attempt_share(case, kinds), 0, run.confidence)
     if metric == "pass_rate":
         return _rate_figure(cases, _pass_share, 1, run.confidence)

@@ -16,10 +16,6 @@ from pytest_rageval.analysis.stats.paired import sign_flip
 from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE
 
-_DRIFT_P = 0.01
-_DRIFT_SHIFT = 0.05
-_DRIFT_FLIPS = 0.10
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PpiMean:
@@ -152,9 +148,9 @@ def canary_drift(
     flips = [(a >= line) != (b >= line) for a, b in zip(reference, new, strict=True)]
     flip_rate = sum(flips) / len(flips)
     p = sign_flip(shifts).p_two_sided
-    moved = p < _DRIFT_P and abs(mean_shift) > _DRIFT_SHIFT + TOLERANCE
+    moved = p < 0.01 and abs(mean_shift) > 0.05 + TOLERANCE
     return CanaryDrift(
-        drift=moved or flip_rate > _DRIFT_FLIPS + TOLERANCE,
+        drift=moved or flip_rate > 0.10 + TOLERANCE,
         mean_shift=mean_shift,
         max_abs=max(abs(s) for s in shifts),
         flip_rate=flip_rate,

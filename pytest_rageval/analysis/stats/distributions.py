@@ -16,8 +16,6 @@ from statistics import NormalDist
 from typing import Protocol
 
 _TINY = 1e-300
-_EPSILON = 1e-16
-_MAX_TERMS = 100_000
 
 
 def normal_quantile(p: float) -> float:
@@ -35,7 +33,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1)
     d = 1.0 / (d if abs(d) > _TINY else _TINY)
     value = d
-    for m in range(1, _MAX_TERMS):
+    for m in range(1, 100_000):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         step = 1.0
@@ -46,7 +44,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
             c = c if abs(c) > _TINY else _TINY
             step = c * d
             value *= step
-        if abs(step - 1.0) <= 2 * _EPSILON:
+        if abs(step - 1.0) <= 2 * 1e-16:
             break
     return value
 

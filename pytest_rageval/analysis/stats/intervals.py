@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
-BOOTSTRAP_RESAMPLES = 10_000
 _ROUNDING = 1e-12
 _DRAWN_AT_ONCE = 1 << 16
 """Numbers, of 512 kB: with what is made of them they stay in the cache of a core."""
@@ -287,7 +286,7 @@ def bootstrap_means(
     *,
     confidence: float = 0.95,
     sides: Sequence[Sided] = (2,),
-    resamples: int = BOOTSTRAP_RESAMPLES,
+    resamples: int = 10_000,
 ) -> list[list[Interval]]:
     """Percentile bootstrap of means, resampling whole clusters; for unbounded scales only.
 

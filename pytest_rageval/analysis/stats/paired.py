@@ -33,8 +33,6 @@ from pytest_rageval.analysis.stats.intervals import (
 
 POWER = 0.80
 _SEED = 20251122
-_EXACT_UP_TO = 16
-_DRAWS = 9_999
 _NOISE = 1e-12
 
 
@@ -206,7 +204,7 @@ def sign_flip(diffs: Sequence[float], *, clusters: ClusterIds | None = None) -> 
     # Sums that differ only by rounding are ties, and ties count.
     slack = 1e-9 * math.fsum(abs(s) for s in moved)
     sizes = [abs(s) for s in moved]
-    exact = len(sizes) <= _EXACT_UP_TO
+    exact = len(sizes) <= 16
     totals = _all_totals(sizes) if exact else _drawn_totals(sizes)
     extra = 0 if exact else 1
     count = len(totals) + extra
@@ -227,7 +225,7 @@ def _drawn_totals(sizes: Sequence[float]) -> list[float]:
     # A random byte holds eight signs, whose sums are tabulated: drawing each sign alone is many
     # times slower, and a comparison has dozens of metrics.
     tables = [_sums_by_byte(sizes[i : i + 8]) for i in range(0, len(sizes), 8)]
-    tosses = (draw.randbytes(len(tables)) for _ in range(_DRAWS))
+    tosses = (draw.randbytes(len(tables)) for _ in range(9_999))
     return [2 * sum(map(getitem, tables, toss)) - whole for toss in tosses]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Final
 
 from pytest_rageval.analysis.sweep.effects import main_effects
 from pytest_rageval.analysis.sweep.goal import Objective
@@ -18,7 +17,6 @@ from pytest_rageval.analysis.sweep.subsets import case_group
 from pytest_rageval.analysis.sweep.verdict import (
     Decision,
     PairedTest,
-    Sensitivity,
     decide,
     paired_p,
     paired_values,
@@ -27,7 +25,6 @@ from pytest_rageval.analysis.sweep.verdict import (
 )
 from pytest_rageval.support.text import counted, first_few, format_value
 
-_TOO_MANY_ERRORS: Final = 0.1
 _NAMED, _MOST_TIES = 3, 50
 """Configurations that a note names, and those that are tested for it."""
 
@@ -89,7 +86,15 @@ def conclude(
     # An index may have failed before its held-out cases were asked.
     chosen = [key for key in ranked(finals, goal) if key in deciding]
     decision = decide(deciding, plan.baseline, goal, chosen=chosen)
-    front = _front(plan, last)
+    # Those that may not win are left out.
+    front = pareto_front(
+        {key: goal.point(one.figures) for key, one in last.items() if not one.broken}
+    )
+    base = deciding[plan.baseline]
+    groups = {case_group(id, base.clusters.get(id)) for id in base.values}
+    shown = plan.sensitivity
+    if groups:  # what the cases show that the objective is about
+        shown = sensitivity(len(groups), goal.confidence, n_cases=len(base.values))
     winner = None if decision.winner is None else plan.by_key[decision.winner]
     return SweepOutcome(
         verdict=decision.verdict,
@@ -103,7 +108,14 @@ def conclude(
         tests=decision.tests,
         front=front,
         effects=main_effects(plan.configurations, results[0].measures),
-        rungs=tuple(_rung_rows(plan, results)),
+        rungs=tuple(
+            RungRow(
+                configurations=len(result.measures),
+                cases=len(rung.cases),
+                judged=plan.judged_at(number),
+            )
+            for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True))
+        ),
         method=plan.method,
         requests_spent=sum(one.requests for one in spent.values()),
         requests_grid=plan.grid_questions,
@@ -111,46 +123,17 @@ def conclude(
         index_builds=index_builds,
         holdout=len(plan.held),
         n_cases=plan.n_cases,
-        sensitivity=_sensitivity(plan, deciding),
+        sensitivity=shown,
         confidence=goal.confidence,
         seed=plan.seed,
         notes=(
             *plan.notes,
             *notes,
-            *_one_cluster(plan, deciding),
-            *_notes(plan, results),
+            *_notes(plan, results, base, len(groups)),
             *_twins(plan, decision, finals),
             *_ties(plan, decision, {key: deciding[key] for key in chosen}),
         ),
     )
-
-
-def _front(plan: SweepPlan, last: Mapping[str, Measures]) -> tuple[str, ...]:
-    """Return the keys of the finalists on the Pareto front, without those that may not win."""
-    return pareto_front(
-        {key: plan.goal.point(one.figures) for key, one in last.items() if not one.broken}
-    )
-
-
-def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivity:
-    """Return what the cases show that the objective is about: those of one cluster go together."""
-    base = deciding[plan.baseline]
-    if not base.values:
-        return plan.sensitivity
-    return sensitivity(_n_groups(base), plan.goal.confidence, n_cases=len(base.values))
-
-
-def _n_groups(base: Measures) -> int:
-    return len({case_group(id, base.clusters.get(id)) for id in base.values})
-
-
-def _one_cluster(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Iterator[str]:
-    base = deciding[plan.baseline]
-    if len(base.values) > 1 and _n_groups(base) == 1:
-        yield (
-            f"all {len(base.values)} cases are about one document, the one of their first gold, so "
-            "no test can show a difference: add cases about others"
-        )
 
 
 def objective_row(one: Objective) -> ObjectiveRow:
@@ -159,15 +142,6 @@ def objective_row(one: Objective) -> ObjectiveRow:
     return ObjectiveRow(
         key=info.key, title=info.title, direction=info.direction, weights=one.weights
     )
-
-
-def _rung_rows(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[RungRow]:
-    for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True)):
-        yield RungRow(
-            configurations=len(result.measures),
-            cases=len(rung.cases),
-            judged=plan.judged_at(number),
-        )
 
 
 # --- ranking ---------------------------------------------------------------------------------
@@ -227,14 +201,21 @@ def _order(plan: SweepPlan, results: Sequence[RungResult]) -> list[str]:
     return sorted(place, key=lambda key: place[key])
 
 
-def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
+def _notes(
+    plan: SweepPlan, results: Sequence[RungResult], base: Measures, n_groups: int
+) -> Iterator[str]:
+    if len(base.values) > 1 and n_groups == 1:
+        yield (
+            f"all {len(base.values)} cases are about one document, the one of their first gold, so "
+            "no test can show a difference: add cases about others"
+        )
     ties = sum(one.tie for result in results[:-1] for one in result.cut.dropped)
     if ties:
         yield (
             f"{counted(ties, 'configuration')} cut although the cases of the rung could not tell "
             "them from one that went on; more cases or a larger budget could"
         )
-    most, last = _TOO_MANY_ERRORS * len(plan.rungs[-1].cases), results[-1].measures
+    most, last = 0.1 * len(plan.rungs[-1].cases), results[-1].measures
     if silent := [plan.by_key[key].name for key, one in last.items() if one.n_error > most]:
         named = first_few(silent, _NAMED, "; ")
         yield f"more than one in ten cases had no answer, and figures leave them out: {named}"

@@ -28,7 +28,6 @@ GRID_REQUESTS: Final = 2000
 """Requests up to which ``auto`` asks the whole grid, if no budget is given."""
 MOST_FINALISTS: Final = 4
 """The baseline included."""
-_DOMINATED: Final = "another is at least as good in every objective"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +178,7 @@ def keep(measures: Mapping[str, Measures], n: int, baseline: str, goal: Goal) ->
     return Cut(
         kept=tuple(kept),
         dropped=tuple(
-            Dropped(key=key, reason=_DOMINATED, tie=False)
+            Dropped(key=key, reason="another is at least as good in every objective", tie=False)
             if len(goal.objectives) > 1 and fronts[key] > fronts[last] and not measures[key].proven
             else _dropped(measures, key, last, goal)
             for key in order

@@ -93,7 +93,12 @@ def measure(
     )
     values = _case_values(groups, goal.main)
     low, high = _interval(groups, values, goal)
-    figures = {one.info.key: _objective_figure(one, run, groups) for one in goal.objectives}
+    figures = {
+        one.info.key: _figure(one.info.key, run)
+        if one.weights is None
+        else fmean([*_case_values(groups, one).values()])
+        for one in goal.objectives
+    }
     figures |= {name: _figure(name, run) for name, _ in goal.order if name not in figures}
     limits = [(check, find_figure(check, run)) for check in goal.constraints]
     figures |= {constraint_name(check): found.estimate for check, found in limits}
@@ -131,14 +136,6 @@ def _broken(check: Check, found: CheckFigure) -> str:
     came, limit = format_limit_pair(found.estimate, check.limit, unit_of(check.metric))
     side = "below" if check.kind == "min" else "above"
     return f"{check.metric}{check.where} {came} is {side} {limit}"
-
-
-def _objective_figure(
-    objective: Objective, run: GateRun, groups: Sequence[CaseGroup]
-) -> float | None:
-    if objective.weights is not None:
-        return fmean([*_case_values(groups, objective).values()])
-    return _figure(objective.info.key, run)
 
 
 def _figure(name: str, run: GateRun) -> float | None:

@@ -20,7 +20,6 @@ _MOST: Final = 10_000
 """Configurations that lists may span."""
 TRIALS: Final = 40
 """Most configurations that Optuna proposes."""
-_PROPOSED: Final = "configurations proposed by Optuna"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +116,11 @@ def plan_sweep(
     n = int(min(spanned, TRIALS if proposed else _MOST))
     if n < 2:
         raise ConfigError("one configuration, expected a parameter with two values or more")
-    groups = _deciding_groups(cases, goal)
+    if not cases:
+        raise ConfigError("no case to ask, expected at least one that a person has reviewed")
+    groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
+    if not groups:
+        raise no_value(f"objective {goal.main.info.key}", goal.main.info)
     base = configurations[0]
     if sweep.baseline is not None:
         base = Configuration(
@@ -147,18 +150,10 @@ def plan_sweep(
     )
 
 
-def _deciding_groups(cases: Sequence[SweepCase], goal: Goal) -> dict[str, str]:
-    if not cases:
-        raise ConfigError("no case to ask, expected at least one that a person has reviewed")
-    groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
-    if not groups:
-        raise no_value(f"objective {goal.main.info.key}", goal.main.info)
-    return groups
-
-
 def _plan_notes(sweep: SweepFile, rungs: Sequence[Rung], *, proposed: bool) -> Iterator[str]:
     if proposed:
-        yield _PROPOSED + (", and an index build for each new index" if sweep.index else "")
+        builds = ", and an index build for each new index" if sweep.index else ""
+        yield f"configurations proposed by Optuna{builds}"
     asked = rungs[0].configurations * len(rungs[0].cases)
     if not proposed and sweep.method == "auto" and len(rungs) == 1 and asked > GRID_REQUESTS:
         yield (

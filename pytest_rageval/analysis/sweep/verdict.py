@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from pytest_rageval.analysis.compare.pairs import PairedValues
 from pytest_rageval.analysis.stats.distributions import cluster_indices
@@ -21,8 +21,6 @@ from pytest_rageval.analysis.sweep.measures import Measures
 
 SweepVerdict = Literal["better", "no_clear_winner", "worse"]
 Role = Literal["baseline", "runner_up"]
-_TYPICAL_SD: Final = 0.35
-"""Standard deviation of a case's difference that docs/statistics.md#how-many-cases assumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +115,11 @@ def ranked(measures: Mapping[str, Measures], goal: Goal) -> tuple[str, ...]:
 
     def place(key: str) -> tuple[bool, bool, tuple[float, ...]]:
         one = measures[key]
-        figures = (_badness(one, name, sign) for name, sign in goal.order)
-        return one.objective is None, bool(one.broken), tuple(figures)
+        figures = [(one.figures.get(name), sign) for name, sign in goal.order]
+        badness = (math.inf if value is None else -sign * value for value, sign in figures)
+        return one.objective is None, bool(one.broken), tuple(badness)
 
     return tuple(sorted(measures, key=place))
-
-
-def _badness(one: Measures, name: str, sign: int) -> float:
-    value = one.figures.get(name)
-    return math.inf if value is None else -sign * value
 
 
 def paired_values(one: Measures, other: Measures) -> PairedValues:
@@ -220,7 +214,8 @@ def sensitivity(n: int, confidence: float = 0.95, *, n_cases: int | None = None)
     """
     alpha = (1 - confidence) / 2
     cases = math.ceil(math.log2(2 / alpha))
-    typical = minimum_detectable_effect(_TYPICAL_SD / math.sqrt(n), confidence=1 - alpha / 2)
+    # The standard deviation that docs/statistics.md#how-many-cases assumes.
+    typical = minimum_detectable_effect(0.35 / math.sqrt(n), confidence=1 - alpha / 2)
     assert typical is not None
     return Sensitivity(
         n=n,

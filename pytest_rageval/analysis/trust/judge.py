@@ -25,8 +25,6 @@ MIN_LABELS: Final = 50
 MIN_CANARIES: Final = 30
 NOT_VALIDATED: Final = "judge not validated"
 
-_MAX_WORST: Final = 5
-
 
 # --- a second opinion ----------------------------------------------------------------------------
 
@@ -72,7 +70,7 @@ def summarise_spot_check(
         disagreement_rate=len(apart) / len(valid) if valid else None,
         low=interval.low,
         high=interval.high,
-        worst=tuple(dict.fromkeys(apart))[:_MAX_WORST],  # repeats of a case often agree
+        worst=tuple(dict.fromkeys(apart))[:5],  # repeats of a case often agree
     )
 
 
@@ -242,21 +240,16 @@ def validation_of(
         if rubric_versions[rubric] != version:
             doubts.append(f"{rubric} was calibrated as {version}")
             continue
-        doubt, figures = _doubt(report), _figures(report)
-        if doubt:
-            doubts.append(f"{rubric}: {doubt} ({figures})")
+        figures, low = _figures(report), number(report, "kappa_low")
+        if count(report, "n") < MIN_LABELS:
+            doubts.append(f"{rubric}: fewer than {MIN_LABELS} labels ({figures})")
+        elif low is None or low <= 0:
+            doubts.append(f"{rubric}: no agreement beyond chance ({figures})")
         else:
             parts.append(f"{rubric} {figures}")
     if parts:
         return "; ".join([f"judge validated: {parts[0]}", *parts[1:], *doubts])
     return f"{NOT_VALIDATED}: {'; '.join(doubts)}" if doubts else NOT_VALIDATED
-
-
-def _doubt(report: Mapping[str, Any]) -> str:
-    if count(report, "n") < MIN_LABELS:
-        return f"fewer than {MIN_LABELS} labels"
-    low = number(report, "kappa_low")
-    return "no agreement beyond chance" if low is None or low <= 0 else ""
 
 
 def _figures(report: Mapping[str, Any]) -> str:

@@ -26,9 +26,6 @@ from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part, texts, value
 from pytest_rageval.values.record import CaseRecord
 
-LABELLED: Final = ("groundedness", "correctness")
-"""Rubrics, and metrics of the same names, that human labels correct."""
-
 PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
 
 Quantity = Literal["mean", "pass_share"]
@@ -138,7 +135,7 @@ def _corrections(
     by_rubric = labels_by_case(labels, cases)
     return {
         rubric: _correction(rubric, by_rubric[rubric], cases, confidence)
-        for rubric in LABELLED
+        for rubric in ("groundedness", "correctness")
         if rubric in by_rubric
     }
 
@@ -244,8 +241,15 @@ def summarise_spot_checks(
     """
     pairs: dict[str, list[tuple[CaseKey, object, object]]] = {}
     for record in records:
-        for key, one, other in _pairs(record):
-            pairs.setdefault(key, []).append(((record.file, record.name), one, other))
+        for rubric in texts(record.verdicts.spot_check, "rubrics"):
+            first = value(record.verdicts.judgements, rubric, "scores")
+            for key in COMPARED.get(rubric, ()):
+                # Without the key the first judge had nothing to score.
+                if first is None or key in part(first):
+                    second = value(record.verdicts.spot_check, "scores", key)
+                    pairs.setdefault(key, []).append(
+                        ((record.file, record.name), value(first, key), second)
+                    )
     return {
         key: summarise_spot_check(
             pairs[key], scale=BUILT_IN.cases[key].bounds, confidence=confidence
@@ -254,12 +258,3 @@ def summarise_spot_checks(
         for key in keys
         if key in pairs
     }
-
-
-def _pairs(record: CaseRecord) -> Iterator[tuple[str, object, object]]:
-    for rubric in texts(record.verdicts.spot_check, "rubrics"):
-        first = value(record.verdicts.judgements, rubric, "scores")
-        for key in COMPARED.get(rubric, ()):
-            if first is not None and key not in part(first):
-                continue  # The first judge had nothing to score.
-            yield key, value(first, key), value(record.verdicts.spot_check, "scores", key)
