@@ -238,18 +238,16 @@ def blot_out(message: str, secrets: Iterable[str]) -> str:
     '/ask?key=***, as *** or ***'
     """
     forms = _forms(tuple(secrets))
-
-    def hidden(text: str) -> str:
-        for form in forms:
-            text = text.replace(form, "***")
-        return text
-
-    message = hidden(message)
-    for unseen in (None, *(NOT_SHOWN if forms and UNSEEN.search(message) else ())):
-        shown = unseen.sub("", message) if unseen else message
-        for view in (shown, _NEEDLESS.sub(_unescaped, shown)) if "\\" in shown else (shown,):
-            if view is not message and (found := hidden(view)) != view:
-                message = found
+    for form in forms:
+        message = message.replace(form, "***")
+    views = [message]
+    if forms and UNSEEN.search(message):
+        views += [unseen.sub("", message) for unseen in NOT_SHOWN]
+    if "\\" in message:
+        views += [_NEEDLESS.sub(_unescaped, view) for view in views]
+    for view in views[1:]:
+        if any([form in view for form in forms]):
+            return blot_out(view, secrets)
     return message
 
 
