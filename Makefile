@@ -3,6 +3,8 @@ VENV := .venv
 STAMP := $(VENV)/.stamp
 BIN := $(VENV)/bin
 PYTHON ?= python3.11
+# Without compiled modules, each of the hundreds of sessions that the tests start takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins dist audit check format lint types tests coverage docs pictures \

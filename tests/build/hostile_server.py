@@ -371,7 +371,7 @@ class HostileServer:
     """The server: the requests so far, by the behaviour that they asked for."""
 
     otherwise: Callable[[Received], bytes] = lambda _: WHOLE
-    """The reply to a request that names no behaviour."""
+    """The reply to a request that names no behaviour; empty: the connection is closed instead."""
     of_body: Callable[[Received], str] = lambda got: got.body.decode("latin-1")
     port: int = 0
     received: list[Received] = field(default_factory=list)
@@ -387,11 +387,13 @@ class HostileServer:
             while (got := read_request(connection)).line:
                 self.received.append(got)
                 named = _NAMED.findall(f"{got.line} {self.of_body(got)}")
-                if not named:
-                    connection.sendall(self.otherwise(got))
-                    continue
-                BEHAVIOURS[named[-1]].act(Connection(connection, self.over, self.port))
-                return
+                if named:
+                    BEHAVIOURS[named[-1]].act(Connection(connection, self.over, self.port))
+                    return
+                reply = self.otherwise(got)
+                connection.sendall(reply)
+                if not reply:
+                    return
 
 
 @contextlib.contextmanager
