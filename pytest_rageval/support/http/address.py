@@ -120,11 +120,6 @@ def basic_credentials(credentials: tuple[str, str]) -> str:
     return base64.b64encode(plain).decode("ascii")
 
 
-def bracketed(host: str) -> str:
-    """Return a host as a URL holds it: an IPv6 address in brackets."""
-    return f"[{host}]" if ":" in host else host
-
-
 @cache
 def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] url") -> Address:
     """Join a base URL, with or without a slash at its end, and the path of the endpoint.
@@ -142,14 +137,13 @@ def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] ur
     parts = _split(base.strip(), where)
     if parts.query or parts.fragment:
         raise ConfigError(f"{where}: holds a query or a fragment; put a query into `path`")
-    host = parts.hostname or ""
-    netloc = bracketed(host) if parts.port is None else f"{bracketed(host)}:{parts.port}"
+    netloc = parts.netloc.rpartition("@")[2].lower().removesuffix(":")
     full = f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}/{path.lstrip('/')}"
     return Address(
         url=full,
         credentials=credentials_in(base.strip()),
         shown=without_secrets(full),
-        loopback=_is_loopback(host),
+        loopback=_is_loopback(parts.hostname or ""),
     )
 
 
@@ -162,7 +156,20 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
         ConfigError: a variable is missing or empty, or a header cannot be sent; names the header
             and the variable, never the value.
     """
-    return {name: _resolve(name, value, environ) for name, value in headers.items()}
+    found = {}
+    for name, value in headers.items():
+        where, source = f"[tool.rageval.target] headers.{name}", "its value"
+        if not HEADER_NAME.fullmatch(name):
+            raise ConfigError(f"[tool.rageval.target] headers: {name!r} is not a header name")
+        if match := ENV_VALUE.fullmatch(value):
+            variable = match["name"]
+            secret = environ.get(variable, "").strip()
+            if not secret:
+                raise ConfigError(f"{where}: the environment variable {variable} is not set")
+            source, value = f"the value of {variable}", match["prefix"] + secret
+        check_sendable(value, f"{where}: {source}")
+        found[name] = value
+    return found
 
 
 def request_environment(request: str | Mapping[str, str] | None) -> dict[str, str]:
@@ -440,21 +447,6 @@ def credentials_in(url: str) -> tuple[str, str] | None:
     if parts.username is None and parts.password is None:
         return None
     return unquote(parts.username or ""), unquote(parts.password or "")
-
-
-def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
-    where = f"[tool.rageval.target] headers.{name}"
-    if not HEADER_NAME.fullmatch(name):
-        raise ConfigError(f"[tool.rageval.target] headers: {name!r} is not a header name")
-    source = "its value"
-    if match := ENV_VALUE.fullmatch(value):
-        variable = match["name"]
-        secret = environ.get(variable, "").strip()
-        if not secret:
-            raise ConfigError(f"{where}: the environment variable {variable} is not set")
-        source, value = f"the value of {variable}", match["prefix"] + secret
-    check_sendable(value, f"{where}: {source}")
-    return value
 
 
 def is_sendable(value: str) -> bool:
