@@ -55,8 +55,7 @@ def _blocked(view: CaseView) -> Score | None:
 def _attribution(
     view: CaseView, cited: Sequence[frozenset[int]], blocked: Score | None
 ) -> dict[str, Score]:
-    blocked = gold_population(view.case) or blocked
-    if blocked is not None:
+    if blocked := gold_population(view.case) or blocked:
         return dict.fromkeys(_ATTRIBUTION, blocked)
     found = _NOTHING.union(*cited)
     recall = len(found) / len(view.case.gold_supports)
@@ -66,8 +65,7 @@ def _attribution(
 
 def _in_context(view: CaseView) -> Score:
     """Score invented sources: below 1, a citation points at nothing that was retrieved."""
-    blocked = _blocked(view)
-    if blocked is not None:
+    if blocked := _blocked(view):
         return blocked
     if not view.citations:
         return _NO_CITATION
@@ -79,8 +77,7 @@ def _in_context(view: CaseView) -> Score:
 
 
 def _recency(view: CaseView, each_cited: Sequence[frozenset[int]], blocked: Score | None) -> Score:
-    blocked = gold_population(view.case) or _rule_missing(view) or blocked
-    if blocked is not None:
+    if blocked := gold_population(view.case) or _rule_missing(view) or blocked:
         return blocked
     cited = _NOTHING.union(*each_cited)
     if view.case.recency_conflict_rule == "cite_newer":

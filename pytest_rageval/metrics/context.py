@@ -60,8 +60,7 @@ def tokens_reported(chunks: Sequence[RetrievedChunk]) -> bool:
 
 def cut_tokens(view: CaseView) -> tuple[int, ...] | Score:
     """Return the tokens of each chunk in the cut: all as reported, or all estimated."""
-    blocked = chunks_missing(view)
-    if blocked is not None:
+    if blocked := chunks_missing(view):
         return blocked
     known = [chunk.token_count for chunk in view.cut if chunk.token_count is not None]
     if len(known) == len(view.cut):
@@ -91,8 +90,8 @@ def _recall_at_tokens(view: CaseView, tokens: tuple[int, ...] | Score) -> Score:
     if budget is None:
         return _NO_BUDGET
     outside = gold_population(view.case) or (None if view.settings.ranked else UNRANKED)
-    blocked = outside or anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
-    if blocked is not None:
+    missing = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
+    if blocked := outside or missing:
         return blocked
     if not isinstance(tokens, tuple):
         return tokens
@@ -107,8 +106,7 @@ def facts_held(view: CaseView) -> tuple[bool, ...] | Score:
     facts = view.case.stated_facts
     if not facts:
         return _NO_FACTS
-    blocked = chunks_missing(view)
-    if blocked is not None:
+    if blocked := chunks_missing(view):
         return blocked
     if not view.texts_whole:
         return TEXTS_MISSING
@@ -137,8 +135,7 @@ def _blocked(view: CaseView) -> Score | None:
 
 
 def _utilization(view: CaseView, held: tuple[bool, ...]) -> Score:
-    blocked = _blocked(view)
-    if blocked is not None:
+    if blocked := _blocked(view):
         return blocked
     if not any(held):
         return NotApplicable("The context states no key fact.")

@@ -142,11 +142,9 @@ def _overlap(
     values = [v for sides in repeats if (v := jaccard_index(*sides)) is not None]
     status: PairStatus = "scored"
     if not values:
-        status = "error" if any(map(_erred, repeats)) else "not_applicable"
+        # The population comes first: a target that reports no chunks is outside it even on failure.
+        failed, unknown = NoDocuments.FAILED, NoDocuments.NOT_REPORTED
+        erred = any(failed in sides and unknown not in sides for sides in repeats)
+        status = "error" if erred else "not_applicable"
     value = fsum(values) / len(values) if values else None
     return PairOverlap(case=case, original=original, status=status, value=value)
-
-
-def _erred(sides: tuple[Documents, Documents]) -> bool:
-    # The population comes first: a target that reports no chunks is outside it even on failure.
-    return NoDocuments.FAILED in sides and NoDocuments.NOT_REPORTED not in sides

@@ -94,37 +94,27 @@ def score_judged(view: CaseView) -> Scores:
 
 
 def _score(view: CaseView, verdicts: Verdicts, key: str) -> Score:
-    outside = _outside_case(view, key)
-    if outside is not None:
-        return outside
+    if not view.case.answerable and not key.startswith("five."):
+        return UNANSWERABLE
+    if key == "key_fact_recall" and not view.case.expected_key_facts:
+        return NotApplicable("The case has no expected_key_facts.")
     if view.failed:
         return FAILED
     if key in frozenset({"correctness", "key_fact_recall"}) and view.abstained:
         return 0.0
-    outside = _outside_answer(view, key)
-    if outside is not None:
+    if outside := _outside_answer(view, key):
         return outside
     if key in verdicts.not_applicable:
         return NotApplicable(verdicts.not_applicable[key])
-    value = _five_composite(verdicts) if key == "five.composite" else _valid(verdicts, key)
+    value = _valid(verdicts, key)
+    if key == "five.composite":
+        parts = {name: _valid(verdicts, f"five.{name}") for name in FIVE_WEIGHTS}
+        value = composite(parts, FIVE_WEIGHTS)
     return FAILED if value is None else value
 
 
 def _valid(verdicts: Verdicts, key: str) -> float | None:
     return valid_score(verdicts.scores.get(key), _BOUNDS[key])
-
-
-def _five_composite(verdicts: Verdicts) -> float | None:
-    found = {name: _valid(verdicts, f"five.{name}") for name in FIVE_WEIGHTS}
-    return composite(found, FIVE_WEIGHTS)
-
-
-def _outside_case(view: CaseView, key: str) -> NotApplicable | None:
-    if not view.case.answerable and not key.startswith("five."):
-        return UNANSWERABLE
-    if key == "key_fact_recall" and not view.case.expected_key_facts:
-        return NotApplicable("The case has no expected_key_facts.")
-    return None
 
 
 def _outside_answer(view: CaseView, key: str) -> NotApplicable | None:

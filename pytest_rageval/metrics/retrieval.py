@@ -9,7 +9,7 @@ given for the order before reranking, and for the folders that a target chose to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import log2
@@ -39,8 +39,6 @@ from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection, RetrievedChunk
 
 Groups = Sequence[Sequence[int]]
-_NOTHING: Final[frozenset[int]] = frozenset()
-_RANKINGS_KEPT: Final = 512
 UNRANKED: Final = NotApplicable(
     "The order of the target's chunks is not their rank (ranked = false)."
 )
@@ -166,28 +164,10 @@ _MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "ndcg_at_k": ndcg_at_k,
     "map": average_precision,
 }
-_DOCUMENT_KEYS: Final = tuple([f"doc_{key}" for key in _MEASURES])
 _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
 }
-
-
-@lru_cache(maxsize=_RANKINGS_KEPT)
-def _ranking(
-    matched: tuple[frozenset[int], ...],
-    duplicate: tuple[bool, ...],
-    grades: tuple[int, ...],
-    k: int,
-) -> Ranking:
-    """Return a ranking, the same one for all cases with these: most of a run are alike."""
-    return Ranking(matched=matched, duplicate=duplicate, grades=grades, k=k)
-
-
-@lru_cache(maxsize=_RANKINGS_KEPT)
-def _measure(ranking: Ranking) -> tuple[float, ...]:
-    """Return every measure of a ranking, in the order of ``_MEASURES``."""
-    return tuple([measure(ranking) for measure in _MEASURES.values()])
 
 
 def anchor_ranking(
@@ -196,11 +176,11 @@ def anchor_ranking(
     """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
     cut = chunks[:k]
     known = frozenset(range(len(case.gold_supports)))  # another tool may have stored others
-    return _ranking(
-        tuple([known.intersection(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]),
-        duplicate_flags(cut, settings.path_case),
-        tuple([gold.grade for gold in case.gold_supports]),
-        k,
+    return Ranking(
+        matched=tuple([known & {*(chunk.matched_golds or ())} for chunk in cut]),
+        duplicate=duplicate_flags(cut, settings.path_case),
+        grades=tuple([gold.grade for gold in case.gold_supports]),
+        k=k,
     )
 
 
@@ -218,12 +198,19 @@ def document_ranking(
         golds[key] = max(gold.grade, golds.get(key, 0))
     paths = {path for _, path in golds}
     documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
-    matched = [_same_documents(golds, one) if one[1] in paths else _NOTHING for one in documents]
-    return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
-
-
-def _same_documents(golds: Iterable[DocumentKey], document: DocumentKey) -> frozenset[int]:
-    return frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
+    return Ranking(
+        matched=tuple(
+            [
+                frozenset([i for i, gold in enumerate(golds) if same_document(gold, one)])
+                if one[1] in paths
+                else frozenset()
+                for one in documents
+            ]
+        ),
+        duplicate=(False,) * len(documents),
+        grades=tuple(golds.values()),
+        k=k,
+    )
 
 
 def anchors_unreadable(view: CaseView) -> NotApplicable | None:
@@ -265,7 +252,7 @@ def score_retrieval(view: CaseView) -> Scores:
         scores |= dict.fromkeys((*_MEASURES, *_GROUP_MEASURES), anchor_block)
     else:
         ranking = anchor_ranking(view.case, view.cut, view.k, view.settings)
-        scores.update(zip(_MEASURES, _measure(ranking), strict=True))
+        scores |= {key: measure(ranking) for key, measure in _MEASURES.items()}
         if groups := view.case.required_support_groups:
             scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     if unscored is None and not view.case.required_support_groups:
@@ -273,10 +260,10 @@ def score_retrieval(view: CaseView) -> Scores:
             _GROUP_MEASURES, NotApplicable("The case has no required_support_groups.")
         )
     if document_block is not None:
-        scores |= dict.fromkeys(_DOCUMENT_KEYS, document_block)
+        scores |= dict.fromkeys([f"doc_{key}" for key in _MEASURES], document_block)
     else:
         ranking = document_ranking(view.case, view.cut, view.k, view.settings)
-        scores.update(zip(_DOCUMENT_KEYS, _measure(ranking), strict=True))
+        scores |= {f"doc_{key}": measure(ranking) for key, measure in _MEASURES.items()}
     if not view.settings.ranked:
         scores |= dict.fromkeys(_BY_RANK, unscored or UNRANKED)
     return scores
@@ -287,35 +274,24 @@ def score_lists(view: CaseView) -> Scores:
 
     An empty list passes both, so read ``specificity_accuracy`` beside ``hit_at_k``.
     """
-    return {"specificity_accuracy": _specificity(view), "negative_accuracy": _negative(view)}
-
-
-def _specificity(view: CaseView) -> Score:
-    if not view.case.irrelevant_supports:
-        return NotApplicable("The case has no irrelevant_supports.")
-    blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
-    if blocked is not None:
-        return blocked
-    return 0.0 if any(chunk.irrelevant for chunk in view.cut) else 1.0
-
-
-def _negative(view: CaseView) -> Score:
-    if view.case.answerable:
-        return ANSWERABLE
-    blocked = chunks_missing(view)
-    if blocked is not None:
-        return blocked
-    return 0.0 if view.chunks else 1.0
-
-
-def score_leaks(view: CaseView) -> Scores:
-    """Score whether a user was shown what they must not see (docs/metrics.md#leak_rate)."""
-    return {"leak_rate": _leak(view)}
+    specificity: Score = NotApplicable("The case has no irrelevant_supports.")
+    if view.case.irrelevant_supports:
+        blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
+        specificity = blocked or (0.0 if any(chunk.irrelevant for chunk in view.cut) else 1.0)
+    negative: Score = ANSWERABLE
+    if not view.case.answerable:
+        negative = chunks_missing(view) or (0.0 if view.chunks else 1.0)
+    return {"specificity_accuracy": specificity, "negative_accuracy": negative}
 
 
 def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
     """Return every delivered chunk of ``irrelevant_supports`` with its rank, cut or not."""
     return [(rank, chunk) for rank, chunk in enumerate(view.chunks or (), 1) if chunk.irrelevant]
+
+
+def score_leaks(view: CaseView) -> Scores:
+    """Score whether a user was shown what they must not see (docs/metrics.md#leak_rate)."""
+    return {"leak_rate": _leak(view)}
 
 
 def _leak(view: CaseView) -> Score:
@@ -329,8 +305,7 @@ def _leak(view: CaseView) -> Score:
     closed = {norm_path(bad.rel_path, path_case) for bad in case.irrelevant_supports}
     rivals = [one for one in case.gold_supports if norm_path(one.rel_path, path_case) in closed]
     reduced = replace(view, case=replace(case, gold_supports=tuple(rivals)))
-    blocked = anchors_unreadable(reduced) or chunks_missing(view)
-    if blocked is not None:
+    if blocked := anchors_unreadable(reduced) or chunks_missing(view):
         return blocked
     if leaked_chunks(view):
         return 1.0
@@ -364,7 +339,6 @@ def scores_before_rerank(view: CaseView) -> dict[str, float | None] | None:
 
 
 _KEYS: Final = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
-_EVERYTHING: Final = ("*",)
 
 
 def score_scope(view: CaseView) -> Scores:
@@ -375,22 +349,28 @@ def score_scope(view: CaseView) -> Scores:
     if at least one gold is outside the effective scope.
     """
     selection = view.response.folder_selection if view.response else None
-    selected, fallback = _selected_folders(view, selection), _fallback(view, selection)
+    fallback: Score = NotApplicable("The target reports no fallback_used.")
+    if selection is not None and selection.fallback_used is not None:
+        fallback = 1.0 if selection.fallback_used else 0.0
+    elif view.response is None and view.settings.folder_mode == "on_with_fallback":
+        fallback = FAILED
+    selected = _selected_folders(view, selection)
     if not isinstance(selected, tuple):
         return {**dict.fromkeys(_KEYS, selected), "fallback_rate": fallback}
-    effective = _EVERYTHING if selection and selection.fallback_used else selected
+    golds, path_case = view.case.gold_supports, view.settings.path_case
+    inside = [in_scope(gold.rel_path, selected, path_case) for gold in golds]
+    searched = [True] * len(golds) if selection and selection.fallback_used else inside
     return {
-        "scope_miss_rate": _none_inside(view, effective),
-        "scope_selection_miss_rate": _none_inside(view, selected),
-        "scope_any_excluded_rate": 1.0 - float(all(_inside(view, effective))),
+        "scope_miss_rate": 0.0 if any(searched) else 1.0,
+        "scope_selection_miss_rate": 0.0 if any(inside) else 1.0,
+        "scope_any_excluded_rate": 0.0 if all(searched) else 1.0,
         "fallback_rate": fallback,
     }
 
 
 def _selected_folders(view: CaseView, selection: FolderSelection | None) -> tuple[str, ...] | Score:
     """Return the selected folders, or the score of a case without a selection."""
-    outside = gold_population(view.case)
-    if outside is not None:
+    if outside := gold_population(view.case):
         return outside
     if view.settings.folder_mode == "off":
         return NotApplicable("Folder selection is off.")
@@ -400,20 +380,3 @@ def _selected_folders(view: CaseView, selection: FolderSelection | None) -> tupl
     if view.response is None and view.settings.folder_mode is not None:
         return FAILED
     return NotApplicable("The target reports no selected_folders.")
-
-
-def _inside(view: CaseView, folders: Sequence[str]) -> list[bool]:
-    golds = view.case.gold_supports
-    return [in_scope(gold.rel_path, folders, view.settings.path_case) for gold in golds]
-
-
-def _none_inside(view: CaseView, folders: Sequence[str]) -> float:
-    return 0.0 if any(_inside(view, folders)) else 1.0
-
-
-def _fallback(view: CaseView, selection: FolderSelection | None) -> Score:
-    if selection is not None and selection.fallback_used is not None:
-        return 1.0 if selection.fallback_used else 0.0
-    if view.response is None and view.settings.folder_mode == "on_with_fallback":
-        return FAILED
-    return NotApplicable("The target reports no fallback_used.")

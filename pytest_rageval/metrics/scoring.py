@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.metrics.answer import (
     CITED_METRICS,
@@ -29,7 +28,7 @@ from pytest_rageval.metrics.deciding import (
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged, valid_score
 from pytest_rageval.metrics.matching import norm_heading, norm_path
-from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.retrieval import (
     score_leaks,
     score_lists,
@@ -77,7 +76,6 @@ FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_judged,
 )
 """Functions that score a case, by the kind of their metrics."""
-_UNSCORED: Final[dict[str, float | None]] = dict.fromkeys(BUILT_IN.cases)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
@@ -101,20 +99,20 @@ def score_case(
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
     # In the order of the registry, so that all outputs list metrics in the same order.
-    scores: dict[str, Any] = {**_UNSCORED}
+    scores: dict[str, Score | None] = dict.fromkeys(BUILT_IN.cases)
     for family in FAMILIES:
         scores.update(family(view))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
-    unscored, outside = _by_kind(tuple(map(type, scores.values())))
-    reasons = _reasons(outside, tuple([scores[key].reason for key in outside]))
-    metrics: dict[str, float | None] = scores
-    metrics |= unscored
+    metrics = {key: one if isinstance(one, float) else None for key, one in scores.items()}
+    reasons = {key: one.reason for key, one in scores.items() if isinstance(one, NotApplicable)}
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
     judged_on = view.settings.judged_on
-    met = _meets_expectations(view.case, metrics)
+    met = metrics[evidence_key(view.case, metrics)] in (None, 1.0) and all(
+        [metrics[key] in (None, want) for key, want in EXPECTED.items()]
+    )
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
     unsure = view.verdicts is not None and "correctness" in view.verdicts.unsure
@@ -129,24 +127,6 @@ def score_case(
         unchecked=unchecked,
         metrics_before_rerank=before,
     )
-
-
-@lru_cache(maxsize=256)
-def _by_kind(kinds: tuple[type, ...]) -> tuple[dict[str, None], tuple[str, ...]]:
-    """Return the metrics without a number, and those of them that do not apply.
-
-    Args:
-        kinds: type of the score of each metric; most cases of a run have the same ones.
-    """
-    found = list(zip(BUILT_IN.cases, kinds, strict=True))
-    outside = tuple([key for key, kind in found if kind is NotApplicable])
-    return dict.fromkeys([key for key, kind in found if not issubclass(kind, float)]), outside
-
-
-@lru_cache(maxsize=256)
-def _reasons(keys: tuple[str, ...], reasons: tuple[str, ...]) -> Mapping[str, str]:
-    """Return reasons by key, the same mapping for all cases with these."""
-    return dict(zip(keys, reasons, strict=True))
 
 
 def with_own_scores(
@@ -167,18 +147,15 @@ def with_own_scores(
     for key, info in registry.own_cases.items():
         if key not in found and key in metrics:
             continue
-        score = found.get(key, _nothing_scored(info, settings))
+        unscored = NotApplicable("The run did not compute this metric.")
+        if info.judged:
+            unscored = _RETRIEVAL_ONLY if settings.retrieval_only else NO_JUDGE
+        score = found.get(key, unscored)
         metrics[key] = valid_score(score, info.bounds)
         reasons.pop(key, None)  # of an earlier judge, or of none
         if isinstance(score, NotApplicable):
             reasons[key] = score.reason
     return replace(scores, metrics=metrics, not_applicable=reasons)
-
-
-def _nothing_scored(info: MetricInfo, settings: ScoreSettings) -> NotApplicable:
-    if not info.judged:
-        return NotApplicable("The run did not compute this metric.")
-    return _RETRIEVAL_ONLY if settings.retrieval_only else NO_JUDGE
 
 
 def with_stored_own(scores: CaseScores, record: CaseRecord) -> CaseScores:
@@ -234,14 +211,6 @@ def evidence_key(case: Case, metrics: Metrics) -> str:
     """
     key = "recall_all_at_k" if case.required_support_groups else "hit_at_k"
     return "doc_hit_at_k" if metrics.get(key) is None else key
-
-
-def _meets_expectations(case: Case, metrics: Metrics) -> bool:
-    """Return whether each scored expectation of retrieval and abstention is met."""
-    for key, want in EXPECTED.items():  # for every case, so not with all()
-        if metrics[key] is not None and metrics[key] != want:
-            return False
-    return metrics[evidence_key(case, metrics)] in (None, 1.0)
 
 
 def _outcome_by_stage(
@@ -349,12 +318,14 @@ def _index_is_empty(view: CaseView) -> bool:
 def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
     if metrics["over_abstention_rate"] == 1:
         return "wrongly_abstained"
-    if metrics["attribution_hit_rate"] == 0 or _conflict_uncited(metrics):
+    conflict, recall = metrics["recency_conflict_accuracy"], metrics["attribution_recall"]
+    uncited = conflict == 0 and recall is not None and recall < 1
+    if metrics["attribution_hit_rate"] == 0 or uncited:
         return "not_cited"
     if below_pass_line("groundedness", metrics):
         return "ungrounded"
     # All sources cited, and the answer hides that they differ.
-    if metrics["recency_conflict_accuracy"] == 0:
+    if conflict == 0:
         return "incorrect"
     if below_pass_line("correctness", metrics):
         return "not_used" if unused_facts(view) else "incorrect"
@@ -363,11 +334,6 @@ def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
 
 def _broken_rule(metrics: Metrics) -> FailureStage | None:
     return "incorrect" if metrics["answer_rules_pass_rate"] == 0 else None
-
-
-def _conflict_uncited(metrics: Metrics) -> bool:
-    recall = metrics["attribution_recall"]
-    return metrics["recency_conflict_accuracy"] == 0 and recall is not None and recall < 1
 
 
 def below_pass_line(key: str, metrics: Metrics) -> bool:

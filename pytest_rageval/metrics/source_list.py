@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from functools import cache
+from collections.abc import Collection
+from functools import cache, lru_cache
 from typing import Final
 
 from pytest_rageval.metrics.courtesies import courtesy, yes_or_no
@@ -123,17 +123,20 @@ def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] |
     return start, end
 
 
-def name_keys(rel_path: str | None, heading_path: str | None = None) -> Iterator[str]:
-    """Yield the names that a list may have for a document or a section of it, to be compared.
+@lru_cache(maxsize=8192)
+def name_keys(rel_path: str | None, heading_path: str | None = None) -> tuple[str, ...]:
+    """Return the names that a list may have for a document or a section of it, to be compared.
 
     >>> [*name_keys("help/card_fees.md", "# Fees > ## Late return")]
     ['help card fees md', 'card fees md', 'card fees', 'fees late return', 'fees', 'late return']
     """
+    names: list[str] = []
     if rel_path:
         name = rel_path.replace("\\", "/").rpartition("/")[2]
-        yield from filter(None, map(_key, (rel_path, name, re.sub(r"\.\w{1,8}$", "", name))))
+        names += [rel_path, name, re.sub(r"\.\w{1,8}$", "", name)]
     if heading_path:
-        yield from filter(None, map(_key, (heading_path, *heading_path.split(" > "))))
+        names += [heading_path, *heading_path.split(" > ")]
+    return tuple(filter(None, map(_key, names)))
 
 
 def _key(name: str) -> str:

@@ -49,20 +49,6 @@ def _variance(values: Sequence[float]) -> float:
     return statistics.variance(values) if len(values) > 1 else 0.0
 
 
-def _covariance(a: Sequence[float], b: Sequence[float]) -> float:
-    mean_a, mean_b = math.fsum(a) / len(a), math.fsum(b) / len(b)
-    products = ((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
-    return math.fsum(products) / len(a)
-
-
-def _judge_weight(y: Sequence[float], f: Sequence[float], fu: Sequence[float]) -> float:
-    variance = _variance([*f, *fu])
-    if not fu or variance <= 0:
-        return 0.0
-    ideal = _covariance(y, f) / ((1 + len(y) / len(fu)) * variance)
-    return min(1.0, max(0.0, ideal))
-
-
 def ppi_mean(
     human: Sequence[float],
     judge: Sequence[float],
@@ -93,7 +79,11 @@ def ppi_mean(
     n = len(human)
     if not human:
         return PpiMean(estimate=None, low=None, high=None, se=None, weight=0.0, human_only=None)
-    weight = _judge_weight(human, judge, judge_only)
+    weight, spread = 0.0, _variance([*judge, *judge_only])
+    if judge_only and spread > 0:
+        mean_y, mean_f = math.fsum(human) / n, math.fsum(judge) / n
+        both = math.fsum((y - mean_y) * (f - mean_f) for y, f in zip(human, judge, strict=True)) / n
+        weight = min(1.0, max(0.0, both / ((1 + n / len(judge_only)) * spread)))
     rest = [y - weight * f for y, f in zip(human, judge, strict=True)]
     far = fmean(judge_only) or 0.0
     estimate = weight * far + math.fsum(rest) / n

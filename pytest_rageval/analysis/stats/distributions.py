@@ -23,11 +23,6 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(p)
 
 
-def normal_cdf(z: float) -> float:
-    """P(Z <= z) of a standard normal."""
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
     c, d = 1.0, 1.0 - (a + b) * x / (a + 1)
@@ -81,11 +76,6 @@ def bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
             low = middle
         else:
             high = middle
-
-
-def beta_quantile(p: float, a: float, b: float) -> float:
-    """The x with P(X <= x) = p for X ~ Beta(a, b), 0 < p < 1."""
-    return bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
 
 
 def student_t_tail(t: float, df: float) -> float:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from operator import getitem
 
 from pytest_rageval.analysis.stats.distributions import (
-    ClusteredSample,
     ClusterIds,
     cluster_indices,
     cluster_sums,
@@ -66,12 +65,6 @@ class SignFlip:
     """One-sided, for a mean below 0."""
 
 
-def _differences(base: Sequence[float], cand: Sequence[float]) -> list[float]:
-    if len(base) != len(cand):
-        raise ValueError(f"{len(base)} baseline values for {len(cand)} candidate values")
-    return [c - b for b, c in zip(base, cand, strict=True)]
-
-
 def mover_wilson_bounds(gained: int, lost: int, n: int, z: float) -> tuple[float, float]:
     """Bounds of (gained - lost)/n from the Wilson bounds of both discordant proportions.
 
@@ -97,15 +90,6 @@ def mover_wilson_bounds(gained: int, lost: int, n: int, z: float) -> tuple[float
     low = diff - distance(up - up_low, down_high - down)
     high = diff + distance(up_high - up, down - down_low)
     return max(-1.0, low), min(1.0, high)
-
-
-def _mover_wilson(diffs: Sequence[float], confidence: float, sided: Sided) -> Interval:
-    n = len(diffs)
-    z = normal_quantile(tail_level(confidence, sided))
-    gained, lost = sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
-    low, high = mover_wilson_bounds(gained, lost, n, z)
-    se = (high - low) / 2 / z
-    return Interval(low=low, high=high, method="mover_wilson", se=se, detectable_se=se)
 
 
 def paired_difference(
@@ -135,22 +119,21 @@ def paired_difference(
     >>> found.diff, round(found.interval.low, 3), round(found.interval.high, 4)
     (-0.1, -0.205, 0.0005)
     """
-    diffs = _differences(base, cand)
-    sample, span = cluster_sums(diffs, clusters), scale.span
-    if span is not None and _is_mover(base, cand, scale, sample):
-        interval = _mover_wilson(diffs, confidence, sided)
+    if len(base) != len(cand):
+        raise ValueError(f"{len(base)} baseline values for {len(cand)} candidate values")
+    diffs = [c - b for b, c in zip(base, cand, strict=True)]
+    n, sample, span = len(diffs), cluster_sums(diffs, clusters), scale.span
+    alone = 0 < n == sample.n_clusters
+    if span is not None and scale.binary and alone and is_binary((*base, *cand)):
+        z = normal_quantile(tail_level(confidence, sided))
+        gained, lost = sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
+        low, high = mover_wilson_bounds(gained, lost, n, z)
+        se = (high - low) / 2 / z
+        interval = Interval(low=low, high=high, method="mover_wilson", se=se, detectable_se=se)
     else:
         both = Scale(None if span is None else -span, span)
         interval = mean_interval(sample, both, confidence=confidence, sided=sided)
-    return PairedDifference(n=len(diffs), diff=fmean(diffs), interval=interval)
-
-
-def _is_mover(
-    base: Sequence[float], cand: Sequence[float], scale: Scale, sample: ClusteredSample
-) -> bool:
-    """Whether all values are 0 or 1 and every pair is a cluster of its own."""
-    alone = 0 < sample.n == sample.n_clusters
-    return scale.binary and alone and is_binary((*base, *cand))
+    return PairedDifference(n=n, diff=fmean(diffs), interval=interval)
 
 
 def mcnemar(gained: int, lost: int) -> McNemar:
@@ -205,19 +188,16 @@ def sign_flip(diffs: Sequence[float], *, clusters: ClusterIds | None = None) -> 
     slack = 1e-9 * math.fsum(abs(s) for s in moved)
     sizes = [abs(s) for s in moved]
     exact = len(sizes) <= 16
-    totals = _all_totals(sizes) if exact else _drawn_totals(sizes)
-    extra = 0 if exact else 1
+    totals, extra = [0.0], 0
+    if exact:
+        for size in sizes:
+            totals = [total + signed for total in totals for signed in (size, -size)]
+    else:
+        totals, extra = _drawn_totals(sizes), 1
     count = len(totals) + extra
     as_low = sum(t <= observed + slack for t in totals) + extra
     as_far = sum(abs(t) >= abs(observed) - slack for t in totals) + extra
     return SignFlip(p_two_sided=as_far / count, p_worse=as_low / count)
-
-
-def _all_totals(sizes: Sequence[float]) -> list[float]:
-    totals = [0.0]
-    for size in sizes:
-        totals = [total + signed for total in totals for signed in (size, -size)]
-    return totals
 
 
 def _drawn_totals(sizes: Sequence[float]) -> list[float]:

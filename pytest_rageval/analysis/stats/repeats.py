@@ -51,7 +51,10 @@ def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
     centres = [math.fsum(row) / r for row in shifted]
     centre = math.fsum(centres) / n
     msb = r * math.fsum((c - centre) ** 2 for c in centres) / (n - 1) if n > 1 else None
-    within = _within(shifted, centres, r)
+    within = None
+    if r > 1:
+        pairs = zip(shifted, centres, strict=True)
+        within = math.fsum((x - c) ** 2 for row, c in pairs for x in row) / (n * (r - 1))
     between = max(0.0, (msb - within) / r) if msb is not None and within is not None else None
     icc = noise_share = None
     if between is not None and within is not None and between + within > 0:
@@ -65,13 +68,6 @@ def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
         se_mean=math.sqrt(msb / (n * r)) if msb is not None else None,
         noise_share=noise_share,
     )
-
-
-def _within(rows: Sequence[Sequence[float]], centres: Sequence[float], r: int) -> float | None:
-    if r < 2:
-        return None
-    squares = ((x - centre) ** 2 for row, centre in zip(rows, centres, strict=True) for x in row)
-    return math.fsum(squares) / (len(rows) * (r - 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

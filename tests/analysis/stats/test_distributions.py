@@ -9,9 +9,7 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.distributions import (
     beta_cdf,
-    beta_quantile,
     binomial_cdf,
-    normal_cdf,
     normal_quantile,
     student_t_quantile,
     student_t_tail,
@@ -44,12 +42,6 @@ def test_beta_cdf_agrees_with_scipy(a: float, b: float, x: float) -> None:
     assert beta_cdf(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-8, abs=1e-14)
 
 
-@pytest.mark.parametrize("p", [0.005, 0.025, 0.5, 0.975])
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 7), (43, 9), (500, 3)])
-def test_beta_quantile_agrees_with_scipy(a: float, b: float, p: float) -> None:
-    assert beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), rel=1e-9)
-
-
 @pytest.mark.parametrize("k", [-1, 0, 1, 5, 19, 20, 25])
 @pytest.mark.parametrize("p", [0.05, 0.5, 0.95])
 def test_binomial_cdf_agrees_with_scipy(k: int, p: float) -> None:
@@ -57,8 +49,8 @@ def test_binomial_cdf_agrees_with_scipy(k: int, p: float) -> None:
 
 
 @given(st.floats(0.001, 0.999))
-def test_normal_cdf_turns_the_quantile_back(p: float) -> None:
-    assert normal_cdf(normal_quantile(p)) == pytest.approx(p, abs=1e-12)
+def test_normal_quantile_agrees_with_scipy(p: float) -> None:
+    assert normal_quantile(p) == pytest.approx(stats.norm.ppf(p), abs=1e-12)
 
 
 @given(st.floats(0.001, 0.999), st.integers(1, 300))
