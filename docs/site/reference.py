@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +21,8 @@ from pytest_rageval.cli.schemas import json_schema
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks, hookspecs
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
-from pytest_rageval.project.settings import settings_document
 from pytest_rageval.runs import index
 from pytest_rageval.runs.history import run_rows
-from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.settings import Settings
 
 _GROUPS = (
@@ -119,10 +118,10 @@ def _setting_row(one: Setting) -> str:
 
 def _default(one: Setting) -> str:
     """Return the default of a setting whose help has none; empty: not set, or off."""
-    found = value(settings_document(Settings(rootdir=".")), *one.name.split("."))
-    if found in (None, [], {}) or found is False or "(default: " in one.help:
+    found = attrgetter(one.name)(Settings(rootdir="."))
+    if found in (None, (), {}) or found is False or "(default: " in one.help:
         return ""
-    if isinstance(found, list):
+    if isinstance(found, tuple):
         return f" (default: {', '.join(found)})"
     return f" (default: {found:g})" if isinstance(found, float) else f" (default: {found})"
 

@@ -6,7 +6,7 @@ Runs may come from their folders or from an index of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
@@ -21,9 +21,10 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.analysis.gate.figures import BY_OUTCOME, ERROR_KINDS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
+from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.json_documents import number, part, whole
 from pytest_rageval.values.record import STAGES
-from pytest_rageval.values.run import RUN_METRICS, TIMED, concurrency_of, other_concurrency
+from pytest_rageval.values.run import RUN_METRICS, TIMED, other_concurrency
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""
@@ -58,7 +59,7 @@ class RunFigure:
     se: float | None = None
 
 
-def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[RunFigure]:
+def run_figures(metrics: Mapping[str, Any], config: RunConfig) -> Iterator[RunFigure]:
     """Yield every figure of a run; documents of another tool may lack any part."""
     yield from _means("overall", "", metrics)
     for scope in SCOPES[1:]:
@@ -86,17 +87,15 @@ def _means(scope: Scope, group: str, document: Mapping[str, Any]) -> Iterator[Ru
         )
 
 
-def _of_the_run(
-    metrics: Mapping[str, Any], config: Mapping[str, Any]
-) -> Iterator[tuple[str, object]]:
+def _of_the_run(metrics: Mapping[str, Any], config: RunConfig) -> Iterator[tuple[str, object]]:
     yield from _totals(part(metrics, "aggregate_metrics"))
     if "stages" in metrics:
         stages = part(metrics, "stages")  # the document leaves out those that no case has
         yield from ((STAGE_PREFIX + stage, stages.get(stage, 0)) for stage in STAGES)
     for key, found in part(metrics, RUN_METRICS).items():
         yield str(key), part(found).get("value")
-    if "wall_s" in config:
-        yield "suite_wall_s", config["wall_s"]
+    if config.wall_s is not None:
+        yield "suite_wall_s", config.wall_s
 
 
 def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -152,7 +151,7 @@ class TrendRun:
     """Of its gate; None: unknown."""
     config_hash: str | None = None
     dataset_hash: str | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: RunConfig = NO_CONFIG
     """``compared_config`` of its ``config.json``."""
     partial: bool = False
     """Whether it asked only some cases of its set."""
@@ -291,11 +290,11 @@ def _differences(
         name = "selection" if before.partial or now.partial else "dataset"
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     breaks += [one for one in found.invariants if _affects(one, metric, registry)]
-    one, other = concurrency_of(before.config), concurrency_of(now.config)
+    one, other = before.config.concurrency, now.config.concurrency
     if metric.startswith(TIMED) and other_concurrency(one, other):
         at = ["unknown" if n is None else n for n in (one, other)]
         breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
-    asked = [part(run.config, "settings").get("repeats", 1) for run in (before, now)]
+    asked = [run.config.settings.repeats for run in (before, now)]
     if metric.startswith(BY_OUTCOME) and asked[0] != asked[1]:
         breaks.append(ConfigDifference(name="repeats", base=asked[0], new=asked[1]))
     known = {one.name for one in breaks}

@@ -35,7 +35,6 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, Thresholds
-from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -76,7 +75,7 @@ def run_numbers(
 def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = None) -> GateRun:
     """Return the part of a run that decides its checks."""
     known = numbers or run_numbers(run, confidence=confidence)
-    figures = {"suite_wall_s": run.wall_s, DISAGREEMENT: known.reliability.disagreement_rate}
+    figures = {"suite_wall_s": run.config.wall_s, DISAGREEMENT: known.reliability.disagreement_rate}
     return GateRun(
         aggregate=known.aggregate,
         records=tuple(run.records),
@@ -84,7 +83,7 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
         judge_configured=run.settings.judge != "none",
         retrieval_only=run.settings.retrieval_only,
         timeout_ms=run.timeout_ms,
-        concurrency=run.concurrency,
+        concurrency=run.config.concurrency,
         registry=stored_registry(run.config),
         extra_figures={
             **{name: figure for name, figure in figures.items() if figure is not None},
@@ -133,7 +132,7 @@ class RunComparison:
         """Reason why the latency of the runs is not comparable; empty: it is, or there is none."""
         if not all(any(r.latency for r in run.records) for run in (self.base, self.new)):
             return ""
-        return other_concurrency(self.base.concurrency, self.new.concurrency)
+        return other_concurrency(self.base.config.concurrency, self.new.config.concurrency)
 
 
 def compare_runs(
@@ -178,7 +177,7 @@ def compare_runs(
             # Without ranks all chunks are in the cut, whose size then differs by itself.
             any_k=ignore_invariants or not (base.settings.ranked and new.settings.ranked),
             with_latency=ignore_invariants
-            or not other_concurrency(base.concurrency, new.concurrency),
+            or not other_concurrency(base.config.concurrency, new.config.concurrency),
         ),
     )
     changes = {} if keys is not None and not keys else _run_metrics(base, new, registry)
@@ -229,7 +228,7 @@ def _dataset(run: StoredRun) -> str:
     # The hash covers contents: after a case file was renamed, only the files differ.
     files = first_few(sorted({record.file for record in run.records}), 3)
     cases = counted(run.n_cases, "case") + (files and f" of {files}")
-    return f"{run.dataset_hash or 'no hash'} ({cases})"
+    return f"{run.config.dataset_hash or 'no hash'} ({cases})"
 
 
 def _judged(base: StoredRun, new: StoredRun, registry: Registry) -> frozenset[str]:
@@ -328,12 +327,12 @@ def as_baseline(
 
 def _partial(base: StoredRun) -> str | None:
     """Describe a baseline that covers only part of its own set."""
-    n_set = whole(base.set, "n_cases")
-    skipped = {nodeid.split("[", 1)[0] for nodeid in base.skipped}
+    whole = base.config.set
+    skipped = {nodeid.split("[", 1)[0] for nodeid in base.config.skipped}
     held = {f"{record.file}::{record.case.id}" for record in base.records} | skipped
-    if n_set is None or len(held) >= n_set:
+    if whole.hash is None or len(held) >= whole.n_cases:
         return None
     return (
-        f"run {base.run_id} is not a baseline for this one: it holds {len(held)} of the {n_set} "
-        "cases of its set; name a run over the whole set"
+        f"run {base.run_id} is not a baseline for this one: it holds {len(held)} of the "
+        f"{whole.n_cases} cases of its set; name a run over the whole set"
     )

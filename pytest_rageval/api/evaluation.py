@@ -226,7 +226,6 @@ def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
     documents = read_documents(stored.folder)
     stored = replace(
         stored,
-        config=documents.config,
         metrics=documents.metrics,
         notes=tuple(notes),
         whole=itself,  # all are; that of the engine holds on to it, and cannot be pickled

@@ -8,10 +8,10 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TypeVar, get_args
 
-from pytest_rageval.metrics.registry import Direction, MetricInfo
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.own_metric import MARK, NA, Scored
+from pytest_rageval.values.own_metric import MARK, NA, Direction, Scored
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse
 from pytest_rageval.values.section import Section

@@ -12,6 +12,7 @@ from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import number, part
 from pytest_rageval.values.record import CaseRecord
@@ -72,7 +73,7 @@ class Run:
         return tuple(self.stored.records)
 
     @property
-    def config(self) -> Mapping[str, Any]:
+    def config(self) -> RunConfig:
         """The content of ``config.json``."""
         return self.stored.config
 

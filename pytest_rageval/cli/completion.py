@@ -20,6 +20,7 @@ import click
 from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
+    from pytest_rageval.values.config import RunConfig
     from pytest_rageval.values.settings import Settings
 
 _MOST_BYTES: Final = 8_000_000
@@ -81,11 +82,12 @@ def _metrics(_: click.Context) -> Iterator[str]:
     yield from (*registry.cases, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
 
 
-def _last_config() -> Iterator[dict[str, Any]]:
-    from pytest_rageval.runs.store import read_json, resolve_run
+def _last_config() -> Iterator[RunConfig]:
+    from pytest_rageval.runs.store import read_document, resolve_run
+    from pytest_rageval.values.config import RunConfig
 
     with suppress(RagEvalError, OSError):
-        yield read_json(resolve_run(_results(), "last") / "config.json")
+        yield read_document(resolve_run(_results(), "last") / "config.json", RunConfig)
 
 
 def _presets(_: click.Context) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_s
 from pytest_rageval.runs.record_json import PARTS
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import case as cases
-from pytest_rageval.values import gate, numbers, record, reply
+from pytest_rageval.values import config, gate, numbers, own_metric, record, reply, settings
 
 _MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "case": case_json_schema,
@@ -61,7 +61,7 @@ def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
 def _field_docs() -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: dict[str, dict[str, str]] = {}
-    for module in (cases, record, reply, numbers, gate):
+    for module in (cases, record, reply, numbers, gate, config, own_metric, settings):
         found |= dict(_classes(module))
     found |= {name: found[own] for name, own in _ALSO.items()}
     line = dict(found["CaseRecord"])

@@ -57,7 +57,6 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.json_documents import texts, whole
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings, is_tag
@@ -220,7 +219,7 @@ def finish_run(
         folder=shown_below(run.folder, Path(ended.project.rootdir)),
         notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
         judge_causes=words.judge_causes,
-        reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
+        reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.asked)),
         confidence=ended.thresholds.confidence,
         reliability=known.reliability,
         gave_up=words.gave_up,
@@ -330,7 +329,7 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
 
 def all_gates(project: Settings, runs: Sequence[StoredRun]) -> tuple[str, ...]:
     """Return the ``--gate`` expressions of the project, then those stored with the runs."""
-    stored = [gate for run in runs for gate in texts(run.given, "extra_gates")]
+    stored = [gate for run in runs for gate in run.config.settings.extra_gates]
     return tuple(dict.fromkeys([*project.extra_gates, *stored]))
 
 
@@ -341,11 +340,11 @@ def _counts(run: StoredRun) -> tuple[int, int]:
         # Damaged lines may have been taken out since.
         return gate.n_expected, min(gate.n_reported, len(reported_cases([run], run.records)))
     # A run that was killed has no gate; all cases of the files asked for were expected.
-    return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
+    return max(run.config.set.n_asked, run.n_cases), run.n_cases
 
 
 def _selection(run: StoredRun) -> Selection:
-    if run.set:
+    if run.config.set.hash is not None:
         return selection_of([run], run.records)
     # The run does not store its set, so its cases count as the whole.
     cases = {(r.file, r.case.id): r.case for r in run.records}.values()

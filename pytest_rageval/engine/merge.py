@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,11 +26,7 @@ from pytest_rageval.engine.parts import (
     skipped_cases,
 )
 from pytest_rageval.engine.registry import readable_registry, registry_for_runs
-from pytest_rageval.metrics.definitions import (
-    METRIC_DEFINITIONS,
-    definitions_document,
-    stored_registry,
-)
+from pytest_rageval.metrics.definitions import own_definitions, stored_registry
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
@@ -39,8 +35,8 @@ from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
+from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.json_documents import items, number, part, whole, word
 from pytest_rageval.values.record import Aspect, CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -74,11 +70,11 @@ def merge_parts(
     merged = StoredRun(
         folder=results / name,
         records=records,
-        config={
-            **_config_document(parts, records, judged_on),
-            "run_id": name,
-            "timestamp": now.isoformat(timespec="milliseconds"),
-        },
+        config=replace(
+            _config(parts, records, judged_on),
+            run_id=name,
+            timestamp=now.isoformat(timespec="milliseconds"),
+        ),
         settings=settings,
         scoring=score_settings(settings, reported_by(records)),
     )
@@ -87,14 +83,14 @@ def merge_parts(
         project=project,
         thresholds=thresholds,
         selection=selection_of(parts, records),
-        n_expected=whole(parts[0].set, "n_asked") or 0,
+        n_expected=parts[0].config.set.n_asked,
         n_reported=len(reported_cases(parts, records)),
         parts=[part.run_id for part in parts],
         labels=labels,
         registry=readable_registry(project),
     )
     words = EndWords(
-        wall_s=merged.wall_s,
+        wall_s=merged.config.wall_s,
         notes=[*_notes(parts), *judge_facts(records).notes(project), *own_notes(records)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
@@ -122,8 +118,8 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
         judge_configured=parts[0].settings.judged,
         known=KnownNames(
             registry=registry_for_runs(project, *(one.config for one in parts)),
-            categories=set(part(parts[0].set, "by_category")),
-            tags=set(part(parts[0].set, "by_tag")),
+            categories=set(parts[0].config.set.by_category),
+            tags=set(parts[0].config.set.by_tag),
             more=True,
         ),
     )
@@ -131,7 +127,7 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
 
 def _wall_s(parts: Sequence[StoredRun]) -> float | None:
     """Return the time of the part that took longest; None: a part does not store its time."""
-    known = [wall_s for one in parts if (wall_s := one.wall_s) is not None]
+    known = [wall_s for one in parts if (wall_s := one.config.wall_s) is not None]
     return max(known) if len(known) == len(parts) else None
 
 
@@ -141,39 +137,40 @@ def _notes(parts: Sequence[StoredRun]) -> Iterator[str]:
         yield f"{are.format(', '.join(lacking))} missing"
     for run in parts:
         if not run.metrics:
-            name, shard = run.run_id, word(run.given, "shard")
+            name, shard = run.run_id, run.config.settings.shard
             again = f"--rageval-resume {name}" + (f" --rageval-shard {shard}" if shard else "")
             yield f"run {name} has not ended: pytest {again} asks its missing cases"
     yield f"put together from {', '.join(run.run_id for run in parts)}"
 
 
-def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:
+def _git(configs: Sequence[RunConfig]) -> GitState:
     """Return the state of the repository, with None where the parts differ."""
-    first, *others = (part(one.config, "git") for one in parts)
-    return {k: v if all(o.get(k) == v for o in others) else None for k, v in first.items()}
+    names = [one.name for one in fields(GitState)]
+    found = {name: {getattr(config.git, name) for config in configs} for name in names}
+    return GitState(**{name: one.pop() for name, one in found.items() if len(one) == 1})
 
 
-def _config_document(
-    parts: Sequence[StoredRun], records: Sequence[CaseRecord], judged_on: Sequence[Aspect]
-) -> dict[str, Any]:
-    first = parts[0]
-    of_a_part = [setting.name for setting in SETTINGS if setting.role == "part"]
-    settings = {**first.given, **dict.fromkeys(of_a_part), "judged_on": list(judged_on)}
+def _config(
+    parts: Sequence[StoredRun], records: Sequence[CaseRecord], judged_on: tuple[Aspect, ...]
+) -> RunConfig:
+    configs = [part.config for part in parts]
+    first = configs[0]
+    of_a_part: dict[str, Any] = dict.fromkeys(
+        setting.name for setting in SETTINGS if setting.role == "part"
+    )
+    settings = replace(first.settings, judged_on=judged_on, **of_a_part)
     hashed = dataset_hash({(r.file, r.case.id): r.case_hash for r in records}.values())
-    return {
-        **first.config,
+    return replace(
+        first,
+        settings=settings,
+        metric_definitions=own_definitions(stored_registry(*configs)),
+        git=_git(configs),
+        asked=tuple(sorted({one for config in configs for one in config.asked})),
+        skipped=tuple(sorted(skipped_cases(parts))),
+        sessions=tuple(sorted({one for config in configs for one in config.sessions})),
+        wall_s=_wall_s(parts),
+        concurrency=first.concurrency if len({c.concurrency for c in configs}) == 1 else None,
+        cores_needed=max(config.cores_needed or 0.0 for config in configs) or None,
+        merged_from=tuple(part.run_id for part in parts),
         **recorded_fields(settings, RunFacts.of(records), hashed),
-        METRIC_DEFINITIONS: definitions_document(stored_registry(*(p.config for p in parts))),
-        "git": _git(parts),
-        "asked": _all_of(parts, "asked"),
-        "skipped": sorted(skipped_cases(parts)),
-        "sessions": _all_of(parts, "sessions"),
-        "wall_s": _wall_s(parts),
-        "concurrency": first.concurrency if len({p.concurrency for p in parts}) == 1 else None,
-        "cores_needed": max(number(one.config, "cores_needed") or 0.0 for one in parts) or None,
-        "merged_from": [part.run_id for part in parts],
-    }
-
-
-def _all_of(parts: Sequence[StoredRun], key: str) -> list[str]:
-    return sorted({str(value) for one in parts for value in items(one.config, key)})
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,6 @@ from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Selection
-from pytest_rageval.values.json_documents import items, whole, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
@@ -37,9 +36,7 @@ def read_part(folder: Path) -> StoredRun:
     run = read_documents(folder)
     if "config.json" in run.unreadable:
         raise StorageError(run.unreadable["config.json"])
-    if not isinstance(run.config.get("settings"), dict) or not isinstance(
-        run.config.get("set"), dict
-    ):
+    if run.config.set.hash is None:
         raise StorageError(
             f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "
             "run of pytest under this version"
@@ -60,10 +57,10 @@ def refuse_different(parts: Sequence[StoredRun]) -> None:
         if found:
             raise DifferentRunsError(f"the runs differ: {listed(found, one, other)}")
         for key, name in _SAME_OF_SET.items():
-            if first.set.get(key) != part.set.get(key):
+            here, there = (getattr(side.config.set, key) for side in (first, part))
+            if here != there:
                 raise DifferentRunsError(
-                    f"the runs differ in {name}: {first.set.get(key)!r:.80} {one}, "
-                    f"{part.set.get(key)!r:.80} {other}"
+                    f"the runs differ in {name}: {here!r:.80} {one}, {there!r:.80} {other}"
                 )
     _refuse_other_systems(parts)
     _refuse_doubles(parts)
@@ -114,13 +111,14 @@ def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
 
 def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
     """Return the node ids that a user's mark or fixture skipped."""
-    return {nodeid for part in parts for nodeid in part.skipped}
+    return {nodeid for part in parts for nodeid in part.config.skipped}
 
 
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids with a record of every repeat, and those that were skipped."""
-    repeats = whole(parts[0].given, "repeats") or 1
-    if parts[0].concurrency == 0 and not items(parts[0].config, "asked"):
+    config = parts[0].config
+    repeats = config.settings.repeats
+    if config.concurrency == 0 and not config.asked:
         repeats = 1  # of recorded responses a case has as many as there were; a replay asked
     counts = Counter(record.nodeid for record in records)
     complete = {nodeid for nodeid, n in counts.items() if n >= repeats}
@@ -135,26 +133,22 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
     chosen = [record.case for record in cases.values()]
     found = Selection.of(chosen, chosen)
     n_selected = len(cases.keys() | skipped)
-    n_total = whole(parts[0].set, "n_cases") or 0
+    whole = parts[0].config.set
+    n_total = whole.n_cases
     both = {}
-    for key, counted in (("by_category", found.by_category), ("by_tag", found.by_tag)):
-        totals = _totals(parts[0].set, key)
+    for key, totals, counted in (
+        ("by_category", whole.by_category, found.by_category),
+        ("by_tag", whole.by_tag, found.by_tag),
+    ):
         # If all are there, they count, although the category of a skipped case is unknown.
         counts = totals if n_selected == n_total else {name: n for name, (n, _) in counted.items()}
         both[key] = {name: (counts.get(name, 0), n) for name, n in totals.items()}
     return replace(found, n_selected=n_selected, n_total=n_total, **both)
 
 
-def _totals(described: Mapping[str, object], key: str) -> dict[str, int]:
-    """Return the number of cases of the set by category or tag; other values are left out."""
-    named = described.get(key)
-    names = named if isinstance(named, Mapping) else ()
-    return {name: n for name in names if (n := whole(named, name)) is not None}
-
-
 def missing_shards(parts: Iterable[StoredRun]) -> list[str]:
     """Name the missing shards, where all parts are shards of the same number."""
-    texts = [word(one.given, "shard") for one in parts]
+    texts = [one.config.settings.shard for one in parts]
     try:
         shards = [Shard.parse(text) for text in texts if text is not None]
     except ValueError:

@@ -5,14 +5,14 @@ A new source of metrics is added to ``_definitions``, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.plugins import Definition, load_plugins
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.section import Section
 from pytest_rageval.values.settings import Settings
@@ -31,7 +31,7 @@ def open_registry(settings: Settings, registered: Iterable[Definition] = ()) -> 
     return replace(BUILT_IN.with_(metrics), sections=sections) if found else BUILT_IN
 
 
-def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Registry:
+def registry_for_runs(settings: Settings, *configs: RunConfig) -> Registry:
     """Return the registry in which a project reads stored runs.
 
     It has the metrics that the runs define, then those of the project if they can be read: a

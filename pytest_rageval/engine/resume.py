@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.settings import current_config, listed, setting_differences
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -18,6 +18,7 @@ from pytest_rageval.project.option_values import is_secret_param
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
 from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, is_run_id
@@ -42,8 +43,8 @@ class ResumedRun:
     """Records of cases whose content has changed since."""
     gone: tuple[str, ...] = ()
     """Ids of cases that the set no longer holds."""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """The existing ``config.json``; empty: the run was killed before it was written."""
+    config: RunConfig = NO_CONFIG
+    """The existing ``config.json``, unless the run was killed before it was written."""
 
     @property
     def n_cases(self) -> int:
@@ -107,7 +108,7 @@ def read_resumed(
         raise StorageError(
             f"{unreadable}; without it the settings of the records are unknown: start a new run"
         )
-    if not run.config:
+    if run.config is NO_CONFIG:
         if lines:
             raise ConfigError(
                 f"{_FLAG}: {folder} holds records and no config.json, so the settings they "
@@ -125,7 +126,7 @@ def read_resumed(
 
 def _sorted_out(
     lines: Sequence[CaseRecord],
-    config: Mapping[str, Any],
+    config: RunConfig,
     settings: Settings,
     sets: Sequence[LoadedSet],
 ) -> ResumedRun:

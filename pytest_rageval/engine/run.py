@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,18 +25,18 @@ from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
-from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
+from pytest_rageval.runs.documents import RunFacts, case_set, git_state, run_config
 from pytest_rageval.runs.record_json import record_line, record_to_json
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
+from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.json_documents import items, number, texts
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun, concurrency_of
+from pytest_rageval.values.run import StoredRun
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
@@ -82,7 +83,7 @@ class Run:
         self._writer: RunWriter | None = None
         self.broken = False
         """Whether a record could not be stored, so that the run cannot end well."""
-        self._git: dict[str, Any] = {}
+        self._git = GitState()
         self._wall_s: float | None = None
         self._started = self._asking_since = self._last_added = time.monotonic()
         self._started_at = datetime.now(UTC)
@@ -135,7 +136,7 @@ class Run:
         self._appended = len(found.kept)
         for (nodeid, repeat), record in found.kept.items():
             self.state.finished.setdefault(nodeid, {})[repeat] = record
-        self.state.asked.update(texts(found.config, "asked"))
+        self.state.asked.update(found.config.asked)
         self.state.notes += found.sentences(self.run_id)[1:]
         self._describe(writer)
 
@@ -294,8 +295,8 @@ class Run:
         self._write_config(writer)
 
     def _write_config(self, writer: RunWriter) -> None:
-        document = self._config_document(list(self.cases.records.values()))
-        write_document(writer.path, "config.json", document)
+        config = self._config(list(self.cases.records.values()))
+        write_document(writer.path, "config.json", config)
 
     def set_concurrency(self, concurrency: int) -> None:
         """Store the requests in flight at most that the processes of the run have shown so far.
@@ -363,7 +364,7 @@ class Run:
             run=StoredRun(
                 folder=folder,
                 records=records,
-                config=self._config_document(records),
+                config=self._config(records),
                 settings=settings,
                 whole=self._whole,
                 scoring=score_settings(settings, reported_by(records)),
@@ -394,15 +395,15 @@ class Run:
                 *judged.notes(settings),
                 *own_notes(records),
                 *self.notes,
-                *(["the git tree has uncommitted changes"] if self._git.get("dirty") else []),
+                *(["the git tree has uncommitted changes"] if self._git.dirty else []),
             ],
             judge_causes=judged.causes(),
             gave_up=gave_up,
             resume=resume_command(self.invocation, self.run_id),
         )
 
-    def _config_document(self, records: Sequence[CaseRecord]) -> dict[str, Any]:
-        document = config_document(
+    def _config(self, records: Sequence[CaseRecord]) -> RunConfig:
+        config = run_config(
             self.state.settings,
             run_id=self.run_id,
             started_at=self._started_at,
@@ -411,22 +412,21 @@ class Run:
             registry=self.state.registry,
         )
         started = self._started_at.isoformat(timespec="seconds")
-        earlier = () if self.resumed is None else items(self.resumed.config, "sessions")
-        return {
-            **document,
-            "git": dict(self._git),
-            # The settings name the configured target; these were asked.
-            "asked": sorted(self.state.asked),
-            "set": set_document(self._sets, self._selected_sets()),
-            "skipped": sorted(self.cases.excused),
-            "sessions": [*earlier, started],
-            "concurrency": self._concurrency(),
-            "cores_needed": self._cores_needed(),
-            "wall_s": self._wall_s,
-        }
+        earlier = () if self.resumed is None else self.resumed.config.sessions
+        return replace(
+            config,
+            git=self._git,
+            asked=tuple(sorted(self.state.asked)),
+            set=case_set(self._sets, self._selected_sets()),
+            skipped=tuple(sorted(self.cases.excused)),
+            sessions=(*earlier, started),
+            concurrency=self._concurrency(),
+            cores_needed=self._cores_needed(),
+            wall_s=self._wall_s,
+        )
 
     def _cores_needed(self) -> float | None:
-        earlier = None if self.resumed is None else number(self.resumed.config, "cores_needed")
+        earlier = None if self.resumed is None else self.resumed.config.cores_needed
         known = [cores for cores in (earlier, self.state.cores_needed) if cores is not None]
         return round(max(known), 3) if known else None
 
@@ -436,6 +436,6 @@ class Run:
             here = min(here, len(self.cases.expected))
         if self.resumed is None:
             return 1 if here is None and self.cases.records else here
-        earlier = concurrency_of(self.resumed.config)
+        earlier = self.resumed.config.concurrency
         asked_here = self._appended > len(self.resumed.kept)
         return None if asked_here and here not in {earlier, None} else earlier

@@ -20,7 +20,7 @@ from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import load_thresholds
 from pytest_rageval.report.text.scores import Failures
-from pytest_rageval.runs.documents import RunFacts, config_document, git_state
+from pytest_rageval.runs.documents import RunFacts, git_state, run_config
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.gate import GateResult
@@ -133,7 +133,7 @@ class ScoredRun:
         return numbers
 
     def _write(self, writer: RunWriter, numbers: Aggregate) -> None:
-        config = config_document(
+        config = run_config(
             # Of the responses: nothing was asked as often as the project's settings say.
             replace(self._settings, repeats=numbers.repeats.repeats if numbers.repeats else 1),
             run_id=writer.run_id,
@@ -142,8 +142,11 @@ class ScoredRun:
             facts=self._facts,
             registry=self._registry,
         )
-        config["concurrency"] = 0  # nothing was asked, as in a replay
-        config["git"] = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
+        config = replace(
+            config,
+            concurrency=0,  # nothing was asked, as in a replay
+            git=git_state(Path(self._settings.rootdir), (self._cases.absolute(),)),
+        )
         run = StoredRun(
             folder=writer.path, records=self.failures.shown, config=config, settings=self._settings
         )

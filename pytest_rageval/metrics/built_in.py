@@ -8,7 +8,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from pytest_rageval.metrics.registry import STAGE_PREFIX, Direction, Level, MetricInfo, Registry
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
+from pytest_rageval.values.own_metric import Direction, Level
 from pytest_rageval.values.record import STAGES, FailureStage
 
 DEFINITIONS_VERSION: Final = 2

@@ -11,47 +11,24 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final
 
 from pytest_rageval.support.text import Unit
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_metric import BUILT_IN_SOURCE, MetricDefinition
 from pytest_rageval.values.section import Section
-
-Direction = Literal["higher", "lower", "neutral"]
-Level = Literal[
-    "anchor", "document", "list", "scope", "embedding", "answer", "judged", "own", "run"
-]
 
 STAGE_PREFIX: Final = "stage."
 """Of the figures that count the cases of a failure stage."""
-BUILT_IN_SOURCE: Final = "built-in"
 _OWN_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricInfo:
+class MetricInfo(MetricDefinition):
     """Definition of one metric key."""
 
     key: str
     """Plain key of records, thresholds, comparison and ``statistics``."""
-    title: str
-    """Short name for people, with the usual term if it differs from the key."""
-    direction: Direction = "higher"
-    """Direction of improvement."""
-    scale: tuple[float, float | None] = (0.0, 1.0)
-    """Lowest and highest possible value; None: unbounded above."""
-    binary: bool = False
-    """Whether every case scores 0 or 1."""
-    population: str
-    """The cases that the metric is about, in a few words."""
-    level: Level
-    """``anchor`` and ``document`` depend on gold matching at that level, ``list`` on the chunk
-    list alone, ``answer`` on the answer, ``judged`` on a verdict, ``own`` on what only its author
-    knows, ``run`` on all cases."""
-    version: str = ""
-    """Version of the definition; that of built-in metrics is ``DEFINITIONS_VERSION``."""
-    source: str = BUILT_IN_SOURCE
-    """Origin of the definition: built-in, or the file or module that defines it."""
     compute: Callable[..., object] | None = field(default=None, compare=False, repr=False)
     """Function of the project that scores a case or a run; None: the metric is built in or of a
     rubric, or only its definition is known, as in a stored run."""

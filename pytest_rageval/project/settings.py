@@ -10,8 +10,8 @@ value per line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -350,42 +350,28 @@ def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-_STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "params": without_secrets,
-    "target.vars": without_secrets,
-    "target.headers": _stored_headers,
-    "target.path": without_query_secrets,
-    "target.request": lambda sent: _plain(blot_out_of_reply(sent, request_literals(sent))),
-    "target.trace_url": lambda url: None if url is None else without_query_secrets(url),
-}
-"""Settings that may hold a secret, and what is stored instead."""
-
-
-def settings_document(settings: Settings) -> dict[str, Any]:
-    """Return the settings as JSON values without a secret, for ``config.json``.
+def stored_settings(settings: Settings) -> Settings:
+    """Return the settings without a secret and without the project's folder, for ``config.json``.
 
     Header values stay only where they name a variable (``env:NAME``) or, in a header whose name is
     not that of a secret, a fact of the case in braces; parameters, and fields of
     the path's query, whose name looks like a secret lose their value.
     """
-    document: dict[str, Any] = {}
-    for section, values in (
-        ("", settings),
-        ("target", settings.target),
-        ("judging", settings.judging),
-    ):
-        known = {one.field: one.name for one in SETTINGS if one.section == section and one.stored}
-        stored = {
-            item.name: _STORED_AS.get(known[item.name], _plain)(getattr(values, item.name))
-            for item in fields(values)
-            if item.name in known
-        }
-        document |= {section: stored} if section else stored
-    return document
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    target = settings.target
+    trace_url = target.trace_url
+    return replace(
+        settings,
+        rootdir=".",
+        params=without_secrets(settings.params),
+        target=replace(
+            target,
+            vars=without_secrets(target.vars),
+            headers=_stored_headers(target.headers),
+            path=without_query_secrets(target.path),
+            request=blot_out_of_reply(target.request, request_literals(target.request)),
+            trace_url=None if trace_url is None else without_query_secrets(trace_url),
+        ),
+    )
 
 
 _UNCOMPARED: Final = {one.name for one in SETTINGS if one.role in {"effort", "part", "nothing"}}
@@ -400,13 +386,14 @@ def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, An
     return {key: judging.get(key) for key in sorted(compared)}
 
 
-def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a ``settings_document`` on which comparable numbers depend."""
+def compared_settings(settings: Settings) -> dict[str, Any]:
+    """Return the part of stored settings on which comparable numbers depend."""
+    document = asdict(settings)
     ignored = {"target", "judging"} | _UNCOMPARED
     kept = {key: value for key, value in document.items() if key not in ignored}
     target = document["target"].items()
     kept["target"] = {key: v for key, v in target if f"target.{key}" not in _UNCOMPARED}
-    kept["judging"] = _compared_judging(document.get("judge"), document["judging"])
+    kept["judging"] = _compared_judging(settings.judge, document["judging"])
     return kept
 
 
@@ -416,11 +403,11 @@ def config_hash(settings: Settings) -> str:
     Location, case selection and timeouts of a run are left out: rootdir, test paths
     (the dataset has its own hash), results folder, run id, resumed run, shard, origins, stored
     text, gates, timeouts, retries and the error limit. Secrets are left out as in
-    ``settings_document``.
+    ``stored_settings``.
     """
     import hashlib
     import json
 
-    kept = compared_settings(settings_document(settings))
+    kept = compared_settings(stored_settings(settings))
     canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -11,7 +11,6 @@ from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, U
 from pytest_rageval.analysis.compare.settings import ConfigDifference
 from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.runs.record_json import to_plain
-from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.run import StoredRun
 
 _MEANS: Final = ("base", "new", "delta", "low", "high")
@@ -104,9 +103,9 @@ def _side(side: StoredRun) -> dict[str, Any]:
     return {
         "run_id": side.run_id,
         "tags": list(side.tags),
-        "timestamp": side.config.get("timestamp"),
+        "timestamp": side.config.timestamp,
         "n_cases": side.n_cases,
-        "dataset_hash": side.config.get("dataset_hash"),
-        "commit": value(side.config, "git", "commit"),
+        "dataset_hash": side.config.dataset_hash,
+        "commit": side.config.git.commit,
         "judge": side.judge,
     }

@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from pytest_rageval.runs.metrics_document import BREAKDOWNS, STATISTICS
 from pytest_rageval.runs.record_json import LINE_FIELDS, OPTIONAL_FIELDS, PART_TYPES, PARTS
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -68,64 +69,7 @@ _RUN: Final = {
 
 def config_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of ``config.json``."""
-    judge = _object(
-        "Judge",
-        {
-            "judge": _said(str | None, "identity: `offline/...`, or the model and its address"),
-            "model": _said(str | None, "as the server names it"),
-            "system_fingerprint": _said(str | None, "as the server gives it"),
-            "level": _said(str | None, "how the format of a verdict was requested"),
-            "rubrics": _said(Mapping[str, str | None], "version by rubric"),
-            "parameters": _said(_Object, "of the requests, such as temperature"),
-            "dropped_parameters": _said(list[str], "those that the server refused"),
-        },
-    )
-    git = _object(
-        "Git",
-        {
-            "commit": _said(str | None, "checked out"),
-            "branch": _said(str | None, "checked out"),
-            "eval_set_commit": _said(str | None, "the last one that changed the case files"),
-            "dirty": _said(bool | None, "whether tracked files had changes"),
-        },
-    )
-    whole = _object(
-        "Set",
-        {
-            "hash": _said(str, "over all cases of the test paths"),
-            "n_cases": _said(_Count, "cases of all files"),
-            "files": _said(list[str], "case files that the command line named"),
-            "n_asked": _said(_Count, "cases of the files that the command line named"),
-            "by_category": _said(Mapping[str, _Count], "number of cases"),
-            "by_tag": _said(Mapping[str, _Count], "number of cases"),
-        },
-    )
-    fields = {
-        **_RUN,
-        "metric_definitions_version": _said(int, "of the package's metrics"),
-        "metric_definitions": _said(_Object, "of the project's own metrics, by key"),
-        "judge": _said(str | None, "from the settings; null: none"),
-        "judges": _said(_list(judge), "each judge that gave a verdict"),
-        "second_judges": _said(_list(judge), "those of the spot check"),
-        "settings": _said(_Object, "all of them, without secrets; `origins` says where from"),
-        "dataset_version": _said(str | None, "from the settings, else the hash of the cases"),
-        "index_build_version": _said(str | float | None, "from the settings, else as reported"),
-        "retriever_version": _said(str | None, "from the settings, else the embedding model"),
-        "answerer_version": _said(str | None, "from the settings, else the model of answers"),
-        "target_models": _said(Mapping[str, str], "as the target reports them, by role"),
-        "versions": _said(Mapping[str, str], "of Python and the packages that affect figures"),
-        "hardware": _said(_Object, "`system`, `machine`, `cpus`"),
-        "git": _said(git, "state of the repository; its fields are null outside of one"),
-        "asked": _said(list[str], "targets that were asked"),
-        "set": _said(whole, "the cases from which the run selects"),
-        "skipped": _said(list[str], "node ids of cases that a mark or a fixture skipped"),
-        "sessions": _said(list[str], "when each session that wrote the run began"),
-        "concurrency": _said(int | None, "most requests in flight; null: unknown, or several"),
-        "cores_needed": _said(float | None, "CPU time / wall time of asking; near 1: saturated"),
-        "wall_s": _said(float | None, "seconds of the last session; merged: of the longest part"),
-        "merged_from": _said(list[str], "runs of which a merged one consists"),
-    }
-    return _schema(_object("Config", fields), "run_id", "timestamp", "settings")
+    return _schema(RunConfig)
 
 
 def metrics_json_schema() -> dict[str, Any]:

@@ -1,16 +1,14 @@
-"""Documents of a run beside its numbers: ``config.json`` and ``gate.json``."""
+"""The ``config.json`` of a run, made from its settings, its records and its surroundings."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
@@ -18,12 +16,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
-from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_document
+from pytest_rageval.metrics.definitions import own_definitions
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
-from pytest_rageval.project.settings import config_hash, settings_document
+from pytest_rageval.project.settings import config_hash, stored_settings
+from pytest_rageval.values.config import CaseSet, GitState, Hardware, JudgeUsed, RunConfig
 from pytest_rageval.values.json_documents import items, part, word
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JUDGE_FACTS
 
@@ -60,7 +59,7 @@ class RunFacts:
             judge = _judge_in(self.judges, found)
             judge["rubrics"][rubric] = version
             judge["parameters"] = part(found, "parameters")
-            judge["dropped_parameters"] = items(found, "dropped_parameters")
+            judge["dropped_parameters"] = tuple(items(found, "dropped_parameters"))
         second = record.verdicts.spot_check
         if word(second, "judge") is not None:
             judge = _judge_in(self.second_judges, second)
@@ -73,7 +72,7 @@ def _judge_in(known: dict[tuple[Any, ...], dict[str, Any]], found: object) -> di
     return known.setdefault(tuple(who.values()), {**who, "rubrics": {}})
 
 
-def config_document(
+def run_config(
     settings: Settings,
     *,
     run_id: str,
@@ -81,59 +80,43 @@ def config_document(
     dataset_hash: str | None,
     facts: RunFacts,
     registry: Registry = BUILT_IN,
-) -> dict[str, Any]:
-    """Return the content of ``config.json``, but for ``git``, the state of the repository.
+) -> RunConfig:
+    """Return the ``config.json`` of a run; its git state, set and sessions are added.
 
     Before the first case, the hash of the dataset is unknown.
     """
-    return {
-        "run_id": run_id,
-        "timestamp": started_at.isoformat(timespec="milliseconds"),
-        "config_hash": config_hash(settings),
-        "metric_definitions_version": DEFINITIONS_VERSION,
-        METRIC_DEFINITIONS: definitions_document(registry),
-        "judge": None if settings.judge == "none" else settings.judge,
-        **recorded_fields(settings_document(settings), facts, dataset_hash),
+    return RunConfig(
+        run_id=run_id,
+        timestamp=started_at.isoformat(timespec="milliseconds"),
+        config_hash=config_hash(settings),
+        metric_definitions_version=DEFINITIONS_VERSION,
+        metric_definitions=own_definitions(registry),
+        settings=stored_settings(settings),
         # With the version of the dataset those of an experiment: from settings, else as reported.
-        "index_build_version": settings.index_build_version or facts.index_version,
-        "retriever_version": settings.retriever_version or facts.models.get("embedding_model"),
-        "answerer_version": settings.answerer_version or facts.models.get("llm_model"),
-        # Measured by sessions of pytest alone, which overwrite it.
-        "concurrency": None,
-        "versions": versions(),
-        "hardware": hardware(),
-    }
+        index_build_version=settings.index_build_version or facts.index_version,
+        retriever_version=settings.retriever_version or facts.models.get("embedding_model"),
+        answerer_version=settings.answerer_version or facts.models.get("llm_model"),
+        versions=versions(),
+        hardware=Hardware(system=sys.platform, machine=platform.machine(), cpus=os.cpu_count()),
+        **recorded_fields(settings, facts, dataset_hash),
+    )
 
 
 def recorded_fields(
-    settings: Mapping[str, Any], facts: RunFacts, dataset_hash: str | None
+    settings: Settings, facts: RunFacts, dataset_hash: str | None
 ) -> dict[str, Any]:
-    """Return the fields of ``config.json`` that also the merging of runs makes anew."""
+    """Return the fields of a ``RunConfig`` that also the merging of runs makes anew."""
     return {
-        "schema_version": SCHEMA_VERSION,
         "dataset_hash": dataset_hash,
-        "dataset_version": settings.get("dataset_version") or dataset_hash,
-        "settings": settings,
-        "judges": list(map(_storable, facts.judges.values())),
-        "second_judges": list(map(_storable, facts.second_judges.values())),
+        "dataset_version": settings.dataset_version or dataset_hash,
+        "judges": tuple(JudgeUsed(**one) for one in facts.judges.values()),
+        "second_judges": tuple(JudgeUsed(**one) for one in facts.second_judges.values()),
         "target_models": dict(facts.models),
     }
 
 
-def _storable(judge: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what no document can hold, such as an infinite number of another tool."""
-    found = {}
-    for name, value in judge.items():
-        with suppress(ValueError):
-            json.dumps(value, allow_nan=False)
-            found[name] = value
-    return found
-
-
-def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:
-    """Describe the set of cases from which a run selects, for its ``config.json``.
-
-    With it, shards can be merged and checks of groups decided without the case files.
+def case_set(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> CaseSet:
+    """Describe the set of cases from which a run selects.
 
     Args:
         whole: every case file of the test paths, and those named on the command line.
@@ -141,14 +124,14 @@ def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict
     """
     cases = [located for loaded in whole for located in loaded.cases]
     files = list(asked)
-    return {
-        "hash": dataset_hash(located.case_hash for located in cases),
-        "n_cases": len(cases),
-        "files": sorted(loaded.display for loaded in files),
-        "n_asked": sum(len(loaded.cases) for loaded in files),
-        "by_category": dict(sorted(Counter(c.case.category for c in cases).items())),
-        "by_tag": dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
-    }
+    return CaseSet(
+        hash=dataset_hash(located.case_hash for located in cases),
+        n_cases=len(cases),
+        files=tuple(sorted(loaded.display for loaded in files)),
+        n_asked=sum(len(loaded.cases) for loaded in files),
+        by_category=dict(sorted(Counter(c.case.category for c in cases).items())),
+        by_tag=dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
+    )
 
 
 REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy", "pydantic")
@@ -165,28 +148,17 @@ def versions() -> dict[str, str]:
     return found
 
 
-def hardware() -> dict[str, Any]:
-    """Describe the hardware that latency depends on, without the machine's name."""
-    return {"system": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count()}
-
-
-def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Return the commit and whether the tree, and the given files, have changes.
-
-    Returns:
-        ``commit``, ``branch`` and ``eval_set_commit`` (the last commit of the given files), None
-        outside a repository or before the first commit, and ``dirty``. A detached head, as CI
-        checks it out, has no branch, and files that are in no commit have none.
-    """
+def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> GitState:
+    """Return the commit, whether the tree has changes, and the last commit of the given files."""
     status = _git(rootdir, "status", "--porcelain", "--untracked-files=no")
     commit = _git(rootdir, "rev-parse", "HEAD")
     log = ("log", "-1", "--format=%H", "--", *map(str, paths))
-    return {
-        "commit": commit,
-        "branch": commit and _git(rootdir, "symbolic-ref", "--short", "HEAD"),
-        "eval_set_commit": (_git(rootdir, *log) or None) if paths else None,
-        "dirty": None if status is None else bool(status),
-    }
+    return GitState(
+        commit=commit,
+        branch=commit and _git(rootdir, "symbolic-ref", "--short", "HEAD"),
+        eval_set_commit=(_git(rootdir, *log) or None) if paths else None,
+        dirty=None if status is None else bool(status),
+    )
 
 
 def _git(rootdir: Path, *arguments: str) -> str | None:

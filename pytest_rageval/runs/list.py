@@ -26,7 +26,7 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import whole, word
+from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
 
@@ -95,12 +95,12 @@ def run_entry(run: StoredRun) -> RunEntry:
     return RunEntry(
         run_id=run.run_id,
         tags=run.tags,
-        timestamp=run.timestamp,
+        timestamp=run.config.timestamp,
         n_cases=whole(run.metrics, "total_tests"),
         verdict=run.verdict,
         judge=run.judge,
-        dataset_hash=run.dataset_hash,
-        commit=word(run.config, "git", "commit"),
+        dataset_hash=run.config.dataset_hash,
+        commit=run.config.git.commit,
         has_records=(run.folder / RESULTS).is_file(),
     )
 
@@ -128,8 +128,7 @@ def is_partial(run: StoredRun) -> bool:
     """
     if run.gate is not None and not run.gate.complete:
         return True
-    of_set = word(run.set, "hash")
-    asked = run.dataset_hash
+    of_set, asked = run.config.set.hash, run.config.dataset_hash
     if of_set is None or asked is None or asked == of_set:
         return False
     return not _misses_only_skipped(run)
@@ -137,10 +136,10 @@ def is_partial(run: StoredRun) -> bool:
 
 def _misses_only_skipped(run: StoredRun) -> bool:
     # The hash of a merged run covers its records, and a skipped case has no record.
-    total, n_cases = whole(run.metrics, "total_tests"), whole(run.set, "n_cases")
-    if "merged_from" not in run.config or not run.skipped or total is None or n_cases is None:
+    config, total = run.config, whole(run.metrics, "total_tests")
+    if not config.merged_from or not config.skipped or total is None:
         return False
-    return total + len({nodeid.split("[", 1)[0] for nodeid in run.skipped}) >= n_cases
+    return total + len({nodeid.split("[", 1)[0] for nodeid in config.skipped}) >= config.set.n_cases
 
 
 def ran_at(run: StoredRun) -> datetime:
@@ -258,8 +257,8 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
             figure=wanted,
             tags=run.tags,
             verdict=run.verdict,
-            config_hash=run.config_hash,
-            dataset_hash=run.dataset_hash,
+            config_hash=run.config.config_hash,
+            dataset_hash=run.config.dataset_hash,
             config=compared_config(run.config),
             partial=is_partial(run),
         )

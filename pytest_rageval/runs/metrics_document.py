@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.json_documents import value
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,
@@ -107,7 +107,7 @@ def _aggregate_document(
 
 def metrics_document(
     aggregate: Aggregate,
-    config: Mapping[str, Any],
+    config: RunConfig,
     *,
     judge_reliability: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def metrics_document(
         judge_reliability: findings of a spot check of the judge; None: there was none.
     """
     numbers = numbers_document(aggregate, judge_reliability=judge_reliability)
-    numbers["aggregate_metrics"]["latency"]["concurrency"] = config.get("concurrency")
+    numbers["aggregate_metrics"]["latency"]["concurrency"] = config.concurrency
     warnings = list(aggregate.warnings)
     if n := len(aggregate.target_warnings):
         lines = counted(n, "line")
@@ -128,13 +128,13 @@ def metrics_document(
         )
     return {
         "schema_version": SCHEMA_VERSION,
-        "run_id": config["run_id"],
-        "timestamp": config["timestamp"],
-        "config_hash": config.get("config_hash"),
-        "dataset_hash": config.get("dataset_hash"),
+        "run_id": config.run_id,
+        "timestamp": config.timestamp,
+        "config_hash": config.config_hash,
+        "dataset_hash": config.dataset_hash,
         # For information only: the content hashes decide.
-        "eval_set_commit_hash": value(config, "git", "eval_set_commit"),
-        "dirty": value(config, "git", "dirty"),
+        "eval_set_commit_hash": config.git.eval_set_commit,
+        "dirty": config.git.dirty,
         "total_tests": aggregate.total,
         "answerable_tests": aggregate.answerable,
         "unanswerable_tests": aggregate.unanswerable,

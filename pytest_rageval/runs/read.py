@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
-from pytest_rageval.project.option_values import read_option_value
-from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.record_json import record_line
@@ -29,13 +26,15 @@ from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.json_documents import items, part
-from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord, Reported
-from pytest_rageval.values.run import ASSUMED, StoredRun
+from pytest_rageval.values.json_documents import items
+from pytest_rageval.values.record import Aspect, CaseRecord, Reported
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
+_TYPES: Final = {"config.json": RunConfig, "gate.json": GateResult}
 DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json", "groups.json")
 _CONFIG_MISSING: Final = (
     "The run has no readable config.json: default matching settings are assumed."
@@ -152,25 +151,22 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
         if name == "groups.json" and not groups:
             continue
         try:
-            path = folder / name
-            found[name] = (
-                read_document(path, GateResult) if name == "gate.json" else read_json(path)
-            )
+            path, type_ = folder / name, _TYPES.get(name)
+            found[name] = read_json(path) if type_ is None else read_document(path, type_)
         except StorageError as error:  # a run of another tool, or one cut short, may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
-    config = found.get("config.json", {})
+    config = found.get("config.json", NO_CONFIG)
     metrics = found.get("metrics.json", {})
-    has_settings = isinstance(config.get("settings"), dict)
     return StoredRun(
         folder=folder,
         config=config,
         metrics=metrics and with_groups(metrics, found.get("groups.json", {})),
         gate=found.get("gate.json"),
-        settings=stored_settings(config),
+        settings=config.settings,
         tags=tags,
         sections=_sections(folder),
-        notes=() if has_settings else (_CONFIG_MISSING,),
+        notes=(_CONFIG_MISSING,) if config is NO_CONFIG else (),
         unreadable=unreadable,
     )
 
@@ -247,22 +243,6 @@ def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat, since a resumed run asks failed cases again."""
     found = {case_key(record): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
-
-
-def stored_settings(config: Mapping[str, Any]) -> Settings:
-    """Return the settings of a ``config.json`` that scoring depends on; the rest are defaults."""
-    given = part(config, "settings")
-    stored = items(given, "judged_on")
-    judged_on = tuple(one for one in JUDGED_ON if one in stored) or JUDGED_ON
-    return replace(ASSUMED, judged_on=judged_on, **dict(_fitting(given)))
-
-
-def _fitting(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings that scoring depends on, as far as their values are valid."""
-    for option in OPTIONS:
-        if option.rescoring and option.name in stored:
-            with suppress(ValueError):  # another tool may have stored another value
-                yield option.name, read_option_value(option, stored[option.name])
 
 
 _SHOWN: Final = 5

@@ -384,11 +384,10 @@ def read_document(path: Path, type_: type[_T]) -> _T:
     Raises:
         StorageError: it is missing or damaged; a value of another type is named with its path.
     """
-    with named_errors(path, StorageError, "read"), open_plain(path) as file:
-        text = file.read()
+    document = read_json(path)
     try:
-        return msgspec.json.decode(text, type=type_)
-    except (ValueError, RecursionError) as error:
+        return msgspec.convert(document, type_, str_keys=True)
+    except (ValueError, OverflowError) as error:
         raise StorageError(f"{path}: {error}") from None
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult, Verdict
-from pytest_rageval.values.json_documents import items, number, part, text, value, whole, word
+from pytest_rageval.values.json_documents import number, part, text
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
@@ -16,21 +17,6 @@ _SATURATED: Final = 0.9
 _NOT_COMPARED: Final = "times are not compared: concurrency"
 RUN_METRICS: Final = "run_metrics"
 """Key of ``metrics.json``: own metrics of the whole run."""
-ASSUMED: Final = Settings(rootdir=".", judge="none", matching_mode="heading")
-"""Settings assumed of a run that does not store them: it names no judge, and headings decided
-before there was a mode of matching."""
-
-
-def concurrency_of(config: Mapping[str, Any]) -> int | None:
-    """Return the requests in flight that the latency of a run was measured with.
-
-    Args:
-        config: a ``config.json``; that of an older run has the setting of each process and not the
-            number of its processes, so that the requests in flight are unknown.
-    """
-    return whole(config, "concurrency")
-
-
 TIMED: Final = ("latency_ms.", "suite_wall_s")
 """Prefixes of figures that depend on the number of requests in flight."""
 
@@ -80,7 +66,7 @@ class StoredRun:
     records: Sequence[CaseRecord] = ()
     """The last of each case and repeat, scored as the end of the run scored them; empty also where
     only the documents were read."""
-    config: Mapping[str, Any] = field(default_factory=dict)
+    config: RunConfig = NO_CONFIG
     """``config.json``."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     """``metrics.json``, with the breakdowns of ``groups.json``."""
@@ -145,46 +131,26 @@ class StoredRun:
         return {str(k): said for k in found for n in names if (said := text(found, str(k), n))}
 
     @property
-    def given(self) -> Mapping[str, Any]:
-        """The settings as ``config.json`` holds them."""
-        return part(self.config, "settings")
-
-    @property
     def judge(self) -> str | None:
         """The judge of the settings, or those that judged in its place, such as a fixture.
 
         ``none``: answers were not judged, None: unknown.
         """
-        named = "none" if self.given.get("retrieval_only") else word(self.given, "judge")
-        found = dict.fromkeys(word(one, "judge") for one in items(self.config, "judges"))
+        if self.config is NO_CONFIG:
+            return None
+        settings = self.config.settings
+        named = settings.judge if settings.judged else "none"
+        found = dict.fromkeys(one.judge for one in self.config.judges)
         ours = (f"{named}/", f"{named} at ")
         others = [name for name in found if name and not name.startswith(ours)]
         return ", ".join(others) or named
 
     @property
-    def set(self) -> Mapping[str, Any]:
-        """The set that the cases were selected from, as ``config.json`` describes it."""
-        return part(self.config, "set")
-
-    @property
-    def skipped(self) -> frozenset[str]:
-        """Node ids of cases that a mark or fixture skipped."""
-        return frozenset(map(str, items(self.config, "skipped")))
-
-    @property
     def timeout_ms(self) -> float | None:
         """Limit of one request in milliseconds; None: unknown, or a client in code was asked."""
-        target = part(self.given, "target")
-        asked = {target.get(name) for name in ("url", "vault")}
-        if target.get("client") or ("url" in target and asked == {None}):
-            return None
-        limit = number(target, "timeout_s")
-        return None if limit is None else limit * 1000
-
-    @property
-    def concurrency(self) -> int | None:
-        """Requests in flight at most, of all processes; 0: replayed; None: unknown, or varied."""
-        return concurrency_of(self.config)
+        target = self.config.settings.target
+        known = target.client is None and (target.url is not None or target.vault is not None)
+        return target.timeout_s * 1000 if known else None
 
     @property
     def saturation(self) -> str:
@@ -192,39 +158,10 @@ class StoredRun:
 
         Python runs on one core at a time, so near a whole one its threads wait for it.
         """
-        needed = number(self.config, "cores_needed")
-        if needed is None or needed < _SATURATED or self.concurrency == 0:
+        needed = self.config.cores_needed
+        if needed is None or needed < _SATURATED or self.config.concurrency == 0:
             return ""
         return (
             f"the process needed {needed * 100:.0f} % of a core while it asked: latencies may "
             "include waiting for it; lower --rageval-concurrency, or stop other work"
         )
-
-    @property
-    def trace_url(self) -> object:
-        """Address of a trace with a place for its id, as the project set it; None: it did not."""
-        return value(self.config, "settings", "target", "trace_url")
-
-    @property
-    def wall_s(self) -> float | None:
-        """Duration of the run in seconds."""
-        return number(self.config, "wall_s")
-
-    @property
-    def timestamp(self) -> str | None:
-        """Time at which the run began, ISO 8601."""
-        return self._stored("timestamp")
-
-    @property
-    def dataset_hash(self) -> str | None:
-        """Hash over the cases that were asked."""
-        return self._stored("dataset_hash")
-
-    @property
-    def config_hash(self) -> str | None:
-        """Hash over the configuration."""
-        return self._stored("config_hash")
-
-    def _stored(self, name: str) -> str | None:
-        found = self.metrics.get(name) or self.config.get(name)
-        return found if isinstance(found, str) else None

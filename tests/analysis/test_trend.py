@@ -19,6 +19,7 @@ from pytest_rageval.analysis.trend import (
     count_left_out,
     make_trend,
 )
+from tests.build.runs import config_from
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {"k": 5, "judge": "offline", "judging": {"rubrics": ["groundedness"]}}
@@ -35,7 +36,7 @@ def run(
         run_id=f"r{day}",
         ran_at=START + timedelta(days=day),
         figure=figure,
-        config=compared_config(config),
+        config=compared_config(config_from(**config)),
         **given,
     )
 
@@ -157,33 +158,11 @@ def test_partial_runs_older_than_the_last_ones_shown_are_not_counted() -> None:
     assert count_left_out(runs, elsewhere, make_trend(runs, elsewhere)) == 0
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        {"settings": 5},
-        {"settings": {"judge": ["x"], "judging": {"rubrics": 3}}},
-        {"settings": {"judging": None, "params": None, "target": "x"}, "judges": [{}, 5, None]},
-        {"versions": "1", "judges": {"a": 1}, "asked": {"a": ["b"]}, "target_models": [1]},
-    ],
-)
-def test_a_configuration_of_foreign_origin_is_compared_as_far_as_it_goes(config: Any) -> None:
-    one, other = run(1), run(2)
-    odd = TrendRun(run_id="odd", ran_at=START, figure=None, config=compared_config(config))
-    assert len(trend(one, odd, other)) == 3
-
-
 def test_only_what_decides_is_kept_of_a_configuration() -> None:
-    config = {
-        "settings": {"k": 5, "origins": {"k": "flag"}},
-        "hardware": {"cpus": 4},
-        "notes": "what a user wrote",
-        "versions": {"python": "3.12", "pytest-rageval": "1"},
-    }
-    assert compared_config(config) == {
-        "settings": {"k": 5, "judging": {}},
-        "versions": {"pytest-rageval": "1"},
-    }
+    settings = {"k": 7, "origins": {"k": "flag"}}
+    whole = config_from(settings=settings, hardware={"cpus": 4}, dataset_hash="d", skipped=["x"])
+    kept = compared_config(whole)
+    assert kept == config_from(settings={"k": 7}, dataset_hash="d")
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["d1", "d2"])), max_size=12))

@@ -139,7 +139,7 @@ def test_a_run_is_read_again_as_it_was_returned() -> None:
     assert (run.run_id, run.folder) == (again.run_id, again.folder)
     assert run.rows() == again.rows()
     assert (run.metrics, run.gate, run.config) == (again.metrics, again.gate, again.config)
-    assert run.config["asked"] == ["reply(), given to evaluate()"]
+    assert run.config.asked == ("reply(), given to evaluate()",)
 
 
 # --- cases ------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_cases_of_a_file_that_are_given_as_values_are_the_cases_of_that_file() -
     assert [row["file"] for row in part.rows()] == ["evals/eval_set.jsonl"] * 2
     assert [record.lineno for record in part.records] == [2, 3]
     assert len(compare_runs(whole, part).view.found.comparison.pairing.pairs) == 2
-    assert part.config["set"] == whole.config["set"]
+    assert part.config.set == whole.config.set
 
 
 def test_other_cases_make_up_a_set_of_their_own() -> None:
@@ -180,10 +180,10 @@ def test_other_cases_make_up_a_set_of_their_own() -> None:
         ("in-memory", "new", 5),
         ("in-memory", "two", 3),
     ]
-    assert run.config["set"]["n_cases"] == 2
+    assert run.config.set.n_cases == 2
     mixed = evaluate([*given, load_cases(SET)[0]], reply)
     assert [row["file"] for row in mixed.rows()] == ["evals/eval_set.jsonl", *["in-memory"] * 2]
-    assert mixed.config["set"]["n_cases"] == 6
+    assert mixed.config.set.n_cases == 6
 
 
 def test_limits_may_name_a_category_of_the_project_that_no_given_case_has() -> None:
@@ -256,7 +256,7 @@ def test_as_many_cases_as_asked_for_are_in_flight() -> None:
 
     run = evaluate(SET, client, concurrency=4)
     assert {record.status for record in run.records} == {"ok"}
-    assert run.config["concurrency"] == 4
+    assert run.config.concurrency == 4
 
 
 def test_one_by_one_the_thread_of_the_caller_asks() -> None:
@@ -266,7 +266,7 @@ def test_one_by_one_the_thread_of_the_caller_asks() -> None:
         threads.add(threading.current_thread())
         return reply(request)
 
-    assert evaluate(SET, client, concurrency=1).config["concurrency"] == 1
+    assert evaluate(SET, client, concurrency=1).config.concurrency == 1
     assert threads == {threading.current_thread()}
 
 
@@ -328,9 +328,9 @@ class Judge:
 def test_the_judge_is_that_of_the_settings_a_name_or_an_object() -> None:
     judged = {row["case_id"]: row for row in evaluate(SET, reply, judge=Judge()).rows()}
     assert judged["ok-1"]["groundedness"] == 4.0
-    assert evaluate(SET, reply).config["judge"] == "offline"
+    assert evaluate(SET, reply).config.settings.judge == "offline"
     unjudged = evaluate(SET, reply, judge="none")
-    assert unjudged.config["judge"] is None
+    assert unjudged.config.settings.judge == "none"
     assert {row["groundedness"] for row in unjudged.rows()} == {None}
     wrong: Any = 3
     with pytest.raises(ConfigError, match=r"judge: expected an object with judge\("):
@@ -375,7 +375,7 @@ def test_metrics_of_an_own_rubric_count() -> None:
     run = evaluate(SET, reply, judge=Tone(), judge_rubrics=["evals/rubrics/tone.jinja"])
     assert run.means["tone.polite"] == 4.0
     assert {row["tone.polite"] for row in run.rows()} >= {4.0}
-    assert "tone.polite" in run.config["metric_definitions"]
+    assert "tone.polite" in run.config.metric_definitions
     assert "tone.polite" in run._repr_html_()
 
 
@@ -416,7 +416,7 @@ def test_options_win_over_the_settings_of_the_project() -> None:
     options: dict[str, Any] = {"k": 3, "params": {"b": True}, "judge_rubrics": ["correctness"]}
     run = evaluate(SET, client, gates=["hit_at_k>=0.99"], no_report=True, **options)
     assert {(r.k, r.params["a"], r.params["b"]) for r in seen} == {(3, 1, True)}
-    assert run.config["settings"]["judging"]["rubrics"] == ["correctness"]
+    assert run.config.settings.judging.rubrics == ("correctness",)
     assert verdict(run) == "fail"
     assert evaluate(SET, client).records[0].k == 2
 
@@ -433,7 +433,7 @@ def test_numbers_and_truth_values_of_numpy_are_options() -> None:
     assert {(r.k, r.vector_weight, r.params["beam"], r.params["deep"]) for r in seen} == {
         (3, 0.5, 4, True)
     }
-    assert run.config["settings"]["params"] == {"beam": 4, "deep": True}
+    assert run.config.settings.params == {"beam": 4, "deep": True}
 
 
 def test_an_option_that_is_none_or_has_a_wrong_value_is_named() -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
-from pytest_rageval.project.settings import config_hash
-from pytest_rageval.runs.documents import RunFacts, config_document
+from pytest_rageval.runs.documents import RunFacts, run_config
 from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
@@ -61,20 +64,27 @@ def random_churn(n: int, share: float, seed: int) -> set[int]:
     return set(random.Random(seed).sample(range(n), round(share * n)))
 
 
-def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> dict[str, Any]:
+def config_from(**fields: Any) -> RunConfig:
+    """``config.json`` that holds these JSON values, and defaults."""
+    if "settings" in fields:
+        fields["settings"] = {"rootdir": ".", "judge": "none", **fields["settings"]}
+    return msgspec.convert(fields, RunConfig)
+
+
+def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> RunConfig:
     """``config.json`` of a run of these records."""
     facts = RunFacts()
     for one in records:
         facts.add(one)
     hashes = {(r.file, r.case.id): r.case_hash for r in records}
-    document = config_document(
+    config = run_config(
         settings,
         run_id="run",
         started_at=STARTED,
         dataset_hash=dataset_hash(hashes.values()),
         facts=facts,
     )
-    return {**document, "git": {}, "concurrency": 8}
+    return replace(config, concurrency=8)
 
 
 def side(
@@ -108,18 +118,19 @@ def write_run(
         day: of January 2026, by which runs are ordered.
         config: further entries of ``config.json``.
     """
-    stored = {**config_of(records, settings), "wall_s": 2.5, **config}
-    facts = {
+    whole = {
+        **msgspec.to_builtins(config_of(records, settings)),
         "run_id": run_id,
         "timestamp": f"2026-01-{day:02}T00:00:00+00:00",
-        "config_hash": config_hash(settings),
-        "dataset_hash": stored["dataset_hash"],
+        "wall_s": 2.5,
+        **config,
     }
+    stored = config_from(**whole)
     with RunWriter(results, run_id) as writer:
         for one in records:
             writer.append(one)
         write_document(writer.path, "config.json", stored)
-        metrics, groups = split_groups(metrics_document(aggregate(records), facts))
+        metrics, groups = split_groups(metrics_document(aggregate(records), stored))
         write_document(writer.path, "groups.json", groups)
         write_document(writer.path, "metrics.json", metrics)
         write_document(writer.path, "gate.json", GateResult(verdict="pass", sentence="PASS"))

@@ -47,7 +47,8 @@ def another_value(setting: Setting) -> Any:
         return not default
     if setting.kind == "choice":
         return next(choice for choice in setting.choices if choice != default)
-    return {"k": "flag"} if setting.name == "origins" else _BY_KIND[setting.kind]
+    derived = {"origins": {"k": "flag"}, "judged_on": ("retrieval",)}
+    return derived.get(setting.name, _BY_KIND[setting.kind])
 
 
 def with_value(settings: Settings, setting: Setting, value: Any) -> Settings:

@@ -172,6 +172,7 @@ def test_metrics_of_the_last_run_are_offered_and_no_code_of_the_project_is_impor
     path = results / "9999-own/config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     defined = {"direction": "higher", "scale": [0, 1], "level": "own", "source": "acme_loud:x"}
+    defined |= {"title": "X", "population": "cases"}
     config["metric_definitions"] = {"acme.x": defined}
     path.write_text(json.dumps(config), encoding="utf-8")
     assert offered(monkeypatch, capsys, "runs", "trend", "acm") == ["acme.x"]

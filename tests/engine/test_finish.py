@@ -25,6 +25,7 @@ from pytest_rageval.engine.scored import ScoredRun
 from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
+from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Check, GateResult, Thresholds
 from pytest_rageval.values.numbers import Aggregate
@@ -32,7 +33,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import CaseNote, StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import selection_of
-from tests.build.runs import config_of, run_of, write_run
+from tests.build.runs import config_from, config_of, run_of, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
 FILES = ["config.json", "groups.json", "metrics.json", "gate.json", "summary.md", "report.html"]
@@ -59,7 +60,7 @@ def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields
     run = StoredRun(
         folder=results(project) / "now",
         records=records,
-        config={**config_of(records, project), "run_id": "now"},
+        config=replace(config_of(records, project), run_id="now"),
         settings=project,
     )
     return EndedRun(run=run, project=project, **given | fields)
@@ -104,7 +105,7 @@ def test_every_file_holds_what_is_returned(project: Settings) -> None:
     found = finished(ended(project, run_of(20)))
     folder = found.run.folder
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "results.jsonl"])
-    assert read_json(folder / "config.json") == found.run.config
+    assert read_documents(folder).config == found.run.config
     stored = {**read_json(folder / "groups.json"), **read_json(folder / "metrics.json")}
     assert stored == found.run.metrics
     assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
@@ -251,11 +252,11 @@ def test_a_folder_that_was_removed_meanwhile_is_an_error(project: Settings) -> N
 
 
 def parts_of(project: Settings, records: list[CaseRecord]) -> list[StoredRun]:
-    described = {"hash": "h", "n_cases": len(records), "n_asked": len(records)}
+    described = CaseSet(hash="h", n_cases=len(records), n_asked=len(records))
     found = []
     for number in (0, 1):
         chosen = records[number::2]
-        config = {**config_of(chosen, project), "set": described, "wall_s": 2.0 + number}
+        config = replace(config_of(chosen, project), set=described, wall_s=2.0 + number)
         folder = results(project) / f"part-{number}"
         found.append(StoredRun(folder=folder, records=chosen, config=config, settings=project))
     return found
@@ -270,7 +271,7 @@ def test_merged_parts_are_decided_as_one_run(project: Settings) -> None:
     assert (found.gate.verdict, found.gate.complete) == ("fail", True)
     assert read_json(found.run.folder / "gate.json")["verdict"] == "fail"
     assert {one.case.id for one in read_records(found.run.folder)} == {r.case.id for r in records}
-    assert found.run.wall_s == 3.0
+    assert found.run.config.wall_s == 3.0
     lacking = merge_parts(parts_of(project, records)[:1], project, run_id="half")
     assert not lacking.gate.complete
 
@@ -365,11 +366,10 @@ def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Setti
     assert read_json(folder / "metrics.json")["total_tests"] == numbers.total == 5
 
 
-def test_stored_gates_of_other_types_are_ignored() -> None:
+def test_gates_of_the_project_come_before_those_of_its_runs() -> None:
     project = Settings(rootdir=".", extra_gates=("mrr>=0.1",))
-    stored = [3, ["map>=1"], None, "map>=0.2", "mrr>=0.1"]
     runs = [
-        StoredRun(folder=Path("a"), config={"settings": {"extra_gates": gates}})
-        for gates in (stored, "map>=0.9", 3, {"x": 1})
+        StoredRun(folder=Path("a"), config=config_from(settings={"extra_gates": gates}))
+        for gates in (["map>=0.2", "mrr>=0.1"], [])
     ]
     assert all_gates(project, runs) == ("mrr>=0.1", "map>=0.2")

@@ -12,7 +12,7 @@ from pytest_rageval.judges.calibrations import (
     calibration_path,
     write_calibration,
 )
-from pytest_rageval.runs.documents import RunFacts, recorded_fields
+from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.build.records import changed, record
@@ -88,13 +88,6 @@ def test_facts_of_another_tool_s_verdicts_are_left_out(odd: object) -> None:
     (judge,) = RunFacts.of([found]).judges.values()
     assert (judge["judge"], judge["model"], judge["level"]) == (None, None, None)
     assert (judge["parameters"], judge["rubrics"]) == ({}, {"groundedness": None})
-
-
-def test_an_infinite_parameter_of_a_judge_is_not_stored() -> None:
-    found = judged("a", parameters={"temperature": float("inf")})
-    document = recorded_fields({}, RunFacts.of([found]), None)
-    (judge,) = document["judges"]
-    assert (judge["judge"], "parameters" in judge) == ("offline/7", False)
 
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:

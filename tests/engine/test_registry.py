@@ -7,7 +7,8 @@ import pytest
 
 from pytest_rageval.engine.registry import open_registry, registry_for_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_document
+from pytest_rageval.metrics.definitions import own_definitions
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
 
@@ -38,7 +39,7 @@ def test_a_project_has_the_metrics_of_its_rubrics_whether_or_not_it_judges(
 
 
 def test_stored_runs_are_read_where_the_rubric_is_gone(settings: Settings) -> None:
-    config = {METRIC_DEFINITIONS: definitions_document(open_registry(settings))}
+    config = RunConfig(metric_definitions=own_definitions(open_registry(settings)))
     assert [*registry_for_runs(settings).own] == ["tone.warm"]
     (Path(settings.rootdir) / RUBRIC).unlink()
     with pytest.raises(ConfigError, match="no such file"):

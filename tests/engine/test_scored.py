@@ -114,7 +114,7 @@ def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: O
 def test_a_saved_run_says_what_was_scored_and_with_what(files: list[str]) -> None:
     assert cli.run(["score", *files, "--save", "one", "-k", "1"]) == ExitCode.YES
     config = read_json(Path("evals/results/one/config.json"))
-    assert (config["settings"]["k"], config["judge"]) == (1, None)
+    assert (config["settings"]["k"], config["settings"]["judge"]) == (1, "none")
     assert config["target_models"] == {"llm_model": "m-1", "embedding_model": "e-1"}
     metrics = read_json(Path("evals/results/one/metrics.json"))
     assert metrics["dataset_hash"] == config["dataset_hash"]

@@ -371,17 +371,6 @@ def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
     assert "start a new run" in text
 
 
-@pytest.mark.parametrize("odd", [None, 5, "x", [None, ["x"]]])
-def test_a_run_goes_on_whatever_its_settings_say_of_earlier_sessions(
-    project: Project, odd: object
-) -> None:
-    folder = finished(project)
-    config = document(folder, "config.json") | {"sessions": odd, "asked": odd}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    assert project.run("--rageval-resume", "one").ret == 0
-    assert document(folder, "config.json")["asked"] == []
-
-
 def test_an_unknown_run_is_refused(project: Project) -> None:
     assert "run 'nope'" in refused(project.run("--rageval-resume", "nope"))
 

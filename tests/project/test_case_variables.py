@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rageval.project.case_reader import case_hash
 from pytest_rageval.project.case_variables import case_variables, sent_fields
-from pytest_rageval.project.settings import config_hash, settings_document
+from pytest_rageval.project.settings import config_hash, stored_settings
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.settings import Settings, TargetSettings
 
@@ -61,7 +61,7 @@ def test_what_is_sent_is_part_of_the_hash_of_a_case() -> None:
 def test_a_header_of_a_case_is_stored_and_compared_unless_its_name_is_secret() -> None:
     headers = {"X-User": "{case.metadata.user}", "X-Api-Key": "{case.id}", "X-Own": "s3cret"}
     settings = Settings(rootdir="/", target=TargetSettings(headers=headers))
-    stored = settings_document(settings)["target"]["headers"]
+    stored = stored_settings(settings).target.headers
     assert stored == {
         "X-User": "{case.metadata.user}", "X-Api-Key": "(hidden)", "X-Own": "(hidden)"
     }  # fmt: skip

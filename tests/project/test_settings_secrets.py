@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from pytest_rageval.project.settings import (
     config_warnings,
     load_settings,
-    settings_document,
+    stored_settings,
 )
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.project.settings_files import faults, write
@@ -44,8 +44,8 @@ def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
 def test_a_secret_in_the_address_of_traces_is_not_stored(tmp_path: Path) -> None:
     text = 'trace_url = "https://traces.example.com/{trace_id}?org=a&token=hunter2"'
     write(tmp_path, f"[tool.rageval.target]\n{text}\n")
-    stored = settings_document(load_settings(tmp_path, flags={}, environ={}))
-    assert stored["target"]["trace_url"].endswith("/{trace_id}?org=a&token=(hidden)")
+    stored = stored_settings(load_settings(tmp_path, flags={}, environ={}))
+    assert str(stored.target.trace_url).endswith("/{trace_id}?org=a&token=(hidden)")
 
 
 def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_a_key_in_the_text_of_a_request_is_warned_about_and_not_stored(
     settings = Settings(rootdir="", target=TargetSettings(request=request_))
     (warning,) = config_warnings(settings)
     assert "env.RAG_TOKEN" in warning
-    assert settings_document(settings)["target"]["request"] == stored
+    assert stored_settings(settings).target.request == stored
     for harmless in ("{mode: 'hushed', max_tokens: '4096', token: env.TOKEN}", None):
         plain = Settings(rootdir="", target=TargetSettings(request=harmless))
         assert config_warnings(plain) == []
-        assert settings_document(plain)["target"]["request"] == harmless
+        assert stored_settings(plain).target.request == harmless
 
 
 def test_the_stored_settings_hold_no_secret() -> None:
@@ -147,7 +147,7 @@ def test_the_stored_settings_hold_no_secret() -> None:
             headers={"Authorization": "Bearer abc", "X-Key": "Key env:NAME"},
         ),
     )
-    document = settings_document(settings)
+    document = asdict(stored_settings(settings))
     assert "abc" not in str(document)
     assert document["params"]["mode"] == "fast"
     assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]

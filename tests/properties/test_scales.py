@@ -18,6 +18,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.record_json import record_to_json
 from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
@@ -97,7 +98,7 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
     documents = [record_to_json(record) for record in records]
     numbers = aggregate(records, timeout_ms=1000)
-    documents.append(metrics_document(numbers, {"run_id": "r", "timestamp": "t"}))
+    documents.append(metrics_document(numbers, NO_CONFIG))
     for document in documents:
         assert json.loads(json.dumps(document, allow_nan=False)) == document
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,16 +10,19 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
-CONFIG = {"run_id": "r1", "timestamp": "2026-01-01T00:00:00Z"}
+CONFIG = RunConfig(run_id="r1", timestamp="2026-01-01T00:00:00Z")
 
 
 def document(
     records: list[CaseRecord], reliability: dict[str, Any] | None = None, **facts: Any
 ) -> dict[str, Any]:
-    return metrics_document(aggregate(records), CONFIG | facts, judge_reliability=reliability)
+    return metrics_document(
+        aggregate(records), replace(CONFIG, **facts), judge_reliability=reliability
+    )
 
 
 def places(value: object, words: tuple[str, ...], path: str = "") -> list[str]:
@@ -115,7 +119,7 @@ def test_groups_hold_their_size_means_and_counts() -> None:
 
 
 def test_facts_of_the_run_stand_at_the_top() -> None:
-    found = document(RUN, {"n": 2}, config_hash="c", dataset_hash="d", git={"dirty": True})
+    found = document(RUN, {"n": 2}, config_hash="c", dataset_hash="d", git=GitState(dirty=True))
     assert (found["schema_version"], found["config_hash"], found["dirty"]) == (1, "c", True)
     assert (found["total_tests"], found["answerable_tests"]) == (5, 5)
     assert found["aggregate_metrics"]["judge_reliability"] == {"n": 2}
@@ -126,11 +130,11 @@ def test_correctness_stands_apart_by_reference_with_its_counts() -> None:
         record(name, {"correctness": score}, case=Case(id=name, question="?", expected_answer=text))
         for name, score, text in (("a", 2.0, "so"), ("b", 4.0, None))
     ]
-    document = metrics_document(aggregate(records), {"run_id": "r", "timestamp": "t"})
+    document = metrics_document(aggregate(records), CONFIG)
     apart = document["correctness_by_reference"]
     assert {name: (part["mean"], part["n"]) for name, part in apart.items()} == {
         "reference": (2.0, 1),
         "no_reference": (4.0, 1),
     }
-    alike = metrics_document(aggregate(records[:1]), {"run_id": "r", "timestamp": "t"})
+    alike = metrics_document(aggregate(records[:1]), CONFIG)
     assert alike["correctness_by_reference"] is None

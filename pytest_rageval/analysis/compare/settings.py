@@ -7,28 +7,21 @@ of ``project.options``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
-from pytest_rageval.metrics.definitions import (
-    METRIC_DEFINITIONS,
-    definitions_document,
-    stored_registry,
-)
+from pytest_rageval.metrics.definitions import own_definitions, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
-from pytest_rageval.project.settings import compared_settings, settings_document
+from pytest_rageval.project.settings import compared_settings, stored_settings
 from pytest_rageval.support.text import cut, first_few
 from pytest_rageval.support.text import shown as shown_value
-from pytest_rageval.values.json_documents import items, part, word
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
-_DEFAULTS: Final[Mapping[str, Any]] = json.loads(json.dumps(asdict(Settings(rootdir="."))))
-"""With lists for tuples, as a ``config.json`` has them."""
 _INVARIANTS: Final = tuple(
     # Parameters are compared one by one, and verdicts name their judge.
     one
@@ -39,17 +32,16 @@ _LISTED: Final = {one.name for one in SETTINGS if one.role in {"subject", "effor
 _NOT_LISTED: Final = {"judging", *VERSIONS, *(s.name for s in SETTINGS if s.name not in _LISTED)}
 _COMPARED: Final = (
     "metric_definitions_version",
-    METRIC_DEFINITIONS,
-    "settings",
-    "judge",
+    "metric_definitions",
     "judges",
     "target_models",
     "asked",
     "concurrency",
     "dataset_hash",
+    "versions",
     *VERSIONS,
 )
-"""Keys of ``config.json`` that a comparison reads."""
+"""Fields of a configuration, beside its settings, that a comparison reads."""
 _PACKAGE: Final = "pytest-rageval"
 _SHOWN: Final = 5
 
@@ -172,34 +164,15 @@ def unaffected_keys(
 # --- comparing -------------------------------------------------------------------------------
 
 
-def compared_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def compared_config(config: RunConfig) -> RunConfig:
     """Return the parts of a ``config.json`` that a comparison reads."""
-    kept = {key: config[key] for key in _COMPARED if key in config}
-    if "settings" in kept:
-        kept["settings"] = _sound_settings(part(kept, "settings"))
-    versions = config.get("versions")
-    if isinstance(versions, Mapping) and _PACKAGE in versions:
-        kept["versions"] = {_PACKAGE: versions[_PACKAGE]}
-    return kept
+    kept = {name: getattr(config, name) for name in _COMPARED}
+    return RunConfig(**kept, settings=replace(config.settings, origins={}))
 
 
-def _sound_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out the origins of settings, and values of a wrong type from another tool."""
-    kept = {key: value for key, value in settings.items() if key != "origins"}
-    judging = dict(part(kept, "judging"))
-    if not isinstance(judging.get("rubrics", []), list):
-        del judging["rubrics"]
-    if not isinstance(kept.get("judge", ""), str):
-        del kept["judge"]
-    return {**kept, "judging": judging}
-
-
-def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparability:
-    """Compare two ``config.json``; that of another tool may be empty.
-
-    A setting missing from one of them had its default.
-    """
-    versions = [{key: config.get(key) for key in VERSIONS} for config in (base, new)]
+def compare_configs(base: RunConfig, new: RunConfig) -> Comparability:
+    """Compare two ``config.json``."""
+    versions = [{key: getattr(config, key) for key in VERSIONS} for config in (base, new)]
     groups = zip(_other_things(base), _other_things(new), strict=True)
     invariants = tuple(_invariants(base, new))
     named = {one.name for one in invariants}
@@ -210,20 +183,19 @@ def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparab
     )
 
 
-def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
+def _invariants(base: RunConfig, new: RunConfig) -> Iterator[Invariant]:
     one, other = _settings(base), _settings(new)
     yield from _differing_invariants("", one, other)
     a, b = one["token_budget"], other["token_budget"]
     if a != b and a is not None and b is not None:  # without a budget nothing is scored
         only = "recall_at_tokens"
         yield Invariant(name="token_budget", base=a, new=b, affects="everything", only=only)
-    params = [{f"payload.{k}": v for k, v in part(s, "params").items()} for s in (one, other)]
+    params = [{f"payload.{k}": v for k, v in s["params"].items()} for s in (one, other)]
     for found in _differing(*params, absent=_MISSING):
         yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")
-    definitions = "metric_definitions_version"
-    if base.get(definitions, 1) != new.get(definitions, 1):
-        a, b = base.get(definitions), new.get(definitions)
-        yield Invariant(name=definitions, base=a, new=b, affects="everything")
+    a, b = base.metric_definitions_version, new.metric_definitions_version
+    if a != b:
+        yield Invariant(name="metric_definitions_version", base=a, new=b, affects="everything")
     yield from _metric_invariants(base, new)
     yield from _judge_invariants(base, new)
     if not {"none", "offline"} & {one["judge"], other["judge"]}:
@@ -239,9 +211,9 @@ def _differing_invariants(
             yield Invariant(name=one.alias or one.key, base=a, new=b, affects=one.affects)
 
 
-def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
+def _judge_invariants(base: RunConfig, new: RunConfig) -> Iterator[Invariant]:
     # A run that needed no verdict does not show which model would have given it.
-    named = bool(_judges(base)) and bool(_judges(new))
+    named = bool(base.judges) and bool(new.judges)
     base_judge, new_judge = _judge(base, named=named), _judge(new, named=named)
     if base_judge != new_judge:
         yield Invariant(name="judge", base=base_judge, new=new_judge, affects="judged")
@@ -259,39 +231,34 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         yield Invariant(name="prompt", base=base_prompt, new=new_prompt, affects="judged")
 
 
-def _judge(config: Mapping[str, Any], *, named: bool) -> str:
+def _judge(config: RunConfig, *, named: bool) -> str:
     """Return the judge, with its models if verdicts of both runs name them, or ``none``."""
-    settings = _settings(config)
-    if settings["judge"] == "none" or settings["retrieval_only"]:
+    if not config.settings.judged:
         return "none"
     if not named:
-        return str(settings["judge"])
+        return config.settings.judge
     models: dict[str, set[str]] = {}
-    for one in _judges(config):
-        names = models.setdefault(str(one.get("judge")), set())
-        if one.get("model"):  # a failed verdict has none
-            names.add(str(one["model"]))
+    for one in config.judges:
+        names = models.setdefault(str(one.judge), set())
+        if one.model:  # a failed verdict has none
+            names.add(one.model)
     return ", ".join(
         f"{judge} ({', '.join(sorted(names))})" if names - {judge} else judge
         for judge, names in sorted(models.items())
     )
 
 
-def _judges(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for one in items(config, "judges") if isinstance(one, Mapping)]
-
-
-def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def _rubrics(config: RunConfig) -> dict[str, frozenset[str]]:
     """Return the versions of each rubric that were used."""
     found: dict[str, set[str]] = {}
-    for judge in _judges(config):
-        for name, version in part(judge, "rubrics").items():
-            found.setdefault(str(name), set()).add(str(version))
+    for judge in config.judges:
+        for name, version in judge.rubrics.items():
+            found.setdefault(name, set()).add(str(version))
     return {name: frozenset(versions) for name, versions in found.items()}
 
 
-def _metric_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
-    if base.get(METRIC_DEFINITIONS) == new.get(METRIC_DEFINITIONS):
+def _metric_invariants(base: RunConfig, new: RunConfig) -> Iterator[Invariant]:
+    if base.metric_definitions == new.metric_definitions:
         return
     one, other = _definitions(base), _definitions(new)
     for key in one:
@@ -301,7 +268,7 @@ def _metric_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Itera
             yield Invariant(name=name, base=one[key], new=other[key], affects="answers", only=key)
 
 
-def _definitions(config: Mapping[str, Any]) -> dict[str, str]:
+def _definitions(config: RunConfig) -> dict[str, str]:
     """Return what the numbers of each own metric of a run depend on, in words."""
     found = {}
     for key, info in stored_registry(config).own.items():
@@ -313,31 +280,25 @@ def _definitions(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _sources(config: Mapping[str, Any]) -> frozenset[str]:
+def _sources(config: RunConfig) -> frozenset[str]:
     return frozenset(info.source for info in stored_registry(config).own.values())
 
 
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a run, missing ones at their defaults."""
-    stored = _sound_settings(part(config, "settings"))
-    # The judge of a run of another tool is not known, so it has no default.
-    whole = {**_DEFAULTS, "judge": word(config, "judge") or "none", **stored}
-    for section in ("target", "judging"):
-        whole[section] = {**_DEFAULTS[section], **part(stored, section)}
-    return whole
+def _settings(config: RunConfig) -> dict[str, Any]:
+    return asdict(replace(config.settings, origins={}))
 
 
-def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _other_things(config: RunConfig) -> Iterator[dict[str, Any]]:
     """Yield by name, in groups, every setting that is neither an invariant nor a version."""
     settings = _settings(config)
     target = {k: v for k, v in settings["target"].items() if f"target.{k}" not in _NOT_LISTED}
     listed = {k: v for k, v in settings.items() if k not in _NOT_LISTED} | {"target": target}
     yield dict(_flat(listed))
-    judged = settings["judge"] != "none"
-    yield {"judge.rubrics": list(items(settings, "judging", "rubrics")) if judged else []}
-    yield dict(_flat({"target_models": config.get("target_models")}))
-    yield dict(_flat({"asked": config.get("asked")}))
-    yield {_PACKAGE: part(config, "versions").get(_PACKAGE)}
+    judged = config.settings.judge != "none"
+    yield {"judge.rubrics": list(config.settings.judging.rubrics) if judged else []}
+    yield dict(_flat({"target_models": config.target_models}))
+    yield {"asked": list(config.asked)}
+    yield {_PACKAGE: config.versions.get(_PACKAGE)}
 
 
 def _differing(
@@ -360,17 +321,17 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 # --- parts of one run --------------------------------------------------------------------------
 
 
-def current_config(settings: Settings, registry: Registry = BUILT_IN) -> dict[str, Any]:
+def current_config(settings: Settings, registry: Registry = BUILT_IN) -> RunConfig:
     """Return the parts of a ``config.json`` for these settings that `setting_differences` reads."""
-    return {
-        "settings": settings_document(settings),
-        "metric_definitions_version": DEFINITIONS_VERSION,
-        METRIC_DEFINITIONS: definitions_document(registry),
-    }
+    return RunConfig(
+        settings=stored_settings(settings),
+        metric_definitions_version=DEFINITIONS_VERSION,
+        metric_definitions=own_definitions(registry),
+    )
 
 
 def setting_differences(
-    one: Mapping[str, Any], other: Mapping[str, Any], *, also: tuple[str, ...] = ()
+    one: RunConfig, other: RunConfig, *, also: tuple[str, ...] = ()
 ) -> list[ConfigDifference]:
     """Return the settings that keep two runs from being merged, by flag where they have one.
 
@@ -380,21 +341,16 @@ def setting_differences(
         also: settings that must agree too although they change no number, such as ``shard``.
     """
     flags = {option.name: option.flag for option in OPTIONS}
-    own = METRIC_DEFINITIONS in one and METRIC_DEFINITIONS in other  # older runs have none
-    numbers = [_of_numbers(config, also, own_metrics=own) for config in (one, other)]
-    found = _differing(*numbers, absent=_MISSING)
+    found = _differing(_of_numbers(one, also), _of_numbers(other, also), absent=_MISSING)
     return [replace(each, name=flags.get(each.name) or each.name) for each in found]
 
 
-def _of_numbers(
-    config: Mapping[str, Any], also: tuple[str, ...], *, own_metrics: bool
-) -> dict[str, Any]:
-    settings, definitions = _settings(config), _definitions(config) if own_metrics else {}
+def _of_numbers(config: RunConfig, also: tuple[str, ...]) -> dict[str, Any]:
     return {
-        **dict(_flat(compared_settings(settings))),
-        **{name: settings.get(name) for name in also},
-        "metric_definitions_version": config.get("metric_definitions_version"),
-        **{f"metric {key}": text for key, text in definitions.items()},
+        **dict(_flat(compared_settings(config.settings))),
+        **{name: getattr(config.settings, name) for name in also},
+        "metric_definitions_version": config.metric_definitions_version,
+        **{f"metric {key}": text for key, text in _definitions(config).items()},
     }
 
 

@@ -18,7 +18,6 @@ from pytest_rageval.authoring.interchange.values import json_text
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.values.json_documents import count, number, part, word
-from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
@@ -63,13 +62,13 @@ class OtlpExport:
         if not run.records:  # a receiver may refuse an envelope without spans
             yield '{"resourceSpans": []}\n'
             return
-        version = text_at(run.config, "versions", _NAME)
+        version = run.config.versions.get(_NAME, "")
         resource = {
             "service.name": _NAME,
             "service.version": version,
             "rageval.run_id": run.run_id,
-            "rageval.dataset_hash": run.dataset_hash,
-            "rageval.config_hash": run.config_hash,
+            "rageval.dataset_hash": run.config.dataset_hash,
+            "rageval.config_hash": run.config.config_hash,
         }
         scope = {"name": _NAME, **({"version": version} if version else {})}
         attributes = {"attributes": _attributes(resource)}
@@ -88,7 +87,7 @@ def _span(
     record: CaseRecord, run: StoredRun, metrics: Registry, *, content: bool
 ) -> dict[str, Any]:
     trace, span = _ids(record, run.run_id)
-    times = _times(record, run.timestamp)
+    times = _times(record, run.config.timestamp)
     at = {"timeUnixNano": times["endTimeUnixNano"]} if times else {}
     facts = _facts(record) | (_texts(record) if content else {})
     found: dict[str, Any] = {

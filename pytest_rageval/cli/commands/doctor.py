@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,7 +15,6 @@ from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_l
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.json_documents import value
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
@@ -143,13 +143,13 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
 
 def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
     from pytest_rageval.project.options import OPTIONS
-    from pytest_rageval.project.settings import settings_document
+    from pytest_rageval.project.settings import stored_settings
 
-    document = settings_document(project_settings(flags))
+    settings = stored_settings(project_settings(flags))
     written = {one.name: one.key or one.flag for one in OPTIONS}
     rows = {
-        written.get(name) or name: {"value": value(document, *name.split(".")), "origin": origin}
-        for name, origin in document["origins"].items()
+        written.get(name) or name: {"value": attrgetter(name)(settings), "origin": origin}
+        for name, origin in settings.origins.items()
     }
     width = max(map(len, rows)) + 24
     lines = (

@@ -86,7 +86,7 @@ def command(
         explanation = replace(
             explanation,
             notes=(*stored.notes, *explanation.notes, *_people_noted(stored, record)),
-            trace_link=trace_link(stored.trace_url, record.trace_id),
+            trace_link=trace_link(stored.config.settings.target.trace_url, record.trace_id),
         )
         explanations.append(explanation)
     if as_json:

@@ -23,6 +23,7 @@ from pytest_rageval.report.text.lines import GATE_STYLES, Line
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import count, number, part
 
@@ -93,7 +94,11 @@ def show_command(run: str | None, as_json: bool) -> None:
     folder = resolve_run(results, run_or_last(run))
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
-    documents = {name: getattr(stored, name) or None for name in ("metrics", "gate", "config")}
+    documents = {
+        "metrics": stored.metrics or None,
+        "gate": stored.gate,
+        "config": None if stored.config is NO_CONFIG else stored.config,
+    }
     document = {**entry.document(), "folder": str(folder), **documents}
     print_result(document, _show_lines(entry, stored), as_json=as_json)
 
@@ -116,8 +121,8 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
     yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
     for name in ("index_build_version", "retriever_version", "answerer_version"):
-        if run.config.get(name) is not None:
-            yield f"{name} {run.config[name]}"
+        if (version := getattr(run.config, name)) is not None:
+            yield f"{name} {version}"
     if notes := readable_notes(run.folder):
         cases = {(note.file, note.case_id) for note in notes}
         yield f"{counted(len(notes), 'note')} on {counted(len(cases), 'case')}"

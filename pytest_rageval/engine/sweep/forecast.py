@@ -48,6 +48,6 @@ def _judge_cost(settings: Settings, judged: int) -> float | None:
     for run in documents_of_runs(settings.results_folder):
         paid = number(run.metrics, "aggregate_metrics", "cost", "uncached_usd")
         n = whole(run.metrics, "total_tests")
-        if run.config.get("judge") == settings.judge and paid and n:
+        if run.config.settings.judge == settings.judge and paid and n:
             per_answer = paid / n
     return None if per_answer is None else per_answer * judged

@@ -279,7 +279,7 @@ def _facts_before(trial: Trial, concurrency: int) -> RunFacts:
 
 def _facts(run: StoredRun) -> RunFacts:
     return RunFacts(
-        timeout_ms=run.timeout_ms, concurrency=run.concurrency, extra_figures=run.run_metrics
+        timeout_ms=run.timeout_ms, concurrency=run.config.concurrency, extra_figures=run.run_metrics
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
@@ -17,7 +17,7 @@ from pytest_rageval.engine.resume import is_finished
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
-from pytest_rageval.project.settings import settings_document
+from pytest_rageval.project.settings import stored_settings
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
@@ -27,6 +27,7 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.opening import configured_target
+from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
@@ -222,14 +223,14 @@ class SweepRuns(Closing):
         """
         folder, settings = _folder(trial), trial.settings
         config = _config(trial)
-        if not config or _is_judged(trial):
+        if config is NO_CONFIG or _is_judged(trial):
             return
         with RunWriter(folder.parent, folder.name, resume=True) as writer:
             records = latest_records(read_records(folder))
             # An answer that was too long to be kept whole is asked again.
             whole = [one for one in records if len(one.answer or "") >= (one.answer_chars or 0)]
             writer.rewrite(self._rejudged(whole, settings))
-            stored = {**config, "judge": settings.judge, "settings": settings_document(settings)}
+            stored = replace(config, settings=stored_settings(settings))
             write_document(folder, "config.json", stored)
 
     def _rejudged(self, records: Sequence[CaseRecord], settings: Settings) -> list[CaseRecord]:
@@ -263,14 +264,14 @@ def _folder(trial: Trial) -> Path:
     return trial.settings.results_folder / trial.run_id
 
 
-def _config(trial: Trial) -> Mapping[str, Any]:
-    """Return the ``config.json`` of a configuration's run; empty: there is none so far."""
+def _config(trial: Trial) -> RunConfig:
+    """Return the ``config.json`` of a configuration's run."""
     folder = _folder(trial)
-    return read_documents(folder).config if folder.is_dir() else {}
+    return read_documents(folder).config if folder.is_dir() else NO_CONFIG
 
 
 def _is_judged(trial: Trial) -> bool:
-    return _config(trial).get("judge") is not None
+    return _config(trial).settings.judge != "none"
 
 
 def holds(folder: Path, nodeids: Iterable[str], repeats: int) -> bool:

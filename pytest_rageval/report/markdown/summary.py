@@ -150,7 +150,7 @@ def _latency_line(view: SummaryView) -> Iterator[str]:
         return
     values = ((latency.p50_ms, latency.p50_censored), (latency.p95_ms, latency.p95_censored))
     p50, p95 = (f"{'at least ' * cut}{format_value(ms, 'ms')} ms" for ms, cut in values)
-    calls = counted(latency.n, "call") + concurrency_text(view.run.concurrency)
+    calls = counted(latency.n, "call") + concurrency_text(view.run.config.concurrency)
     yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.{_usage_text(view)}")
 
 

@@ -30,7 +30,6 @@ from pytest_rageval.support.text import (
     wrapped_text,
 )
 from pytest_rageval.values.gate import CheckResult, paired_text
-from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
 
 BANNER: Final = "NOT COMPARABLE"
@@ -145,12 +144,11 @@ def questions_text(found: RunComparison) -> str:
 
 def describe_side(side: StoredRun) -> str:
     """Name a run with its tags, its commit, its judge and its number of cases."""
-    facts = part(side.config, "git")
+    git = side.config.git
     parts = [f"{side.run_id} [{', '.join(side.tags)}]" if side.tags else side.run_id]
-    commit = facts.get("commit")
-    if isinstance(commit, str):
-        dirty = "+" if facts.get("dirty") else ""
-        parts.append(f"{facts.get('branch') or 'detached'}@{commit[:7]}{dirty}")
+    if git.commit:
+        dirty = "+" if git.dirty else ""
+        parts.append(f"{git.branch or 'detached'}@{git.commit[:7]}{dirty}")
     parts.append(counted(side.n_cases, "case"))
     if side.judge is not None:
         parts.append(f"judge {'off' if side.judge == 'none' else side.judge}")

@@ -277,7 +277,7 @@ def _run_rows(
         counts = [r.n for r in results if r.n is not None and r.check.kind not in CHANGE_WORDS]
         n = str(counts[0] if counts else total)
         sign = ">=" if censored.get(metric) else ""
-        at = concurrency_text(view.run.concurrency, short=True) if metric in censored else ""
+        at = concurrency_text(view.run.config.concurrency, short=True) if metric in censored else ""
         yield from table.rows(metric, (metric + at, n, sign, "-"), value, results)
 
 

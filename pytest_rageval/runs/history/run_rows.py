@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, count_outcomes
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import run_figures
@@ -22,8 +24,9 @@ from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.http.address import without_secrets
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import number, value, whole
+from pytest_rageval.values.json_documents import number, whole
 from pytest_rageval.values.record import CaseRecord
 
 NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
@@ -86,21 +89,21 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "tags": " ".join(tags),
         "verdict": _text(entry.verdict),
         "judge": _text(entry.judge),
-        "config_hash": _text(stored.config_hash),
+        "config_hash": _text(config.config_hash),
         "dataset_hash": _text(entry.dataset_hash),
         "git_commit": _text(entry.commit),
-        "git_dirty": _flag(value(config, "git", "dirty")),
-        **{name: _text(config.get(name)) for name in VERSIONS},
-        "package_version": _text(value(config, "versions", "pytest-rageval")),
-        "metric_definitions_version": whole(config, "metric_definitions_version"),
-        "k": whole(config, "settings", "k"),
+        "git_dirty": config.git.dirty,
+        **{name: _text(getattr(config, name)) for name in VERSIONS},
+        "package_version": _text(config.versions.get("pytest-rageval")),
+        "metric_definitions_version": config.metric_definitions_version,
+        "k": config.settings.k,
         "n_cases": whole(entry.n_cases),
         **{name: whole(counts, name) for name in CASE_OUTCOMES.values()},
         "partial": is_partial(stored),
         "has_metrics": bool(metrics),
         "has_records": entry.has_records,
         "unreadable": " ".join(unreadable),
-        "config": json.dumps(compared_config(config)),
+        "config": json.dumps(to_builtins(compared_config(config))),
     }
     return RunRows(
         run=run,
@@ -110,7 +113,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     )
 
 
-def _metric_rows(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Row, ...]:
+def _metric_rows(metrics: Mapping[str, Any], config: RunConfig) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], Row] = {}
     for figure in run_figures(metrics, config):
         row = {name: getattr(figure, name) for name in NUMBERS}
@@ -156,10 +159,6 @@ def _result_row(record: CaseRecord) -> Row:
 def _tokens(value: float | None) -> int | None:
     found = number(value)
     return None if found is None else whole(int(found))
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
 
 
 def _text(value: object) -> str | None:

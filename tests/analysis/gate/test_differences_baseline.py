@@ -13,6 +13,7 @@ from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.own_metric import Level, MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -172,10 +173,9 @@ def test_a_flaky_rate_is_compared_over_as_many_repeats_as_both_runs_have() -> No
     assert (found.estimate, found.n, found.missed_cases) == (1.0, 4, ("c0", "c1", "c2", "c3"))
 
 
-def with_own_metric(run: StoredRun, level: str, **fields: Any) -> StoredRun:
-    own = {"title": "Own", "direction": "higher", "scale": [0.0, 1.0], "level": level}
-    defined = {"acme.own": {**own, "population": "", "version": "1", "source": "acme:own"}}
-    return replace(run, config={**run.config, "metric_definitions": defined}, **fields)
+def with_own_metric(run: StoredRun, level: Level, **fields: Any) -> StoredRun:
+    own = MetricDefinition(title="Own", population="", level=level, version="1", source="acme:own")
+    return replace(run, config=replace(run.config, metric_definitions={"acme.own": own}), **fields)
 
 
 def test_a_figure_that_is_not_of_cases_has_no_number_of_them() -> None:
@@ -347,15 +347,17 @@ def test_another_budget_of_tokens_leaves_the_checks_of_all_other_metrics() -> No
 
 
 def test_another_version_of_an_own_metric_leaves_the_checks_of_all_other_metrics() -> None:
-    own = {"title": "Words", "direction": "lower", "scale": [0, 9], "level": "own", "source": "a:b"}
+    own = MetricDefinition(
+        title="Words", direction="lower", scale=(0, 9), population="", level="own", source="a:b"
+    )
 
     def versioned(version: str, value: float) -> StoredRun:
         records = [
             changed(one, metrics={"recall_at_k": value, "acme.words": value}) for one in run_of(40)
         ]
         stored = side(records, run_id=version)
-        defined = {"acme.words": {**own, "population": "", "version": version}}
-        return replace(stored, config={**stored.config, "metric_definitions": defined})
+        defined = {"acme.words": replace(own, version=version)}
+        return replace(stored, config=replace(stored.config, metric_definitions=defined))
 
     found, _ = gate(versioned("1", 1.0), versioned("2", 0.0), drop(), drop(metric="acme.words"))
     assert [one.status for one in found.checks] == ["fail", "skip"]

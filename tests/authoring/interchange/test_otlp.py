@@ -18,6 +18,7 @@ from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import span_id, trace_id
 from tests.build.records import failed, record
+from tests.build.runs import config_from
 from tests.report.html.builders import HOSTILE, hostile_record
 
 TRACE, SPAN = "a2f04230788775544abf3378861853e5", "f1bf4d9afb03cef9"
@@ -48,7 +49,7 @@ class Exported:
 
 
 def exported(*records: CaseRecord, content: bool = False, **config: Any) -> Exported:
-    run = StoredRun(folder=Path("one"), records=records, config={**CONFIG, **config})
+    run = StoredRun(folder=Path("one"), records=records, config=config_from(**CONFIG, **config))
     export = OtlpExport(run, BUILT_IN, content=content)
     document = json.loads("".join(export.pieces()))
     found = Exported(document, export.n_spans, export.n_scores, export.n_untimed)
@@ -117,7 +118,7 @@ def test_spans_are_written_one_by_one_and_texts_read_only_for_the_one_in_hand() 
         return slim
 
     records = (record("c-1"), record("c-2"), record("c-3"))
-    run = StoredRun(folder=Path("one"), records=records, config=CONFIG, whole=whole)
+    run = StoredRun(folder=Path("one"), records=records, config=config_from(**CONFIG), whole=whole)
     pieces = OtlpExport(run, BUILT_IN, content=True).pieces()
 
     written = ""

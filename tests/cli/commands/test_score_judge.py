@@ -144,7 +144,7 @@ def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
     document("--judge", "offline", "--save", "one", capsys=capsys)
     folder = Path("evals/results/one")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    assert (config["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
+    assert (config["settings"]["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
     first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert first["groundedness"]["claims"][0]["passage"] == 1
     assert first["judge_input"]["context_chunk_ids"] == ["c1"]

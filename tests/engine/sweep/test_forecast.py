@@ -10,6 +10,7 @@ import pytest
 from pytest_rageval.engine.sweep.forecast import forecast
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.values.settings import Settings
+from tests.build.runs import config_from
 from tests.build.sweeps import planned
 
 
@@ -27,7 +28,7 @@ def test_verdicts_cost_what_those_of_the_last_run_of_their_judge_did(
 ) -> None:
     run = tmp_path / "evals/results/run-1"
     run.mkdir(parents=True)
-    write_document(run, "config.json", {"judge": judge})
+    write_document(run, "config.json", config_from(settings={"judge": judge}))
     metrics = {"total_tests": 50, "aggregate_metrics": {"cost": {"uncached_usd": paid}}}
     write_document(run, "metrics.json", metrics)
     settings = Settings(rootdir=str(tmp_path), judge=judge, repeats=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +17,8 @@ from pytest_rageval.project.settings import (
     config_warnings,
     load_settings,
     no_target,
-    settings_document,
+    stored_settings,
 )
-from pytest_rageval.runs.read import stored_settings
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.values.errors import ConfigError
@@ -80,7 +80,7 @@ def test_the_folders_of_a_project_and_the_order_of_a_preset_are_stored_with_a_ru
 ) -> None:
     settings = load(tmp_path, 'preset = "lightrag"\nstrip_root = "/srv/docs"')
     assert (settings.ranked, settings.strip_root) == (False, ("/srv/docs",))
-    again = stored_settings({"settings": settings_document(settings)})
+    again = stored_settings(settings)
     assert (again.ranked, again.strip_root) == (False, ("/srv/docs",))
     assert load(tmp_path, 'preset = "lightrag"\nranked = true').ranked
 
@@ -217,11 +217,11 @@ def test_an_unneeded_variable_is_ignored_with_a_note(tmp_path: Path) -> None:
 def test_a_secret_among_the_variables_is_named_and_not_stored(tmp_path: Path) -> None:
     settings = load(tmp_path, 'preset = "dify"\nvars = { api_key = "app-123456" }')
     assert "vars api_key: looks like a secret" in config_warnings(settings)[1]
-    assert "app-123456" not in json.dumps(settings_document(settings))
+    assert "app-123456" not in str(asdict(stored_settings(settings)))
 
 
 def test_the_stored_settings_are_the_resolved_ones_with_the_name(tmp_path: Path) -> None:
-    stored = settings_document(load(tmp_path, RAGFLOW))["target"]
+    stored = asdict(stored_settings(load(tmp_path, RAGFLOW)).target)
     assert stored["preset"] == "ragflow"
     assert stored["vars"] == {"chat_id": "c-1"}
     assert stored["path"] == "/api/v1/chat/completions"
@@ -233,7 +233,7 @@ def test_the_hash_follows_the_resolved_settings_and_not_the_name(tmp_path: Path)
     by_preset = load(tmp_path, RAGFLOW)
     other_chat = load(tmp_path, RAGFLOW.replace("c-1", "c-2"))
     assert config_hash(by_preset) != config_hash(other_chat)
-    stored = settings_document(by_preset)["target"]
+    stored = asdict(stored_settings(by_preset).target)
     written = "\n".join(
         f"{name}.{json.dumps(key)} = {json.dumps(value)}"
         for name in ("headers", "request", "response")

@@ -15,11 +15,13 @@ from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult, Verdict
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from tests.build.records import record
+from tests.build.runs import config_from
 
 HOSTILE: Final = (
     "<script>window.pwned = 1</script>",
@@ -135,16 +137,16 @@ def errored(case_id: str, **fields: Any) -> CaseRecord:
     return passed(case_id, **given)
 
 
-def config(**fields: Any) -> dict[str, Any]:
-    return {
+def config(**fields: Any) -> RunConfig:
+    given: dict[str, Any] = {
         "timestamp": "2026-11-20T19:58:00+00:00",
         "config_hash": "c" * 16,
         "dataset_hash": "d" * 16,
-        "judge": "offline",
         "settings": {"k": 5, "judge": "offline"},
         "wall_s": 2.25,
         **fields,
     }
+    return config_from(**given)
 
 
 def check(metric: str, status: CheckStatus = "pass", **fields: Any) -> CheckResult:
@@ -169,9 +171,7 @@ def gated(*checks: CheckResult, verdict: Verdict = "fail", **fields: Any) -> Gat
 def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> StoredRun:
     """The files of a run of these records."""
     given = {
-        "metrics": metrics_document(
-            aggregate(records), {"run_id": run_id, "timestamp": "2026-11-20T19:58:00+00:00"}
-        ),
+        "metrics": metrics_document(aggregate(records), config(run_id=run_id)),
         "gate": gated(check("recall_at_k"), verdict="pass", sentence="PASS 1 check"),
         "config": config(),
         **fields,
@@ -279,10 +279,9 @@ def hostile_run(run_id: str = "run-1") -> StoredRun:
         metrics={**files.metrics, "warnings": [every], "timestamp": every},
         gate=gated(*checks, sentence=f"FAIL {every}"),
         config=config(
-            judge=every,
             timestamp=every,
             asked=[every],
-            settings={"k": 5, "target": {"trace_url": f"{every} {{trace_id}}"}, every: every},
+            settings={"k": 5, "judge": every, "target": {"trace_url": f"{every} {{trace_id}}"}},
             git={"commit": every, "branch": every, "dirty": True},
         ),
         notes=(every,),

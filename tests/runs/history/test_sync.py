@@ -169,7 +169,7 @@ def test_what_no_database_keeps_is_written_out(url: str) -> None:
             zip(cases(3), ({"total_ms": 12345.0}, {"total_ms": 1e12}, {}), strict=True)
         )
     ]
-    write_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800", "dirty": "maybe"}, answerer_version=3)
+    write_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800"}, answerer_version="3\ud800")
     path = RESULTS / "r1" / "metrics.json"
     document = metrics_on_disk("r1")
     document["statistics"]["mrr"].update(mean=10**400, n=10**30, low="high")
@@ -185,7 +185,7 @@ def test_what_no_database_keeps_is_written_out(url: str) -> None:
     where = "WHERE metric = 'mrr' AND scope = 'overall'"
     assert rows(url, "metrics", "value, n, low", where) == [(None, None, None)]
     assert rows(url, "evaluation_runs", "git_commit, answerer_version, git_dirty") == [
-        ("a\\x00\\ud800", None, None)
+        ("a\\x00\\ud800", "3\\ud800", None)
     ]
 
 
@@ -317,7 +317,7 @@ def test_a_broken_run_is_named_and_the_others_are_there(url: str) -> None:
     assert found.added == ["r1", "r2", "r3"]
     assert list(found.broken) == ["r2", "r3"]
     assert "results.jsonl:1: not JSON" in found.broken["r2"][0]
-    assert "gate.json: Expected `object`, got `array`" in found.broken["r3"][0]
+    assert "gate.json: got [1], expected an object" in found.broken["r3"][0]
     unreadable = dict(rows(url, "evaluation_runs", "run_id, unreadable"))
     assert unreadable == {"r1": "", "r2": "results.jsonl", "r3": "gate.json"}
     # Its figures are in metrics.json, which can be read.

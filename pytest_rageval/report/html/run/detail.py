@@ -173,7 +173,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         commands=(f"pytest {shlex.quote(record.nodeid)}", _explain_command(run, record.nodeid)),
         prompt_hash=text_at(record.verdicts.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",
-        trace_link=trace_link(run.trace_url, record.trace_id),
+        trace_link=trace_link(run.config.settings.target.trace_url, record.trace_id),
     )
 
 

@@ -19,6 +19,7 @@ from pytest_rageval.report.html.run.overview_values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
+from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.json_documents import count, number, part
 from pytest_rageval.values.run import RUN_METRICS
@@ -219,10 +220,10 @@ def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
     return tuple(rows)
 
 
-def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def view_cost(metrics: Mapping[str, Any], config: RunConfig) -> tuple[tuple[str, str], ...]:
     """Show the cost of judging; an unknown price stays unknown."""
     cost = part(metrics, "aggregate_metrics", "cost")
-    wall = number(config, "wall_s")
+    wall = config.wall_s
     rows = [
         ("Judge, this run", _money(number(cost, "total_usd"))),
         ("Judge, without its cache", _money(number(cost, "uncached_usd"))),

@@ -33,8 +33,7 @@ def with_metrics(run: StoredRun) -> StoredRun:
 
     registry = stored_registry(run.config)
     numbers = aggregate(run.records, registry=registry, path_case=run.settings.path_case)
-    facts = {"run_id": run.run_id, "timestamp": str(run.config.get("timestamp", ""))}
-    return replace(run, metrics=metrics_document(numbers, facts))
+    return replace(run, metrics=metrics_document(numbers, run.config))
 
 
 def read_history(folder: Path) -> tuple[StoredRun, ...]:

@@ -120,7 +120,7 @@ def breaks_of_runs(
             run_id=run.run_id,
             ran_at=_UNKNOWN_TIME,
             figure=None,
-            dataset_hash=run.dataset_hash,
+            dataset_hash=run.config.dataset_hash,
             config=compared_config(run.config),
         )
         for run in runs

@@ -43,22 +43,9 @@ from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.json_documents import number, part, text, texts, value
+from pytest_rageval.values.config import NO_CONFIG
+from pytest_rageval.values.json_documents import part, texts
 from pytest_rageval.values.run import StoredRun
-
-_FACTS: Final = (
-    ("Begun", ("timestamp",)),
-    ("Judge", ("judge",)),
-    ("k", ("settings", "k")),
-    ("Answers by", ("target_models", "llm_model")),
-    ("Embeddings by", ("target_models", "embedding_model")),
-    ("Index", ("index_build_version",)),
-    ("Dataset", ("dataset_hash",)),
-    ("Configuration", ("config_hash",)),
-    ("Git commit", ("git", "commit")),
-    ("Git branch", ("git", "branch")),
-    ("pytest-rageval", ("versions", "pytest-rageval")),
-)
 
 
 def view_report(
@@ -110,7 +97,7 @@ def view_report(
         sections=() if chosen.redact else view_sections(run.sections),
         trend=view_trend(history, run.run_id, chosen.address),
         latency=latency,
-        concurrency=run.concurrency,
+        concurrency=run.config.concurrency,
         cost=view_cost(run.metrics, run.config),
         cases=cases,
         data=page_data(cases, registry),
@@ -132,7 +119,7 @@ def _first_anchors(anchors: Mapping[CaseKey, str]) -> dict[tuple[str, str], str]
 def _undecided(run: StoredRun) -> str:
     recorded = len({case_key(record)[:2] for record in run.records})
     # How many of them -k or a shard selects is not stored before the end.
-    in_files = int(number(run.config, "set", "n_asked") or 0)
+    in_files = run.config.set.n_asked
     if recorded < in_files:  # it goes on, or was killed
         cases = counted(recorded, "case")
         return f"The run has not ended: {cases} recorded, of {in_files} in its files."
@@ -151,16 +138,27 @@ def _changes(
 
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
-    for name, path in _FACTS:
-        found = run.judge if name == "Judge" else text(run.config, *path)
-        if found and (name, found) != ("Judge", "none"):
-            yield name, found
-    if value(run.config, "git", "dirty") is True:
+    config = run.config
+    facts = {
+        "Begun": config.timestamp,
+        "Judge": None if run.judge == "none" else run.judge,
+        "k": None if config is NO_CONFIG else config.settings.k,
+        "Answers by": config.target_models.get("llm_model"),
+        "Embeddings by": config.target_models.get("embedding_model"),
+        "Index": config.index_build_version,
+        "Dataset": config.dataset_hash,
+        "Configuration": config.config_hash,
+        "Git commit": config.git.commit,
+        "Git branch": config.git.branch,
+        "pytest-rageval": config.versions.get("pytest-rageval"),
+    }
+    yield from ((name, str(found)) for name, found in facts.items() if found)
+    if config.git.dirty:
         yield "Git tree", "had uncommitted changes"
     if rules := rules_text(part(run.metrics, "matching")):
         yield "Evidence by", rules
-    if asked := texts(run.config, "asked"):
-        yield "Asked", ", ".join(asked)
+    if config.asked:
+        yield "Asked", ", ".join(config.asked)
 
 
 def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
@@ -170,7 +168,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
         yield f"The checks of changes were decided against {decided}, another run than this page's."
     yield from filter(None, [run.saturation])
     yield from reliability_lines(JudgeReliability(spot_check=summarise_spot_checks(run.records)))
-    yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))
+    yield from chunk_sentences(run.records, run.settings, run.config.asked)
     if not options.redact:  # they include the target's notes about its index
         yield from texts(run.metrics, "warnings")
         coverages = (record.reply.indexing_coverage for record in reversed(run.records))

@@ -20,7 +20,6 @@ from pytest_rageval.report.text.comparison import (
 )
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import text
 from pytest_rageval.values.run import StoredRun
 
 
@@ -99,7 +98,7 @@ def _side(run: StoredRun) -> Side:
     return Side(
         run_id=run.run_id,
         described=describe_side(run).removeprefix(run.run_id).lstrip(", "),
-        when=text(run.config, "timestamp")[:16].replace("T", " ") or "-",
+        when=(run.config.timestamp or "-")[:16].replace("T", " "),
         verdict=run.verdict or "unknown",
         sentence=run.sentence,
     )

@@ -14,6 +14,7 @@ import pytest
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
@@ -200,7 +201,6 @@ def test_an_id_of_a_forged_file_stays_an_id() -> None:
     "trace_url",
     [
         None,
-        7,
         "javascript:alert('{trace_id}')",
         "data:text/html,{trace_id}",
         "//traces.example.com/{trace_id}",
@@ -357,7 +357,7 @@ def test_what_fails_a_run_beside_its_checks_stands_in_the_verdict() -> None:
 
 
 def test_a_run_without_documents_still_has_a_page() -> None:
-    html = page(run([passed("a")], metrics={}, gate=None, config={}))
+    html = page(run([passed("a")], metrics={}, gate=None, config=NO_CONFIG))
 
     assert "NO VERDICT" in html
     assert "case-a" in html
@@ -369,7 +369,7 @@ def test_a_run_without_cases_still_has_a_page() -> None:
 
 def test_documents_of_any_shape_are_survived() -> None:
     wrong = {"statistics": [1], "by_category": 3, "aggregate_metrics": {"latency": "x"}}
-    html = page(run([passed("a")], metrics=wrong, config={"settings": [], "git": 1}))
+    html = page(run([passed("a")], metrics=wrong, config=NO_CONFIG))
 
     assert "case-a" in html
 
@@ -421,8 +421,8 @@ def test_the_judge_of_a_fixture_is_named_and_not_the_setting_that_it_replaced() 
 
 
 def test_times_are_shown_with_their_concurrency() -> None:
-    html = page(run([passed("a")], config={"concurrency": 8}))
+    html = page(run([passed("a")], config=config(concurrency=8)))
     assert "Measured at concurrency 8 (requests in flight)." in html
     assert "Replayed: no time is that of the target." not in html
-    replayed = page(run([passed("a")], config={"concurrency": 0}))
+    replayed = page(run([passed("a")], config=config(concurrency=0)))
     assert "Replayed: no time is that of the target." in replayed

@@ -16,6 +16,7 @@ from pytest_rageval.report.html.run.view import (
     view_report,
 )
 from pytest_rageval.values.gate import BaselineInfo, Check
+from pytest_rageval.values.own_metric import MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
 from tests.report.html.builders import against, check, config, gated, missed, page, passed, run
@@ -124,8 +125,8 @@ def test_a_drop_past_a_limit_has_the_word_that_compare_has(
 
 
 def test_what_differs_is_listed_with_both_values() -> None:
-    old = run([passed("a")], config=config(judge="offline", index_build_version="1"))
-    new = run([passed("a")], config=config(judge="offline", index_build_version="2"))
+    old = run([passed("a")], config=config(index_build_version="1"))
+    new = run([passed("a")], config=config(index_build_version="2"))
 
     found = view_comparison(against(old, new), {}, redact=False)
 
@@ -204,13 +205,14 @@ def test_a_redacted_answer_is_in_no_piece_either() -> None:
 
 
 def test_an_own_metric_of_the_run_has_its_change_without_a_verdict() -> None:
-    own = {"title": "Documents", "direction": "higher", "scale": [0.0, None], "level": "run"}
-    defined = {"acme.docs": {**own, "population": "", "version": "1", "source": "acme:docs"}}
+    own = MetricDefinition(
+        title="Documents", scale=(0.0, None), population="", level="run", source="acme:docs"
+    )
     old, new = (
         replace(
             found,
             metrics={**found.metrics, "run_metrics": {"acme.docs": {"value": count}}},
-            config={**found.config, "metric_definitions": defined},
+            config=replace(found.config, metric_definitions={"acme.docs": own}),
         )
         for found, count in ((run([passed("a")], "old"), 7.0), (run([passed("a")], "new"), 5.0))
     )

@@ -11,7 +11,7 @@ from pytest_rageval.runs.list import documents_of_runs
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Verdict
 from pytest_rageval.values.run import StoredRun
-from tests.build.runs import run_of, write_run
+from tests.build.runs import config_from, run_of, write_run
 from tests.report.html.builders import gated
 
 
@@ -39,7 +39,7 @@ def test_it_shows_the_verdict(
 def test_it_shows_a_metric_of_the_newest_run_over_the_whole_set(tmp_path: Path) -> None:
     part = StoredRun(
         folder=tmp_path / "r3",
-        config={"set": {"hash": "whole"}, "dataset_hash": "part"},
+        config=config_from(set={"hash": "whole"}, dataset_hash="part"),
         metrics={"statistics": {"recall_at_k": {"mean": 1.0}}},
     )
     stopped = StoredRun(folder=tmp_path / "r4", metrics=part.metrics, gate=gated(complete=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,10 @@ from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
 from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.config import CaseSet, RunConfig
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.run import StoredRun
-from tests.build.runs import run_of, write_run
+from tests.build.runs import config_from, run_of, write_run
 from tests.report.html.builders import HOSTILE, gated
 
 
@@ -46,7 +46,7 @@ def test_two_runs_are_compared_once_for_all_columns(
     runs = stored(tmp_path)
     pairs: list[tuple[object, object]] = []
 
-    def counted(base: Mapping[str, object], new: Mapping[str, object]) -> Comparability:
+    def counted(base: RunConfig, new: RunConfig) -> Comparability:
         pairs.append((base, new))
         return compare_configs(base, new)
 
@@ -58,11 +58,8 @@ def test_two_runs_are_compared_once_for_all_columns(
 
 def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path) -> None:
     runs = stored(tmp_path)
-    whole = {"set": {"hash": runs[0].config["dataset_hash"], "n_cases": 10}}
-    config = {**runs[1].config, "dataset_hash": "part", **whole}
-    runs[1] = StoredRun(
-        folder=runs[1].folder, config=config, metrics={**runs[1].metrics, "dataset_hash": "part"}
-    )
+    whole = CaseSet(hash=runs[0].config.dataset_hash, n_cases=10)
+    runs[1] = replace(runs[1], config=replace(runs[1].config, dataset_hash="part", set=whole))
     view = view_runs(runs, {})
     at = view.columns.index("recall_at_k")
     assert [row.partial for row in view.rows] == [False, True, False]
@@ -73,12 +70,8 @@ def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path
 
 def test_what_makes_two_runs_not_comparable_is_named(tmp_path: Path) -> None:
     runs = stored(tmp_path)
-    settings = {**runs[2].config["settings"], "k": 3}
-    runs[2] = StoredRun(
-        folder=runs[2].folder,
-        config={**runs[2].config, "settings": settings},
-        metrics=runs[2].metrics,
-    )
+    config = runs[2].config
+    runs[2] = replace(runs[2], config=replace(config, settings=replace(config.settings, k=3)))
     cell = view_runs(runs, {}).rows[0].cells[0]
     assert (cell.delta, cell.breaks) == ("", "k")
 
@@ -107,7 +100,7 @@ def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:
     for text in HOSTILE:
         hostile = StoredRun(
             folder=runs[0].folder,
-            config={"timestamp": text, "judge": text, "git": {"commit": text}},
+            config=config_from(timestamp=text, settings={"judge": text}, git={"commit": text}),
             metrics={**runs[0].metrics, "statistics": {text: {"mean": 0.5, "n": 1}}},
             gate=gated(sentence=text),
             tags=("main",),
