@@ -28,11 +28,7 @@ _MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "record": record_json_schema,
     **DOCUMENT_SCHEMAS,
 }
-_ALSO: Final = {
-    "UsualReply": "AskResponse", "Debug": "AskResponse", "Folders": "FolderSelection",
-    "Chunk": "RetrievedChunk", "Reference": "Citation", "Metrics": "Aggregate",
-    "Latency": "LatencySummary",
-}  # fmt: skip
+_ALSO: Final = {"Metrics": "Aggregate", "Latency": "LatencySummary"}
 """Classes that describe objects which schemas name otherwise."""
 _OF_PART: Final = {
     "case": "Case", "response": "AskResponse", "scores": "CaseScores", "verdicts": "CaseVerdicts",

@@ -50,7 +50,7 @@ from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.reply import AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
 
@@ -449,7 +449,7 @@ class RecordedRun:
         if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
             payload = {**payload, "answer": _UNRECORDED}
         try:
-            response = payload if isinstance(payload, AskResponse) else parse_ask_response(payload)
+            response = parse_ask_response(payload)
             if retrieval_only and not response.answer:
                 response = replace(response, answer=_UNRECORDED)
             return answered(response, total_ms=None)

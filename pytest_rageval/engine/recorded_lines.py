@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Required
-
-import msgspec
-from typing_extensions import TypedDict
+from typing import Any, Final
 
 from pytest_rageval.project.field_names import ALIASES
+from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.jsonl import open_lines
 from pytest_rageval.support.text import clean, first_few
-from pytest_rageval.target.contract import (
-    UsualReply,
-    ask_response,
-    parse_ask_response,
-    usual_fields,
-)
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     DatasetError,
@@ -42,50 +34,14 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Keys that other tools write into a line of results, by the place of their values in ours."""
 
 
-class _RecordedLine(TypedDict, total=False):
-    id: Required[str]
-    repeat: Annotated[int, msgspec.Meta(ge=0)]
-    error: None
-    response: Required[UsualReply]
-
-
-class _NamedLine(TypedDict):
-    id: str
-
-
-_LINE: Final = msgspec.json.Decoder(_RecordedLine)
-_NAMED: Final = msgspec.json.Decoder(_NamedLine)
-
-
-def read_sound_line(raw: bytes | str) -> tuple[str, int, AskResponse] | None:
-    """Return case id, repeat and response of a line, decoded and checked at once.
-
-    Args:
-        raw: the line, of bytes in UTF-8.
-
-    Returns:
-        None where the line must be read again slowly, to find its fault.
-    """
-    try:
-        line = _LINE.decode(raw)
-        response = ask_response(usual_fields(line["response"]))
-    except (TypeError, ValueError, OverflowError, RecursionError):  # it may not even be JSON
-        return None
-    return line["id"], line.get("repeat", 0), response
-
-
 def parse_line(raw: bytes) -> tuple[str, int, object]:
-    """Return case id, repeat, and the response or the error of a line.
+    """Return case id, repeat, and the response, unread, or the error of a line.
 
     Raises:
         ValueError: the line is wrong; as a ``json.JSONDecodeError`` it is no JSON.
         RecursionError: it is nested too deeply.
     """
-    return read_sound_line(raw) or _parse_with_care(raw.decode("utf-8").removesuffix("\n"))
-
-
-def _parse_with_care(text: str) -> tuple[str, int, object]:
-    line: Any = json.loads(text)
+    line = read_json(raw.decode("utf-8").removesuffix("\n"))
     if not isinstance(line, dict):
         raise ValueError(f"got no JSON object, {EXPECTED}")
     failed = line.get("error") is not None
@@ -136,8 +92,6 @@ def response_of(raw: bytes) -> tuple[str, AskResponse | None]:
         case_id, _, payload = parse_line(raw)
         if isinstance(payload, ErrorInfo):
             return case_id, None
-        if isinstance(payload, AskResponse):
-            return case_id, payload
         # The answer may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
         return case_id, parse_ask_response(payload)
@@ -148,11 +102,7 @@ def response_of(raw: bytes) -> tuple[str, AskResponse | None]:
 def line_id(text: str) -> str | None:
     """Return the ``id`` of a line; None: it has none, which is a fault of the line."""
     try:
-        return _NAMED.decode(text)["id"]
-    except (ValueError, RecursionError):  # JSON as Python reads it, such as half a surrogate pair
-        pass
-    try:
-        found = json.loads(text)["id"]
+        found = read_json(text)["id"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return None
     return found if isinstance(found, str) else None

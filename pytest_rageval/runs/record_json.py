@@ -21,6 +21,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.lenient import MOST_AMOUNT
 from pytest_rageval.values.limits import MAX_INTEGER
 from pytest_rageval.values.record import (
     MOST_SCORE,
@@ -29,7 +30,7 @@ from pytest_rageval.values.record import (
     CaseScores,
     CaseVerdicts,
 )
-from pytest_rageval.values.reply import MOST_AMOUNT, AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -12,7 +12,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.target.reply_values import integer_or_none
+from pytest_rageval.values.lenient import integer_or_none
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import RetrievedChunk
 
 PATHS: Final = (
@@ -173,9 +174,9 @@ def _without_closing(heading: str) -> str:
 
 def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] | None:
     index = metadata.get("page" if from_zero else "page_index")
-    if not isinstance(index, str) and (whole := integer_or_none(index)) is not None:
+    if not isinstance(index, str) and (whole := integer_or_none(plain(index))) is not None:
         return (whole + 1,)
-    known = (integer_or_none(metadata.get(name)) for name in _PAGES)
+    known = (integer_or_none(plain(metadata.get(name))) for name in _PAGES)
     return next(((number,) for number in known if number is not None), None)
 
 

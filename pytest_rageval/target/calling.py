@@ -26,6 +26,7 @@ from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
+    TOP_FIELDS,
     AskRequest,
     AskResponse,
     AskResult,
@@ -38,8 +39,6 @@ _BODY_BYTES: Final = 4096
 _MESSAGE_CHARS: Final = 400
 _WITHOUT_FROM: Final = ("botocore", "httpcore", "qdrant_client", "redis", "requests")
 """Packages that raise an exception of theirs in place of another without ``from``."""
-_TOP_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
-"""Fields of a response that are at the top level of a reply; the others are in its ``debug``."""
 _OWN_TYPES: Final = ("references", "retrieved_chunks", "folder_selection", "searches")
 """Fields of a reply whose values may be of a type of this package."""
 
@@ -187,7 +186,7 @@ def _response(reply: object, client: object) -> AskResponse:
             raise EndpointError("protocol", f"the reply has over {MOST_CHARS:,} characters")
         payload = blot_out_of_reply(payload, reply_secrets(os.environ))
         try:
-            response = parse_ask_response(payload, plain=False)
+            response = parse_ask_response(payload)
         except EndpointError as error:
             if error.kind == "protocol" and (advice := _advice(error.message, payload)):
                 raise EndpointError("protocol", f"{error.message}; {advice}") from error
@@ -216,7 +215,7 @@ def _advice(fault: str, payload: Mapping[str, Any]) -> str:
 
 def _payload(response: AskResponse) -> dict[str, Any]:
     debug = {f.name: getattr(response, f.name) for f in fields(response) if f.name != "reply_keys"}
-    top = {name: debug.pop(name) for name in _TOP_FIELDS}
+    top = {name: debug.pop(name) for name in TOP_FIELDS}
     return {**top, "debug": debug}
 
 

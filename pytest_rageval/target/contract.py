@@ -16,53 +16,68 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypedDict
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
-from pytest_rageval.support.text import clean, first_few
-from pytest_rageval.target.reply_values import (
-    SANE,
-    PageReader,
-    finite_float,
-    read_coverage,
-    read_latency,
-    read_models,
-    read_searches,
-    read_session,
-    read_usage,
-)
+from pytest_rageval.support.jsonl import field_text
+from pytest_rageval.support.text import clean, first_few, whole_text
 from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.lenient import USAGE, finite_float, integer_or_none, is_integer
+from pytest_rageval.values.limits import expected
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import (
-    USAGE,
+    DEBUG_FIELDS,
+    TOP_FIELDS,
     AskRequest,
     AskResponse,
     Citation,
     FolderSelection,
     RetrievedChunk,
     Search,
+    read_fields,
 )
 
 if TYPE_CHECKING:
-    from pytest_rageval.target.reply_fields import ReplyBody
+    from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{0,39})?", re.ASCII)
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
 TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
-_MOST_LISTED: Final = 2_000
-"""Chunks, and references; a search returns a thousand at most."""
 _UNNAMED: Final = "the reply reports an error without a message"
 _MOST_LEVELS: Final = 100
+_PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
+"""Number of the first page by field of a chunk."""
+_PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
+_ONE: Final = r"\d{1,7}(?:\s*[-\u2013]\s*\d{1,7})?"
+# Possessive: what could be read anew is kept for each number, 150 bytes for one of a text.
+_PAGES: Final = re.compile(rf"\s*{_ONE}(?:\s*,\s*{_ONE})*+\s*")
+_MOST_PAGES: Final = 10_000
+_MOST_PAGES_OF_A_REPLY: Final = 100_000
+_OURS: Final = {
+    kind: frozenset(one.name for one in fields(kind)) - {*read_fields(kind)}
+    for kind in (Citation, RetrievedChunk)
+}
+"""Fields that are not read from a reply."""
+INNER_FIELDS: Final[Mapping[str, Collection[str]]] = {
+    "references": read_fields(Citation),
+    "retrieved_chunks": (*read_fields(RetrievedChunk), "page", "page_index"),
+    "folder_selection": read_fields(FolderSelection),
+    "usage": USAGE,
+    "searches": read_fields(Search),
+}
+"""Names that are read within a field of a reply, or within each item of its list."""
 
 
 # --- our request ---------------------------------------------------------------------------
@@ -88,125 +103,6 @@ def request_body(request: AskRequest) -> dict[str, Any]:
     if set_weights := {name: value for name, value in weights.items() if value is not None}:
         body["rerank_weights"] = set_weights
     return body
-
-
-# --- a reply as nearly all are -------------------------------------------------------------
-
-# Each type accepts less than that of the field in ``reply_fields``, which reads all others.
-_Number = Annotated[float, Meta(ge=-SANE, le=SANE)]
-_Integer = Annotated[int, Meta(ge=-SANE, le=SANE)]
-_Vector = Annotated[tuple[_Number, ...], Meta(min_length=1)]
-
-
-class _Reference(TypedDict, total=False):
-    rel_path: Required[str]
-    heading_path: str | None
-    vault: str | None
-    chunk_index: _Integer | None
-
-
-class _Chunk(TypedDict, total=False):
-    rel_path: Required[str]
-    heading_path: str | None
-    chunk_id: str | None
-    vault: str | None
-    start_line: _Integer | None
-    end_line: _Integer | None
-    page: Any
-    pages: Any
-    page_index: Any
-    score_vector: _Number | None
-    score_lexical: _Number | None
-    score_final: _Number | None
-    text: str | None
-    text_truncated: Any
-    rank: _Integer | None
-    rank_before_rerank: _Integer | None
-    token_count: _Integer | None
-    embedding: _Vector | None
-
-
-class _Folders(TypedDict, total=False):
-    selected_folders: tuple[str, ...] | None
-    available_folders: tuple[str, ...] | None
-    fallback_used: bool | None
-    reasoning: str | None
-
-
-class _Debug(TypedDict, total=False):
-    folder_selection: _Folders | None
-    retrieved_chunks: list[_Chunk] | None
-    query_embedding: _Vector | None
-    latency: Any
-    indexing_coverage: Any
-    models: Any
-    usage: Any
-    session: Any
-    searches: Any
-
-
-class UsualReply(TypedDict, total=False):
-    """A reply without a fault; ``usual_fields`` reads the values of any type."""
-
-    answer: Required[str]
-    references: list[_Reference] | None
-    abstained: bool | None
-    abstain_reason: str | None
-    debug: _Debug | None
-
-
-INNER_FIELDS: Final[Mapping[str, Collection[str]]] = {
-    "references": tuple(_Reference.__annotations__),
-    "retrieved_chunks": tuple(_Chunk.__annotations__),
-    "folder_selection": tuple(_Folders.__annotations__),
-    "usage": USAGE,
-    "searches": tuple(one.name for one in fields(Search)),
-}
-"""Names that are read within a field of a reply, or within each item of its list."""
-
-# Prepared here, since msgspec crashes where several threads convert to a new type at once.
-msgspec.json.Decoder(UsualReply)
-
-
-def reply_json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a reply that needs no mapping.
-
-    Strict where ``read_reply`` is; what it reads leniently may be anything here.
-    """
-    _, types = msgspec.json.schema_components([UsualReply], ref_template="#/$defs/{name}")
-    definitions = json.loads(json.dumps(types).replace('"_', '"').replace("/_", "/"))
-    root = definitions.pop("UsualReply")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": definitions}
-
-
-_PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
-"""Number of the first page by field."""
-_LENIENT: Final[Mapping[str, Callable[[object], Any]]] = {
-    "latency": read_latency,
-    "indexing_coverage": read_coverage,
-    "models": read_models,
-    "usage": read_usage,
-    "session": read_session,
-    "searches": read_searches,
-}
-
-
-def usual_fields(reply: Any) -> ReplyBody:
-    """Read the fields of a ``UsualReply`` that may hold any value, in place."""
-    debug = reply.get("debug") or {}
-    for name, read in _LENIENT.items():
-        if name in debug:
-            debug[name] = read(debug[name])
-    pages = PageReader()
-    for chunk in debug.get("retrieved_chunks") or ():
-        if "text_truncated" in chunk:
-            chunk["text_truncated"] = chunk["text_truncated"] is True
-        if "page" in chunk or "pages" in chunk or "page_index" in chunk:  # nearly never
-            read_pages = {k: pages.read(chunk[k], n) for k, n in _PAGE_FIELDS.items() if k in chunk}
-            chunk.update(read_pages)
-            _join_pages(chunk)
-    found: ReplyBody = reply
-    return found
 
 
 # --- the target's reply --------------------------------------------------------------------
@@ -273,15 +169,11 @@ def parse_json_text(text: str) -> object:
     raise RecursionError(fault)
 
 
-def parse_ask_response(payload: object, *, plain: bool = True) -> AskResponse:
+def parse_ask_response(payload: object) -> AskResponse:
     """Read a decoded reply in the shape of the contract; only ``answer`` is required.
 
     Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
     stably, if every chunk has an integer rank, else as listed.
-
-    Args:
-        payload: the reply.
-        plain: whether it was read from JSON, which makes values of Python's own types alone.
 
     Raises:
         EndpointError: kind ``target``: the reply reports an error in its field ``error``, which
@@ -289,23 +181,184 @@ def parse_ask_response(payload: object, *, plain: bool = True) -> AskResponse:
             came and what was expected, such as ``debug.retrieved_chunks[2].rel_path: expected a
             string, got 7``.
     """
+    from pydantic import ValidationError
+
     try:
         if isinstance(payload, Mapping) and (reported := error_message(payload.get("error"))):
             raise EndpointError("target", reported)
-        if plain:
-            with suppress(msgspec.ValidationError, TypeError, ValueError, OverflowError):
-                usual = msgspec.convert(payload, UsualReply)
-                msgspec.json.encode(usual)  # what encodes has no lone surrogates
-                return ask_response(usual_fields(usual))
-        from pytest_rageval.target.reply_fields import read_fields  # its library is slow to import
-
-        reply = read_fields(payload)
-        debug: Any = reply.get("debug") or {}
-        for chunk in debug.get("retrieved_chunks") or ():
-            _join_pages(chunk)
-        return ask_response(reply)
+        reply = _object(_sound(payload), "the reply")
+        return _response(reply)
+    except ValidationError as error:
+        raise _protocol(_message(error.errors(include_url=False)[0], reply)) from error
     except RecursionError as error:
         raise _protocol("the reply is nested too deeply to be read") from error
+
+
+def _sound(payload: object) -> object:
+    """Return a payload with Python's own values and without lone surrogates."""
+    with suppress(TypeError, ValueError, OverflowError, msgspec.MsgspecError):
+        msgspec.json.encode(payload)
+        return payload  # nearly always
+    return _repaired(payload)
+
+
+def _repaired(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {_repaired(key): _repaired(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repaired(entry) for entry in value]
+    return whole_text(value) if isinstance(value, str) else plain(value)
+
+
+def _response(reply: Mapping[str, Any]) -> AskResponse:
+    debug = {} if reply.get("debug") is None else _object(reply["debug"], "debug")
+    given = {name: reply[name] for name in TOP_FIELDS if name in reply}
+    given |= {name: debug[name] for name in DEBUG_FIELDS if name in debug}
+    if isinstance(listed := given.get("references"), list | tuple):
+        given["references"] = [_without(_OURS[Citation], one) for one in listed]
+    if isinstance(listed := given.get("retrieved_chunks"), list | tuple):
+        given["retrieved_chunks"] = _with_pages(listed)
+    response = _adapter().validate_python(given)
+    chunks = response.retrieved_chunks
+    return response if chunks is None else replace(response, retrieved_chunks=order_chunks(chunks))
+
+
+@cache
+def _adapter() -> TypeAdapter[AskResponse]:
+    from pydantic import TypeAdapter  # slow to import
+
+    return TypeAdapter(AskResponse)
+
+
+def _object(value: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _protocol(f"{place}: expected an object, got {_shown(value)}")
+    return value
+
+
+def _without(names: Set[str], part: Any) -> Any:
+    if not isinstance(part, Mapping) or names.isdisjoint(part):
+        return part
+    return {name: value for name, value in part.items() if name not in names}
+
+
+def _message(fault: ErrorDetails, reply: Mapping[str, Any]) -> str:
+    """Name the invalid place in a reply, with the value received and the one expected."""
+    loc, came = fault["loc"], _shown(fault["input"])
+    wanted = expected(fault)
+    if fault["type"] == "too_long":
+        came = str(len(fault["input"]))
+    if fault["type"] == "missing":
+        parent = fault["input"] if loc[1:] else reply
+        names = clean(", ".join(sorted(map(str, parent))[:10]), 80) or "none"
+        came, wanted = f"nothing (fields: {names})", "a string"  # only strings are required
+    place = field_text(("debug", *loc) if loc[0] in DEBUG_FIELDS else loc)
+    return f"{place}: expected {wanted}, got {came}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return repr(clean(value, 40))
+    if isinstance(value, float) or is_integer(value):
+        return clean(repr(value), 40)
+    return f"a value of type {type(value).__name__}"
+
+
+def reply_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a reply that needs no mapping."""
+    schema = _adapter().json_schema()
+    types, fields = schema.pop("$defs"), schema.pop("properties")
+    for kind, ours in _OURS.items():
+        for name in ours:
+            del types[kind.__name__]["properties"][name]
+    debug = {name: fields[name] for name in DEBUG_FIELDS}
+    types["Debug"] = {"title": "AskResponse", "type": "object", "properties": debug}
+    properties = {name: fields[name] for name in TOP_FIELDS}
+    properties["debug"] = {"anyOf": [{"$ref": "#/$defs/Debug"}, {"type": "null"}]}
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **schema, "properties": properties, "$defs": types}
+
+
+# --- pages of chunks ------------------------------------------------------------------------
+
+
+def _with_pages(chunks: Sequence[Any]) -> list[Any]:
+    """Return chunks with their pages in one field, whichever fields they have them in."""
+    read, pages = [], PageReader()
+    for index, chunk in enumerate(chunks):
+        if isinstance(chunk, Mapping) and not _PAGE_FIELDS.keys().isdisjoint(chunk):
+            found: set[int] = set()
+            for name in _PAGE_FIELDS.keys() & chunk:
+                try:
+                    found |= pages.read(chunk[name], _PAGE_FIELDS[name])
+                except ValueError as error:
+                    place = f"debug.retrieved_chunks[{index}].{name}"
+                    came = _shown(chunk[name])
+                    raise _protocol(f"{place}: expected {error}, got {came}") from None
+            chunk = {**chunk, "pages": tuple(sorted(found)) or None}
+        read.append(_without(_OURS[RetrievedChunk], chunk))
+    return read
+
+
+class PageReader:
+    """Reader of the pages of one reply, whose chunks have a bounded number of them together."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_PAGES_OF_A_REPLY
+
+    def read(self, value: object, first: int = 1) -> set[int]:
+        """Read pages: a number, numbers in a text such as ``12-14, 20``, or a list of both.
+
+        Args:
+            value: as it came; a text of another form, such as ``iv``, counts as absent, and so do
+                more pages than a chunk can have, repeated ones included.
+            first: number of the first page of a document.
+
+        Returns:
+            Page numbers from 1.
+
+        Raises:
+            ValueError: it is something else, or more than all chunks of a reply can have.
+        """
+        if self._left >= 0:
+            found = _page_numbers(value)
+            self._left -= len(found)
+        if self._left < 0:
+            raise ValueError(f"at most {_MOST_PAGES_OF_A_REPLY} pages in all chunks")
+        if any(number < first for number in found):
+            hint = "" if first == 0 else "; one that counts from 0 belongs into page_index"
+            raise ValueError(f"page numbers from {first}{hint}")
+        return {number + 1 - first for number in found}
+
+
+def _page_numbers(value: object) -> set[int]:
+    values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
+    found: set[int] = set()
+    listed: list[range] = []
+    left = _MOST_PAGES  # counts repeated pages, too, or a short text would take minutes
+    for one in values:
+        if isinstance(one, str):
+            ranges = _PAGE_RANGE.finditer(one) if _PAGES.fullmatch(one) else iter(())
+            for match in ranges:
+                pages = range(int(match[1]), int(match[2] or match[1]) + 1)
+                left -= len(pages) or 1
+                if left < 0:
+                    return set()
+                listed.append(pages)
+        elif (number := integer_or_none(one)) is not None:
+            found.add(number)
+        elif one is not None:
+            raise ValueError("a page number")
+    return found.union(*listed)
+
+
+# --- names and errors of a reply -------------------------------------------------------------
 
 
 def last_data(reply: object) -> object:
@@ -348,41 +401,6 @@ def shown_keys(reply: object, place: str = "") -> str:
         parts += [(f"{p}: " if p else "") + first_few(sorted(v), _NAMES_KEPT) for p, v in level]
         level = [(f"{p}.{name}" if p else name, v[name]) for p, v in level for name in sorted(v)]
     return clean("; ".join(parts), 600)
-
-
-def ask_response(reply: ReplyBody) -> AskResponse:
-    """Return the response for a reply in the shape of the contract, whose chunks it keeps."""
-    debug: Any = reply.get("debug") or {}
-    references = reply.get("references")
-    chunks = debug.get("retrieved_chunks")
-    for name, listed in (("references", references), ("debug.retrieved_chunks", chunks)):
-        if listed is not None and len(listed) > _MOST_LISTED:
-            raise _protocol(f"{name}: got {len(listed)}, expected {_MOST_LISTED} at most")
-    searches = debug.get("searches")
-    folders = debug.get("folder_selection")
-    return AskResponse(
-        answer=reply["answer"],
-        references=None if references is None else tuple([Citation(**one) for one in references]),
-        abstained=reply.get("abstained"),
-        abstain_reason=reply.get("abstain_reason"),
-        retrieved_chunks=None
-        if chunks is None
-        else order_chunks([RetrievedChunk(**chunk) for chunk in chunks]),
-        query_embedding=debug.get("query_embedding"),
-        folder_selection=None if folders is None else FolderSelection(**folders),
-        latency=debug.get("latency", {}),
-        indexing_coverage=debug.get("indexing_coverage"),
-        models=debug.get("models", {}),
-        usage=debug.get("usage", {}),
-        session=debug.get("session"),
-        searches=None if searches is None else tuple(searches),
-    )
-
-
-def _join_pages(chunk: Any) -> None:
-    """Put the pages of a chunk into one field, whichever fields it has them in."""
-    known = [chunk.pop(name, None) for name in _PAGE_FIELDS]
-    chunk["pages"] = tuple(sorted({one for numbers in known for one in numbers or ()})) or None
 
 
 def error_message(error: object) -> str:

@@ -27,15 +27,12 @@ from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 
 MapFunction = Callable[[object], object]
 
-_REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason", "error")
-_DEBUG_FIELDS: Final = (
-    "retrieved_chunks", "query_embedding", "folder_selection", "latency", "indexing_coverage",
-    "models", "usage", "session", "searches",
-)  # fmt: skip
+_REPLY_FIELDS: Final = (*TOP_FIELDS, "error")
 _PROJECTING: Final = frozenset(
     {"projection", "filter_projection", "flatten", "value_projection", "pipe"}
 )
@@ -223,7 +220,7 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
     fields = {
         "answer": answer or "'-'",
         **{name: name for name in _REPLY_FIELDS if name in reply and _can_be_read(reply, name)},
-        **{name: f"debug.{name}" for name in _DEBUG_FIELDS if name in debug},
+        **{name: f"debug.{name}" for name in DEBUG_FIELDS if name in debug},
         "retrieved_chunks": chunks,
     }
     table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
@@ -458,16 +455,16 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
         raise ConfigError(f"{where}: {name!r} is not a field name")
     if direction == "request":
         return path
-    if len(path) == 1 and name in _DEBUG_FIELDS:
+    if len(path) == 1 and name in DEBUG_FIELDS:
         return ("debug", name)
-    known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in _DEBUG_FIELDS)}
+    known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in DEBUG_FIELDS)}
     # Any name is allowed below a known field: `debug.latency.retrieval_ms`.
-    if name in known or (path[0] == "debug" and path[1] in _DEBUG_FIELDS):
+    if name in known or (path[0] == "debug" and path[1] in DEBUG_FIELDS):
         return path
-    if path[0] in _DEBUG_FIELDS:
+    if path[0] in DEBUG_FIELDS:
         return ("debug", *path)
-    hint = did_you_mean(name, [*known, *_DEBUG_FIELDS], before="; ")
-    expected = ", ".join([*_REPLY_FIELDS, *_DEBUG_FIELDS])
+    hint = did_you_mean(name, [*known, *DEBUG_FIELDS], before="; ")
+    expected = ", ".join([*_REPLY_FIELDS, *DEBUG_FIELDS])
     raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
 
 

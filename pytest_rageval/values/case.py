@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.limits import MAX_INTEGER, Limits
+from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)
@@ -26,7 +26,6 @@ every script. Written without look-around, which pydantic's regex engine lacks."
 
 Label = Annotated[str, Limits("a string without spaces, '[', ']' or '::'", pattern=LABEL_PATTERN)]
 NotBlank = Annotated[str, Limits("a string that is not blank", pattern=r"\S")]
-Flag = Annotated[bool, Limits(strict=True)]
 Count = Annotated[int, Limits("an integer of at least 1", strict=True, ge=1, le=MAX_INTEGER)]
 _Index = Annotated[int, Limits("an index into gold_supports", strict=True, ge=0, le=MAX_INTEGER)]
 _Group = Annotated[tuple[_Index, ...], Limits(min_length=1)]

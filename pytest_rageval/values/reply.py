@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Final, Literal, get_args
 
 from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.lenient import (
+    integer_or_none,
+    number_or_none,
+    read_coverage,
+    read_identifier,
+    read_latency,
+    read_models,
+    read_name,
+    read_rank,
+    read_text,
+    read_usage,
+    string_or_none,
+    vector_or_none,
+)
+from pytest_rageval.values.limits import Flag, Limits, Read, Text
 from pytest_rageval.values.trace import traceparent
 
-USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
-"""Names of the amounts that one answer used."""
-MOST_AMOUNT: Final = 1e12
-"""More milliseconds (some thirty years), tokens or dollars of one answer are errors, and their sums
-would overflow."""
 MatchRule = Literal["heading", "snippet", "pages", "document"]
 """Rule that compares a chunk with an anchor (docs/metrics.md#matching)."""
 MATCH_RULES: Final[tuple[MatchRule, ...]] = get_args(MatchRule)
 """Every rule, the one that is tried first in front."""
+
+_Number = Annotated[float | None, Read(number_or_none)]
+_Integer = Annotated[int | None, Read(integer_or_none)]
+_Rank = Annotated[int | None, Read(read_rank, "an integer")]
+_Words = Annotated[str | None, Read(string_or_none)]
+_Vector = Annotated[tuple[float, ...] | None, Read(vector_or_none)]
+_Folders = tuple[Text, ...] | None
+_LISTED: Final = Limits(max_length=2_000)
+"""Of chunks, and of references; a search returns a thousand at most."""
+_OURS: Final = {"ours": True}
+"""Mark of a field that is not read from a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,48 +75,48 @@ class AskRequest:
 class RetrievedChunk:
     """One retrieved passage as the target reported it, best first in its list."""
 
-    rel_path: str
+    rel_path: Text
     """Document that it is from."""
-    heading_path: str | None = None
+    heading_path: Text | None = None
     """None: the target reports no heading for this chunk."""
-    chunk_id: str | None = None
+    chunk_id: Annotated[str | None, Read(read_identifier, "a string")] = None
     """Name that the target has for it."""
-    vault: str | None = None
+    vault: Text | None = None
     """Collection of the document; None: not reported."""
-    start_line: int | None = None
+    start_line: _Integer = None
     """First line in the document, from 1."""
-    end_line: int | None = None
+    end_line: _Integer = None
     """Last line."""
     pages: tuple[int, ...] | None = None
     """Pages of the document that the passage is on, from 1; None: not reported."""
-    score_vector: float | None = None
+    score_vector: _Number = None
     """Score of the vector search."""
-    score_lexical: float | None = None
+    score_lexical: _Number = None
     """Score of the lexical search."""
-    score_final: float | None = None
+    score_final: _Number = None
     """Score that the order follows."""
-    text: str | None = None
+    text: Text | None = None
     """Text of the passage."""
-    text_truncated: bool = False
+    text_truncated: Annotated[bool, Read(lambda value: value is True)] = False
     """True when ``text`` is only the beginning of the passage."""
-    text_hash: str | None = None
+    text_hash: str | None = field(default=None, metadata=_OURS)
     """Hash of the normalised whole text where ``text`` was cut for storage, which keeps copies
     recognisable."""
-    rank: int | None = None
+    rank: _Rank = None
     """Place in the delivered order, from 1."""
-    rank_before_rerank: int | None = None
+    rank_before_rerank: _Rank = None
     """Place before reranking, from 1."""
-    token_count: int | None = None
+    token_count: _Integer = None
     """Tokens of the text."""
-    embedding: tuple[float, ...] | None = None
+    embedding: _Vector = None
     """Vector of the passage, where the target reports it; never stored."""
-    matched_golds: tuple[int, ...] | None = None
+    matched_golds: tuple[int, ...] | None = field(default=None, metadata=_OURS)
     """Indices of the golds this chunk matches, decided with its full text available; None
     before scoring, and where it cannot be decided."""
-    matched_by: tuple[MatchRule, ...] | None = None
+    matched_by: tuple[MatchRule, ...] | None = field(default=None, metadata=_OURS)
     """Rules by which it was compared with the anchors of its document; None: none is there, as for
     ``matched_golds``, and in records of older versions."""
-    irrelevant: bool | None = None
+    irrelevant: bool | None = field(default=None, metadata=_OURS)
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
 
 
@@ -103,15 +124,15 @@ class RetrievedChunk:
 class Citation:
     """A source that an answer names."""
 
-    rel_path: str | None
+    rel_path: Annotated[str | None, Read(read_text, "a string")]
     """None: it resolves to no source, such as ``[9]`` where only five chunks were retrieved."""
-    heading_path: str | None = None
+    heading_path: Text | None = None
     """None: the whole document."""
-    vault: str | None = None
+    vault: Text | None = None
     """Collection of the document; None: not reported."""
-    chunk_index: int | None = None
-    """Number of the chunk in its document, from 0."""
-    chunk_rank: int | None = None
+    chunk_index: _Integer = None
+    """_Number of the chunk in its document, from 0."""
+    chunk_rank: int | None = field(default=None, metadata=_OURS)
     """Rank, from 1, of the retrieved chunk that it names by number, where headings do not decide
     about that chunk; None: it names a document or a section."""
 
@@ -120,13 +141,13 @@ class Citation:
 class FolderSelection:
     """Choice of the target's folder selector."""
 
-    selected_folders: tuple[str, ...] | None = None
+    selected_folders: _Folders = None
     """None: no selection took place. Empty: nothing was searched."""
-    available_folders: tuple[str, ...] | None = None
+    available_folders: _Folders = None
     """Folders that it could choose from."""
-    fallback_used: bool | None = None
+    fallback_used: Flag | None = None
     """Whether all folders were searched, since too little was found in those chosen."""
-    reasoning: str | None = None
+    reasoning: _Words = None
     """Reason of the choice."""
 
 
@@ -141,37 +162,64 @@ class Search:
     reported."""
 
 
+def _searches(value: object) -> tuple[Search, ...] | None:
+    """Read the searches of an answer; None: they are not reported."""
+    if not isinstance(value, list | tuple):
+        return None
+    return tuple(
+        Search(
+            query=string_or_none(one.get("query")),
+            tool=string_or_none(one.get("tool")),
+            chunks=_found(one.get("chunks")),
+        )
+        for one in value
+        if isinstance(one, Mapping)
+    )
+
+
+def _found(chunks: object) -> tuple[str, ...] | None:
+    """Read the chunks of a search: ids, or chunks with an id or a path."""
+    if not isinstance(chunks, list | tuple):
+        return None
+    names = []
+    for chunk in chunks:
+        known = isinstance(chunk, Mapping)
+        ids = [chunk.get("chunk_id"), chunk.get("rel_path")] if known else [chunk]
+        names += [name for one in ids if (name := read_name(one)) is not None][:1]
+    return tuple(names)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskResponse:
     """A target's answer. None means not reported, which differs from empty."""
 
-    answer: str
+    answer: Text
     """Text of the answer."""
-    references: tuple[Citation, ...] | None = None
+    references: Annotated[tuple[Citation, ...], _LISTED] | None = None
     """Sources that the target lists beside the text."""
-    abstained: bool | None = None
+    abstained: Flag | None = None
     """Whether the target declined to answer."""
-    abstain_reason: str | None = None
+    abstain_reason: _Words = None
     """Reason for which it declined."""
-    retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
+    retrieved_chunks: Annotated[tuple[RetrievedChunk, ...], _LISTED] | None = None
     """In the order the generator saw them (rank order)."""
-    query_embedding: tuple[float, ...] | None = None
+    query_embedding: _Vector = None
     """Vector of the question, where the target reports it; never stored."""
     folder_selection: FolderSelection | None = None
     """Folders that it chose to search."""
-    latency: Mapping[str, float] = field(default_factory=dict)
+    latency: Annotated[Mapping[str, float], Read(read_latency)] = field(default_factory=dict)
     """``<phase>_ms`` as the target reports them."""
-    indexing_coverage: Mapping[str, Any] | None = None
+    indexing_coverage: Annotated[Mapping[str, Any] | None, Read(read_coverage)] = None
     """Statement of the target about its index, such as chunks without an embedding."""
-    models: Mapping[str, str] = field(default_factory=dict)
+    models: Annotated[Mapping[str, str], Read(read_models)] = field(default_factory=dict)
     """Names of models by role, such as ``llm_model``."""
-    usage: Mapping[str, float] = field(default_factory=dict)
+    usage: Annotated[Mapping[str, float], Read(read_usage)] = field(default_factory=dict)
     """``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as the target reports them."""
-    session: str | None = None
+    session: Annotated[str | None, Read(read_name)] = None
     """Id of the conversation that the target answered in."""
-    searches: tuple[Search, ...] | None = None
+    searches: Annotated[tuple[Search, ...] | None, Read(_searches)] = None
     """Searches that the target made, in order."""
-    reply_keys: tuple[str, ...] = ()
+    reply_keys: tuple[str, ...] = field(default=(), metadata=_OURS)
     """Names of the fields of the reply as it came, if it brought no retrieved chunks; empty: not
     known."""
 
@@ -212,6 +260,17 @@ class AskResult:
     """Time at which the final attempt was sent, in seconds since 1970; None: nothing was sent."""
     raised: BaseException | None = field(default=None, compare=False, repr=False)
     """Exception of the user's client, for a debugger; never stored."""
+
+
+def read_fields(kind: Any) -> tuple[str, ...]:
+    """Return the fields of a class here that are read from a reply."""
+    return tuple(one.name for one in fields(kind) if "ours" not in one.metadata)
+
+
+TOP_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
+"""Fields of a response at the top level of a reply."""
+DEBUG_FIELDS: Final = tuple(name for name in read_fields(AskResponse) if name not in TOP_FIELDS)
+"""Fields of a response in the ``debug`` of a reply: the others."""
 
 
 def is_empty_answer(response: AskResponse) -> bool:

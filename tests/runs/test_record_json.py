@@ -19,9 +19,9 @@ from pytest_rageval.runs.record_json import (
 )
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.lenient import MOST_AMOUNT
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import (
-    MOST_AMOUNT,
     Citation,
     ErrorInfo,
     FolderSelection,

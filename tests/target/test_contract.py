@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import math
+import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes, request_body
+from pytest_rageval.target.contract import (
+    PageReader,
+    parse_ask_response,
+    parse_reply_bytes,
+    reply_json_schema,
+    request_body,
+)
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -580,7 +589,46 @@ def test_the_pages_of_all_chunks_are_bounded(score: object) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["1-9999," * 50_000 + "1", ["1-9999"] * 50_000])
+def test_ranges_of_pages_repeated_without_end_are_none_at_once(value: Any) -> None:
+    started = time.process_time()
+    assert PageReader().read(value) == set()
+    assert time.process_time() - started < 5
+
+
+def test_a_long_text_of_pages_takes_little_memory() -> None:
+    text = "1-9999," * 200_000 + "1"
+    tracemalloc.start()
+    try:
+        assert PageReader().read(text) == set()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
+
+
+def test_a_chunk_may_have_ten_thousand_pages() -> None:
+    assert PageReader().read("1-9999, 10000") == set(range(1, 10_001))
+    assert PageReader().read("1-10000, 1") == set()
+
+
 def test_the_first_replies_may_be_read_on_several_threads_at_once() -> None:
     reply = {"answer": "x", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
     read = f"module.parse_ask_response({reply!r})"
     assert exit_code_of_first_uses("pytest_rageval.target.contract", read) == 0
+
+
+# --- the schema ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "valid"),
+    [
+        ({"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md", "rank": 1}]}}, True),
+        ({"answer": "a", "more": 1}, True),
+        ({"debug": {}}, False),
+        ({"answer": "a", "debug": {"retrieved_chunks": [{"rank": 1}]}}, False),
+    ],
+)
+def test_the_schema_of_a_reply_asks_for_what_scores_need(reply: object, valid: bool) -> None:
+    assert jsonschema.Draft202012Validator(reply_json_schema()).is_valid(reply) is valid

@@ -33,6 +33,7 @@ from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.numbers import (
     Aggregate,
     LatencySummary,
@@ -41,7 +42,7 @@ from pytest_rageval.values.numbers import (
     UsageSummary,
 )
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import MATCH_RULES, USAGE
+from pytest_rageval.values.reply import MATCH_RULES
 
 
 def aggregate(

@@ -33,8 +33,9 @@ from pytest_rageval.support.text import (
     format_value,
     wrapped_text,
 )
+from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import USAGE, AskResponse
+from pytest_rageval.values.reply import AskResponse
 
 _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
     "passed": ("PASSED", "green"),
