@@ -27,7 +27,6 @@ import msgspec
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import clean, first_few, whole_text
 from pytest_rageval.values.errors import EndpointError
@@ -54,7 +53,6 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
-TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
 _UNNAMED: Final = "the reply reports an error without a message"
 _MOST_LEVELS: Final = 100
 _PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
@@ -118,11 +116,8 @@ def parse_reply_bytes(body: bytes, hide: Callable[[str], str] = str) -> object:
         hide: removes secrets from a text before it is cut for a message.
 
     Raises:
-        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
-            many values.
+        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON.
     """
-    if json_cost(body) > MOST_BYTES:
-        raise _protocol(TOO_MUCH)
     try:
         text = body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:

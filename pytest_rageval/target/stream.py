@@ -16,10 +16,8 @@ from typing import Any, Final
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.stopwatch import Stopwatch
-from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
-    TOO_MUCH,
     error_message,
     last_data,
     parse_json_text,
@@ -187,7 +185,7 @@ class StreamReader:
         self._hide = hide
         self._parser = SseParser() if rules.kind == "sse" else LinesParser(hide)
         self._events: list[Event] = []
-        self._n_read = self._cost = 0
+        self._n_read = 0
         self._ended = False
         self._fault: EndpointError | None = None
         self.ttft_ms: float | None = None
@@ -208,7 +206,7 @@ class StreamReader:
             if self.ttft_ms is None and piece.strip():
                 self.ttft_ms = self._watch.elapsed_ms
             return False
-        self._read(piece)
+        self._take(self._parser.feed(piece))
         return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
 
     def document(
@@ -235,7 +233,7 @@ class StreamReader:
         if self._rules.kind == "text":
             cut = "" if delimited else f"{ENDED_EARLY}: {_CLOSED}; {_IN_CHUNKS}"
             return {"answer": self._text(body, content_type)}, cut
-        self._read(body[self._n_read :])
+        self._take(self._parser.feed(body[self._n_read :]))
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette
             self.ttft_ms = None
@@ -261,13 +259,6 @@ class StreamReader:
         if error is not None:
             self._drop_events()
         return replace(done, error=error, reader=self)
-
-    def _read(self, piece: bytes) -> None:
-        cost = json_cost(piece)
-        self._cost += cost
-        if self._cost > MOST_BYTES:
-            self._fault = self._fault or EndpointError("protocol", TOO_MUCH)
-        self._take(self._parser.feed(piece))
 
     def _take(self, events: Iterator[Event]) -> None:
         if self._ended or self._fault is not None:

@@ -46,9 +46,10 @@ class Read:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Schema]) -> Schema:
         """Return the schema of the type, which describes the values and is not asked for them."""
-        function = {"type": "no-info", "function": lambda value, _: self._read(value)}
-        read = {"type": "function-wrap", "function": function, "schema": handler(source)}
-        return _said(read, self._said)
+        read = self._read
+        function = {"type": "no-info", "function": lambda value, _: read(value)}
+        schema = {"type": "function-wrap", "function": function, "schema": handler(source)}
+        return _said(schema, self._said)
 
 
 def _said(schema: Schema, said: str) -> Schema:

@@ -442,10 +442,10 @@ def test_a_body_of_17_mb_is_a_protocol_error(announced: bool) -> None:
 
     kind, message, attempts = failure(reply)
     assert (kind, attempts) == ("protocol", 1)
-    assert ": the reply is larger than 16 MB" in message
+    assert ": the reply is larger than 8 MB" in message
     assert "127.0.0.1" in message
     if announced:
-        assert pieces < 17, "an announced length must be refused before it is read"
+        assert pieces < 9, "an announced length must be refused before it is read"
 
 
 def test_the_limit_holds_for_what_a_compressed_body_becomes(
@@ -455,7 +455,7 @@ def test_the_limit_holds_for_what_a_compressed_body_becomes(
     bomb = gzip.compress(b" " * (2**20 + 1))
     assert len(bomb) < 2000
     assert failure(http_reply(bomb, content_encoding="gzip"))[0] == "protocol"
-    assert MAX_BODY_BYTES == 16 * 2**20
+    assert MAX_BODY_BYTES == 8 * 2**20
 
 
 def test_a_compressed_body_is_read() -> None:

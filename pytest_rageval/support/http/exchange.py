@@ -32,7 +32,7 @@ from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 if TYPE_CHECKING:
     import httpx
 
-MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 """A hundred times what an answer with its documents takes; some copies are made of a body."""
 KEEPALIVE_S: Final = 5.0
 """Time after which an idle connection is closed."""
