@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
-    NORMAL_HEADINGS,
-    NORMAL_PATHS,
     anchor_segments,
     citation_points_into,
     document_key,
     matches_anchor,
     matches_section,
+    norm_heading,
+    norm_path,
     order_chunks,
     same_document,
 )
@@ -53,7 +53,7 @@ def has_heading(chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     An empty one is text before the first heading, unless no chunk of the run has another.
     """
     known = settings.headings_reported and chunk.heading_path is not None
-    return known or bool(NORMAL_HEADINGS[chunk.heading_path])
+    return known or bool(norm_heading(chunk.heading_path))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class ReportedParts:
         """Take the chunks of one reply."""
         for chunk in chunks:
             self.chunks = True
-            self.headings = self.headings or bool(NORMAL_HEADINGS[chunk.heading_path])
+            self.headings = self.headings or bool(norm_heading(chunk.heading_path))
             self.texts = self.texts or has_whole_text(chunk)
             self.pages = self.pages or bool(chunk.pages)
 
@@ -149,11 +149,10 @@ class _Decider:
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
         self._settings = settings
         self._path_case = settings.path_case
-        self._normal = NORMAL_PATHS[settings.path_case]
         self._golds = case.gold_supports
         self._anchors = anchors = anchors_of(case)
         # Most chunks are from documents without an anchor.
-        self._paths = [self._normal[anchor.rel_path] for anchor in anchors]
+        self._paths = [norm_path(anchor.rel_path, self._path_case) for anchor in anchors]
         self._reads_snippets = reads_snippets(case, settings)
         self._by_page = _some_only_page(case)
         self._texts_needed: list[tuple[int, ...]] = []
@@ -166,7 +165,7 @@ class _Decider:
             ]
 
     def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
-        path = self._normal[chunk.rel_path]
+        path = norm_path(chunk.rel_path, self._path_case)
         if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
             return chunk
         if path not in self._paths:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
-from pytest_rageval.metrics.matching import NORMAL_PATHS
+from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
 _Named = TypeVar("_Named", RetrievedChunk, Citation)
-_SUFFIX: Final = re.compile(r"[#?]")
-"""First character of a place within a document, such as ``#chunk-3`` or ``?page=2``."""
 
 
 def with_own_names(
@@ -49,9 +47,8 @@ def own_names(
     paths = [one.rel_path for one in found]
     if not settings.strip_root and not any(["#" in path or "?" in path for path in paths if path]):
         return found
-    normal = NORMAL_PATHS[settings.path_case]
-    known = {normal[anchor.rel_path] for anchor in anchors}
-    own = [path and _own_name(path, known, settings.strip_root, normal) for path in paths]
+    known = {norm_path(anchor.rel_path, settings.path_case) for anchor in anchors}
+    own = [path and _own_name(path, known, settings) for path in paths]
     if own == paths:
         return found
     return [
@@ -60,26 +57,23 @@ def own_names(
     ]
 
 
-def _own_name(
-    path: str, known: Collection[str], roots: Iterable[str], normal: Mapping[str, str]
-) -> str:
-    if normal[path] in known:
+def _own_name(path: str, known: Collection[str], settings: ScoreSettings) -> str:
+    path_case = settings.path_case
+    if norm_path(path, path_case) in known:
         return path
-    path = next((below for root in roots if (below := _below(path, root, normal))), path)
-    if normal[path] not in known:
-        places = [match.start() for match in _SUFFIX.finditer(path)]
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in {"", "."}]
+    for root in settings.strip_root:
+        normal = norm_path(root, path_case)
+        depth = normal.count("/") + 1
+        if parts[depth:] and norm_path("/".join(parts[:depth]), path_case) == normal:
+            path = "/".join(parts[depth:])
+            break
+    if norm_path(path, path_case) not in known:
+        places = [match.start() for match in re.finditer(r"[#?]", path)]
         for place in {*places[:1], *places[-1:]}:
-            if normal[path[:place]] in known:
+            if norm_path(path[:place], path_case) in known:
                 return path[:place]
     return path
-
-
-def _below(path: str, root: str, normal: Mapping[str, str]) -> str:
-    """Return a path relative to a folder; empty: it does not lie in it."""
-    parts = [part for part in path.replace("\\", "/").split("/") if part not in {"", "."}]
-    depth = normal[root].count("/") + 1
-    inside = normal["/".join(parts[:depth])] == normal[root]
-    return "/".join(parts[depth:]) if inside else ""
 
 
 def without_roots(answer: str, roots: Iterable[str]) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from pytest_rageval.metrics.headings import heading_text
@@ -33,9 +33,6 @@ _ATX: Final = re.compile(r"#{1,6} (.*)")
 _ATX_CLOSER: Final = re.compile(r" #+(?=(?: \{[^{}]*\})?$)")
 _SPACES: Final = re.compile(r"\s{2,}|[^\S ]")
 _EVERYTHING: Final = frozenset({"", "*"})
-_FORMS_KEPT: Final = 8192
-_Text = TypeVar("_Text")
-_Form = TypeVar("_Form")
 
 
 def fold(text: str) -> str:
@@ -43,6 +40,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
+@lru_cache(maxsize=8192)
 def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
     r"""Return the normal form of a path: ``./docs//a%20b.md`` is ``docs\a b.md``.
 
@@ -55,27 +53,6 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
         path: path as written by the case or the target.
         path_case: ``insensitive`` folds case as well.
     """
-    return NORMAL_PATHS[path_case][path]
-
-
-class _NormalForms(dict[_Text, _Form]):
-    """Normal forms of the texts seen last: every case asks for those of its chunks several times.
-
-    Looking up takes a third of the time of ``lru_cache``, whose keys are tuples.
-    """
-
-    def __init__(self, normal: Callable[[_Text], _Form]) -> None:
-        super().__init__()
-        self._normal = normal
-
-    def __missing__(self, text: _Text) -> _Form:
-        if len(self) >= _FORMS_KEPT:
-            self.clear()
-        normal = self[text] = self._normal(text)
-        return normal
-
-
-def _normal_path(path: str, path_case: PathCase) -> str:
     try:
         path = unquote(path, errors="strict")
     except UnicodeDecodeError:
@@ -93,12 +70,6 @@ def _normal_path(path: str, path_case: PathCase) -> str:
     return fold(joined) if path_case == "insensitive" else joined
 
 
-NORMAL_PATHS: Final[Mapping[PathCase, Mapping[str, str]]] = {
-    case: _NormalForms(partial(_normal_path, path_case=case)) for case in get_args(PathCase)
-}
-"""``norm_path`` of any path, without the call."""
-
-
 def norm_text(text: str) -> str:
     """Return text for caseless comparison: no invisible characters, single spaces, trimmed.
 
@@ -110,7 +81,16 @@ def norm_text(text: str) -> str:
     return " ".join(folded.split())
 
 
-def _heading_segments(heading_path: str | None) -> Segments | None:
+@lru_cache(maxsize=8192)
+def norm_heading(heading_path: str | None) -> Segments | None:
+    """Split a heading path into normalised segments, outermost first.
+
+    ``# Setup>##  Embeddings ##`` and ``Setup > Embeddings`` are both ``("setup", "embeddings")``.
+    The number of ``#`` is ignored: depth is the position. Segments are read without their Markdown.
+
+    Returns:
+        The segments, ``()`` for an empty path, None for None (not reported).
+    """
     if heading_path is None:
         return None
     segments = []
@@ -123,25 +103,9 @@ def _heading_segments(heading_path: str | None) -> Segments | None:
     return tuple(segments)
 
 
-NORMAL_HEADINGS: Final[Mapping[str | None, Segments | None]] = _NormalForms(_heading_segments)
-"""``norm_heading`` of any heading path, without the call."""
-
-
-def norm_heading(heading_path: str | None) -> Segments | None:
-    """Split a heading path into normalised segments, outermost first.
-
-    ``# Setup>##  Embeddings ##`` and ``Setup > Embeddings`` are both ``("setup", "embeddings")``.
-    The number of ``#`` is ignored: depth is the position. Segments are read without their Markdown.
-
-    Returns:
-        The segments, ``()`` for an empty path, None for None (not reported).
-    """
-    return NORMAL_HEADINGS[heading_path]
-
-
 def anchor_segments(anchor: Anchor) -> Segments:
     """Return the heading segments of an anchor; ``()`` is the whole document."""
-    return NORMAL_HEADINGS[anchor.heading_path] or ()
+    return norm_heading(anchor.heading_path) or ()
 
 
 def document_key(where: Anchor | RetrievedChunk, path_case: PathCase = "sensitive") -> DocumentKey:
@@ -153,8 +117,7 @@ def document_keys(
     chunks: Iterable[RetrievedChunk], path_case: PathCase = "sensitive"
 ) -> list[DocumentKey]:
     """Return ``document_key`` of every chunk."""
-    paths = NORMAL_PATHS[path_case]
-    return [(chunk.vault, paths[chunk.rel_path]) for chunk in chunks]
+    return [(chunk.vault, norm_path(chunk.rel_path, path_case)) for chunk in chunks]
 
 
 def same_document(one: DocumentKey, other: DocumentKey) -> bool:
@@ -207,8 +170,8 @@ def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSetting
 
 def matches_section(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """``matches_anchor`` of a chunk in the document of the anchor."""
-    wanted = NORMAL_HEADINGS[anchor.heading_path] or ()
-    found = NORMAL_HEADINGS[chunk.heading_path] or ()
+    wanted = anchor_segments(anchor)
+    found = norm_heading(chunk.heading_path) or ()
     if found[: len(wanted)] == wanted:
         if settings.snippets == "off" or not anchor.snippets:
             return True
@@ -259,12 +222,13 @@ def citation_points_into(
 
     Snippets are ignored.
     """
-    paths = NORMAL_PATHS[path_case]
-    if citation.rel_path is None or paths[citation.rel_path] != paths[anchor.rel_path]:
+    if citation.rel_path is None:
+        return False
+    if norm_path(citation.rel_path, path_case) != norm_path(anchor.rel_path, path_case):
         return False
     if not vaults_agree(citation.vault, anchor.vault):
         return False
-    segments = NORMAL_HEADINGS[citation.heading_path]
+    segments = norm_heading(citation.heading_path)
     return segments is None or starts_with(segments, anchor_segments(anchor))
 
 
@@ -285,11 +249,11 @@ def cited_ranks(
     """Yield the places, from 1, of the chunks that a citation points at."""
     if citation.rel_path is None:
         return
-    paths = NORMAL_PATHS[path_case]
-    path, segments = paths[citation.rel_path], NORMAL_HEADINGS[citation.heading_path]
+    path, segments = norm_path(citation.rel_path, path_case), norm_heading(citation.heading_path)
     for place, chunk in enumerate(chunks, start=1):
-        if paths[chunk.rel_path] == path and vaults_agree(citation.vault, chunk.vault):
-            found = NORMAL_HEADINGS[chunk.heading_path]
+        same = norm_path(chunk.rel_path, path_case) == path
+        if same and vaults_agree(citation.vault, chunk.vault):
+            found = norm_heading(chunk.heading_path)
             if segments is None or found is None or starts_with(found, segments):
                 yield place
 

@@ -251,23 +251,16 @@ def is_unsure(record: CaseRecord) -> bool:
 
 
 def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
-    """Return a stored record with its outcome by another rule, or by that of today.
-
-    A run stored before there was a rule says ``passed`` of a case whose answer is flawed, and
-    names no stage where a trap alone was retrieved.
-    """
+    """Return a stored record with its outcome by another rule, or by that of today."""
     scores, metrics = record.scores, record.scores.metrics
-    stage = scores.failure_stage
-    if stage is None and scores.outcome == "missed" and metrics.get("specificity_accuracy") == 0:
-        stage = "irrelevant_retrieved"
-    outcome = _outcome_by_stage(scores.outcome, stage, judged_on)
+    outcome = _outcome_by_stage(scores.outcome, scores.failure_stage, judged_on)
     unsure = is_unsure(record) and "answer" in judged_on
     unchecked = outcome == "passed" and (unsure or not _is_checked(record.case, metrics, judged_on))
     if not any(metrics.get(key) is not None for key in ANSWER_KEYS):
         unchecked = unchecked and scores.unchecked
-    if (stage, outcome, unchecked) == (scores.failure_stage, scores.outcome, scores.unchecked):
+    if (outcome, unchecked) == (scores.outcome, scores.unchecked):
         return record
-    scores = replace(scores, failure_stage=stage, outcome=outcome, unchecked=unchecked)
+    scores = replace(scores, outcome=outcome, unchecked=unchecked)
     return replace(record, scores=scores)
 
 

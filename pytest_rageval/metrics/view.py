@@ -23,7 +23,6 @@ from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import anchors_of, decide_chunks, headings_decide
 from pytest_rageval.metrics.document_names import own_names, with_own_names, without_roots
 from pytest_rageval.metrics.matching import (
-    NORMAL_HEADINGS,
     PathCase,
     Segments,
     norm_heading,
@@ -434,7 +433,7 @@ def distinct_citations(
     seen: dict[tuple[str | None, Segments | None, int | None], list[str | None]] = {}
     kept = []
     for citation in citations:
-        heading = NORMAL_HEADINGS[citation.heading_path]
+        heading = norm_heading(citation.heading_path)
         vaults = seen.setdefault((_document(citation, path_case), heading, citation.chunk_rank), [])
         if any(vaults_agree(vault, citation.vault) for vault in vaults):
             continue

@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.compare.metrics import compare_records
-from pytest_rageval.analysis.compare.pairs import pair_cases
-from pytest_rageval.analysis.gate.differences import check_differences
-from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.engine.case import Trial
 from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.judges.asking import Judges
@@ -23,7 +18,6 @@ from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord, Evidence
 from pytest_rageval.values.settings import Settings
 from tests.build.records import measure
@@ -181,32 +175,3 @@ def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
     metrics = {one.key: one for one in explanation.metrics}
     for key in ("fact_recall_in_context", "citation_support_precision", "citation_support_recall"):
         assert metrics[key].value == metrics[key].computed
-
-
-def older(record: CaseRecord) -> CaseRecord:
-    """Return a record as a version without these metrics stored it."""
-    line = record_to_json(record)
-    del line["evidence"]
-    for key in ("fact_recall_in_context", "context_utilization", "citation_support_recall"):
-        line["metrics"].pop(key)
-    if line["failure_stage"] == "not_used":
-        line["failure_stage"] = "incorrect"
-    return record_from_json(line)
-
-
-def test_a_baseline_of_an_older_version_shows_no_regression() -> None:
-    new = ask(UNUSED)
-    base = older(new)
-    assert (base.verdicts.evidence, base.scores.failure_stage) == (None, "incorrect")
-    found = compare_records([base], [new])
-    assert found.stages == {}
-    change = found.metrics["fact_recall_in_context"]
-    assert (change.n, change.n_new_only, change.delta) == (0, 1, None)
-    check = Check(metric="stage.not_used", kind="max_rise", limit=0, table="overall")
-    runs = tuple(GateRun(aggregate=aggregate([one]), records=(one,)) for one in (base, new))
-    (difference,) = check_differences([check], [], lambda: (runs[0], runs[1])).values()
-    assert difference.estimate is None
-    assert "counts not_used among incorrect" in difference.problem
-    pairs = pair_cases([new], [new]).pairs
-    (known,) = check_differences([check], pairs, lambda: (runs[1], runs[1])).values()
-    assert known.estimate == 0

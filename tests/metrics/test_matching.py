@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.metrics import matching
 from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
-    NORMAL_HEADINGS,
     citation_in_chunks,
     citation_points_into,
     duplicate_flags,
@@ -296,14 +294,3 @@ def test_paths_are_normalised_however_many_there_are() -> None:
         assert norm_path(f"./a//{i % 10_000}%20b.md") == f"a/{i % 10_000} b.md"
     assert norm_path("A//b.md", "insensitive") == "a/b.md"
     assert norm_path("A//b.md") == "A/b.md"
-
-
-def test_normal_forms_are_forgotten_before_they_fill_the_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(matching, "_FORMS_KEPT", 2)
-    for _ in range(2):
-        for name in "ABC":
-            assert norm_heading(f"# {name} > ## x{name}") == (name.lower(), f"x{name}".lower())
-            assert len(NORMAL_HEADINGS) <= 2
-    assert norm_heading(None) is None

@@ -142,11 +142,6 @@ def test_a_stored_outcome_is_decided_again_by_its_stage(
     assert (again.scores.outcome, again.scores.failure_stage) == (by_answer, stage)
 
 
-def test_a_stored_miss_by_a_trap_gets_its_stage() -> None:
-    kept = record("a", {"hit_at_k": 1.0, "specificity_accuracy": 0.0}, outcome="missed")
-    assert decided_by(kept, ("retrieval",)).scores.failure_stage == "irrelevant_retrieved"
-
-
 def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:
     kept = record("a", {"hit_at_k": 1.0, "doc_hit_at_k": 1.0})
     assert decided_by(kept, ("retrieval", "answer")) is kept

@@ -120,19 +120,11 @@ def stage_of_repeats(
 
 
 def count_outcomes(records: Iterable[CaseRecord]) -> dict[str, Any]:
-    """Return the numbers of cases by outcome and by failure stage, as in ``metrics.json``.
-
-    For runs stored before there was a rule for outcomes, whose own numbers follow another one.
-    """
+    """Return the numbers of cases by outcome and by failure stage, as in ``metrics.json``."""
     cases = group_repeats(record for record in records if record.counted)
     found = Counter(case.outcome for case in cases)
     counts = {name: found[outcome] for outcome, name in CASE_OUTCOMES.items()}
     return {**counts, "stages": count_stages(case.stage for case in cases)}
-
-
-def tells_not_used(records: Iterable[CaseRecord]) -> bool:
-    """Whether records tell ``not_used`` apart from ``incorrect``; older ones do not."""
-    return any("context_utilization" in record.scores.metrics for record in records)
 
 
 def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:

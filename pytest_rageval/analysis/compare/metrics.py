@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from statistics import variance
 from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.losses import Loss, find_loss
@@ -37,7 +36,7 @@ from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
+from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
 from pytest_rageval.values.settings import ClusterSetting
 
 MARGIN_SHARE: Final = 0.05
@@ -327,14 +326,7 @@ def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 
 
 def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
-    base, new = Counter[FailureStage | None](), Counter[FailureStage | None]()
-    for pair in pairs:
-        stage = pair.new.stage
-        # The base may be of a version that does not tell them apart.
-        if stage == "not_used" and not tells_not_used(pair.base.records):
-            stage = "incorrect"
-        base[pair.base.stage] += 1
-        new[stage] += 1
+    base, new = Counter(p.base.stage for p in pairs), Counter(p.new.stage for p in pairs)
     return {s: (base[s], new[s]) for s in STAGES if base[s] != new[s]}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import ERROR, tells_not_used
+from pytest_rageval.analysis.aggregate.case_groups import ERROR
 from pytest_rageval.analysis.compare.pairs import (
     MET,
     CasePair,
@@ -34,7 +34,7 @@ from pytest_rageval.analysis.stats.difference_test import DifferenceTest
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry, unit_of
+from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -279,9 +279,6 @@ def _of_figures(
         problem := other_concurrency(base_run.concurrency, new_run.concurrency)
     ):
         return Difference(estimate=None, problem=problem)
-    if check.metric == f"{STAGE_PREFIX}not_used" and not tells_not_used(base_run.records):
-        told = "the baseline is of a version that counts not_used among incorrect"
-        return Difference(estimate=None, problem=told)
     if check.metric.startswith(BY_OUTCOME):
         alike = [pair.alike for pair in pairs if in_table(pair.new.first, check)]
         base_run = replace(base_run, records=tuple(r for p in alike for r in p.base.records))
