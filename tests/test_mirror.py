@@ -33,7 +33,7 @@ WITHOUT_BEHAVIOUR = {"values.verdict": "records, which the tests of every judge 
 
 TESTED_BY = {
     "engine/test_case_evidence": "judges.evidence metrics.context report.explain.evidence",
-    "analysis/compare/test_conclusion": "analysis.compare.totals",
+    "analysis/compare/test_conclusion": "analysis.compare.pairs",
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "api/test_evaluation": "engine.asking",
     "authoring/labelling/test_agreement": "report.text.agreement",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pytest_rageval.metrics.matching import (
@@ -66,7 +66,11 @@ def distinct_chunks(
         for chunk in cut_of(record):
             key = chunk_key(chunk, path_case)
             chunks.setdefault(key, chunk)
-            for section in _gold_sections(record, chunk):
+            golds = record.case.gold_supports if record.case_stored else ()
+            for index in sorted({*(chunk.matched_golds or ())}):
+                if index >= len(golds):
+                    continue
+                section = anchor_segments(golds[index])
                 if key not in sections or len(section) > len(sections[key]):
                     sections[key] = section
     return {
@@ -75,10 +79,3 @@ def distinct_chunks(
         )
         for key, chunk in chunks.items()
     }
-
-
-def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segments]:
-    if record.case_stored:
-        for index, gold in enumerate(record.case.gold_supports):
-            if index in (chunk.matched_golds or ()):
-                yield anchor_segments(gold)

@@ -100,6 +100,8 @@ def study_suite(
     if not cases or not measured:
         return None
     deepest = max(one.k for one in measured)
+    sizes = [len(case.chunks) for case in cases]
+    most = max(sizes)
     return SuiteStudy(
         n=len(cases),
         figures=tuple(
@@ -111,7 +113,7 @@ def study_suite(
         ),
         left_out=Counter(left_out),
         n_crowded=sum(len(case.chunks) >= k and len(orders[case.key]) < deepest for case in cases),
-        cap=_cap([len(case.chunks) for case in cases], min(deepest, k)),
+        cap=most if 0 < most < min(deepest, k) and sizes.count(most) > len(sizes) / 2 else None,
         not_measured=tuple(one for one in published if one.k > k),
     )
 
@@ -130,12 +132,6 @@ def document_order(case: Candidates, own_document: str | None = None) -> list[in
         if key[1] != own:
             first.setdefault(key, position)
     return list(first.values())
-
-
-def _cap(sizes: Sequence[int], deepest: int) -> int | None:
-    most = max(sizes)
-    is_common = sizes.count(most) > len(sizes) / 2
-    return most if 0 < most < deepest and is_common else None
 
 
 def _figure(published: Published, values: Sequence[float]) -> Figure:

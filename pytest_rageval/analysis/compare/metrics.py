@@ -17,6 +17,8 @@ from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.losses import Loss, find_loss
 from pytest_rageval.analysis.compare.pairs import (
+    PASSED,
+    TIME,
     CasePair,
     PairedColumns,
     PairedValues,
@@ -24,9 +26,10 @@ from pytest_rageval.analysis.compare.pairs import (
     Verdict,
     newly_missed,
     pair_cases,
+    pass_values,
+    time_values,
     verdict,
 )
-from pytest_rageval.analysis.compare.totals import PASSED, TIME, pass_values, time_values
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering, choose_clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
+from math import nan
 from typing import Final, Literal
 from unicodedata import normalize
 
@@ -14,10 +15,23 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome
 from pytest_rageval.analysis.aggregate.scores import Floats, ScoreTable
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.stats.difference_test import DifferenceTest, difference_test
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import Scale, fmean
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.record import CaseRecord
+
+PASSED: Final = MetricInfo(
+    key="pass_rate", title="Share of cases that pass", binary=True, population="cases", level="run"
+)
+TIME: Final = MetricInfo(
+    key="latency_ms",
+    title="Mean time of a call in ms",
+    direction="lower",
+    scale=(0.0, None),
+    population="answered cases",
+    level="run",
+)
+"""Figures over all metrics: whether a case passes, and its time."""
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]
 
@@ -182,6 +196,34 @@ class PairedColumns:
             n_new_only=int((scored & ~known).sum()),
             whole_clusters=self._whole_clusters,
         )
+
+
+def pass_values(pairs: Iterable[CasePair], clustering: Clustering) -> PairedValues:
+    """Pair whether each case passes in as many repeats as both runs have."""
+
+    def passes(case: CaseGroup) -> float:
+        return nan if case.outcome in {"error", "unchecked"} else float(case.outcome == "passed")
+
+    return _paired([pair.alike for pair in pairs], passes, clustering)
+
+
+def time_values(pairs: Sequence[CasePair], clustering: Clustering) -> PairedValues:
+    """Pair the mean time of the answers of each case."""
+
+    def time(case: CaseGroup) -> float:
+        known = [r.latency for r in case.records if r.status == "ok" and "total_ms" in r.latency]
+        mean = fmean([latency["total_ms"] for latency in known])
+        return nan if mean is None else mean
+
+    return _paired(pairs, time, clustering)
+
+
+def _paired(
+    pairs: Sequence[CasePair], value: Callable[[CaseGroup], float], clustering: Clustering
+) -> PairedValues:
+    base = np.array([value(pair.base) for pair in pairs], dtype=float)
+    new = np.array([value(pair.new) for pair in pairs], dtype=float)
+    return replace(PairedColumns(pairs, (), clustering).paired(base, new), repeated=False)
 
 
 MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})

@@ -107,7 +107,12 @@ def krippendorff_alpha(
     paired = [unit for unit in units if len(unit) > 1]
     totals = Counter(v for unit in paired for v in unit)
     n = sum(totals.values())
-    distance = _distance(level, totals)
+    rank = _rank_by_value(totals)
+    distance: Callable[[float, float], float] = {
+        "nominal": lambda x, y: float(x != y),
+        "interval": lambda x, y: (x - y) ** 2,
+        "ordinal": lambda x, y: (rank[x] - rank[y]) ** 2,
+    }[level]
     seen = math.fsum(
         distance(x, y) * cx * cy / (len(unit) - 1)
         for unit in paired
@@ -118,15 +123,6 @@ def krippendorff_alpha(
         distance(x, y) * cx * cy for x, cx in totals.items() for y, cy in totals.items()
     )
     return 1 - (n - 1) * seen / chance if chance else None
-
-
-def _distance(level: Level, totals: Mapping[float, int]) -> Callable[[float, float], float]:
-    if level == "nominal":
-        return lambda x, y: float(x != y)
-    if level == "interval":
-        return lambda x, y: (x - y) ** 2
-    rank = _rank_by_value(totals)
-    return lambda x, y: (rank[x] - rank[y]) ** 2
 
 
 def _rank_by_value(counts: Mapping[float, int]) -> dict[float, float]:

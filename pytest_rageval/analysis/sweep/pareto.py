@@ -19,8 +19,12 @@ def pareto_front(points: Mapping[str, Point]) -> tuple[str, ...]:
         for key, point in points.items()
         if None not in point
     }
+
+    def dominates(one: list[float], other: list[float]) -> bool:
+        return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
     return tuple(
-        key for key, one in known.items() if not any(_dominates(b, one) for b in known.values())
+        key for key, one in known.items() if not any(dominates(b, one) for b in known.values())
     )
 
 
@@ -35,8 +39,3 @@ def pareto_ranks(points: Mapping[str, Point]) -> dict[str, int]:
         left = {key: point for key, point in left.items() if key not in ranks}
         rank += 1
     return ranks | dict.fromkeys(left, rank)
-
-
-def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
-    pairs = list(zip(one, other, strict=True))
-    return all(a >= b for a, b in pairs) and any(a > b for a, b in pairs)
