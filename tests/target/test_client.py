@@ -421,10 +421,10 @@ def test_an_empty_answer_that_abstains_is_an_answer() -> None:
     assert ask_once(json_reply({"answer": "", "abstained": True})).error is None
 
 
-def test_a_body_of_12_mb_is_read() -> None:
-    result = ask_once(json_reply({"answer": "x" * 12_000_000}))
+def test_a_body_of_7_mb_is_read() -> None:
+    result = ask_once(json_reply({"answer": "x" * 7_000_000}))
     assert result.response is not None
-    assert len(result.response.answer) == 12_000_000
+    assert len(result.response.answer) == 7_000_000
 
 
 @pytest.mark.parametrize("announced", [True, False])
