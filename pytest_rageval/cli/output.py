@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.report.markdown.summary import append_step_summary
+from pytest_rageval.report.text.console import Block, Rows, draw
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.values import LeftOut
-    from pytest_rageval.report.text.lines import Line
 
 
 class ExitCode(IntEnum):
@@ -111,18 +112,12 @@ def print_json(document: Mapping[str, Any]) -> None:
     click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
 
 
-def print_result(
-    document: Mapping[str, Any], lines: Iterable[str] | Iterable[Line], *, as_json: bool
-) -> None:
-    """Print a document as ``print_json`` does, or else lines for a reader, plain or styled."""
+def print_result(document: Mapping[str, Any], blocks: Iterable[Block], *, as_json: bool) -> None:
+    """Print a document as ``print_json`` does, or else blocks for a reader."""
     if as_json:
         print_json(document)
-        return
-    for line in lines:
-        if isinstance(line, str):
-            click.echo(line)
-        else:
-            print_lines([line])
+    else:
+        print_blocks(blocks)
 
 
 def warn(*warnings: str) -> None:
@@ -131,12 +126,16 @@ def warn(*warnings: str) -> None:
         click.echo(clean(f"warning: {warning}"), err=True)
 
 
-def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
+def count_rows(title: str, counts: Iterable[tuple[int, str]]) -> Iterator[Block]:
+    """Yield a title and what is counted below it; nothing if nothing is."""
+    if rows := [(f"  {n:>6}", clean(what, 500)) for n, what in counts]:
+        yield title
+        yield Rows((">", ""), rows)
+
+
+def left_out_rows(left_out: Sequence[LeftOut]) -> Iterator[Block]:
     """Yield the fields that an import or export left out."""
-    if left_out:
-        yield "left out"
-    for one in left_out:
-        yield f"  {one.count:>6}  {clean(f'{one.field}: {one.why}', 500)}"
+    return count_rows("left out", ((one.count, f"{one.field}: {one.why}") for one in left_out))
 
 
 def _json(value: object) -> str:
@@ -180,22 +179,17 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def print_lines(lines: Iterable[Line], *, colour: bool | None = None) -> None:
-    """Print lines, by default in colour if a terminal reads them and colour is not switched off."""
+def print_blocks(
+    blocks: Iterable[Block], *, width: int | None = None, colour: bool | None = None
+) -> None:
+    """Print blocks, in colour if a terminal reads them and colour is not switched off."""
     if colour is None and os.environ.get("NO_COLOR"):
         colour = False
     elif colour is None and os.environ.get("FORCE_COLOR"):
         colour = True
-    for line in lines:
-        click.echo("".join(_styled(text, style) for text, style in line).rstrip(), color=colour)
-
-
-def _styled(text: str, style: str) -> str:
-    if not style or not text:
-        return text
-    if style in {"bold", "dim"}:
-        return click.style(text, bold=style == "bold" or None, dim=style == "dim" or None)
-    return click.style(text, fg=style)
+    drawn = sys.stdout.isatty() if colour is None else colour
+    for line in draw(blocks, width=width or terminal_width(), colour=drawn):
+        click.echo(line, color=colour)
 
 
 def add_to_step_summary(markdown: str) -> None:

@@ -2,63 +2,87 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import repeat
-from typing import Final
+from typing import TYPE_CHECKING
 
 import click
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.terminal import is_steerable, log_pauses
-from pytest_rageval.support.text import clean, cut_columns
+from pytest_rageval.support.text import clean
 
-_INTERVAL_S: Final = 0.2
-_ERASE: Final = "\r\x1b[K"
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task
+    from rich.text import Text
+
+Source = Callable[[], str | None]
+"""Function that describes the progress, on any thread; None: nothing to show."""
 
 
 class ProgressOnStderr(Closing):
-    """Shows a line that is computed anew, until it is closed; usable as a context manager.
+    """Shows a line that is computed anew, until it is closed; usable as a context manager."""
 
-    Args:
-        source: returns the line for a width; called on another thread. None: nothing to show.
-    """
-
-    def __init__(self, source: Callable[[int | None], str | None]) -> None:
+    def __init__(self, source: Source) -> None:
         self._source = source
         self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        try:
-            self._live = is_steerable(sys.stderr.fileno())
-        except (OSError, ValueError):  # not a real file
-            self._live = False
-        self._thread = threading.Thread(target=self._run, name="rageval-progress", daemon=True)
-        self._thread.start()
+        self._thread = threading.Thread(target=self._log, name="rageval-progress", daemon=True)
+        self._live: Progress | None = None
+        with suppress(OSError, ValueError):  # not a real file
+            if is_steerable(sys.stderr.fileno()):
+                self._live = _live(source)
+        (self._live or self._thread).start()
 
     def close(self) -> None:
         """Remove the live line, and stop."""
         self._stopped.set()
-        self._thread.join()
-        self._write(_ERASE if self._live else "")
+        if self._live is None:
+            self._thread.join()
+        else:
+            self._live.stop()
 
     def say(self, text: str) -> None:
         """Write lines that stay."""
-        lines = "\n".join(clean(line) for line in text.splitlines())
-        self._write(f"{_ERASE if self._live else ''}{lines}\n")
+        for line in map(clean, text.splitlines()):
+            if self._live is None:
+                _write(line)
+            else:
+                self._live.console.print(line)
 
-    def _run(self) -> None:
-        for pause_s in repeat(_INTERVAL_S) if self._live else log_pauses():
+    def _log(self) -> None:
+        for pause_s in log_pauses():
             if self._stopped.wait(pause_s):
                 return
-            width = shutil.get_terminal_size().columns - 1 if self._live else None
-            text = self._source(width)
-            if text is not None:
-                text = text if width is None else cut_columns(text, width, end="")
-                self._write(f"{_ERASE}{text}" if self._live else f"rageval: {text}\n")
+            if (text := self._source()) is not None:
+                _write(f"rageval: {text}")
 
-    def _write(self, text: str) -> None:
-        with self._lock, suppress(OSError):  # the reader has gone
-            click.echo(text, nl=False, err=True)
+
+def _write(line: str) -> None:
+    with suppress(OSError):  # the reader has gone
+        click.echo(line, err=True)
+
+
+def _live(source: Source) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, TimeElapsedColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class Counts(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(clean(source() or ""))
+
+    shown = Progress(
+        SpinnerColumn("line"),
+        TimeElapsedColumn(),
+        Counts(Column(no_wrap=True, overflow="crop")),
+        console=Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True),
+        refresh_per_second=5,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    shown.add_task("", total=None)
+    return shown

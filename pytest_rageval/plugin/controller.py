@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ from pytest_rageval.plugin.terminal import (
     recount,
     terminal_width,
     usage_error,
-    write_lines,
+    write_blocks,
     write_target_faults,
 )
 from pytest_rageval.plugin.workers import INPUT, Workers
@@ -56,7 +57,7 @@ from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import import_whole
-from pytest_rageval.support.text import counted, wrapped_text
+from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -123,7 +124,9 @@ class Controller:
         return [self._folded(line) for line in _override_lines(self.state, cases)]
 
     def _folded(self, text: str) -> str:
-        return "\n".join(wrapped_text(text, terminal_width(self.config), rest="  "))
+        return textwrap.fill(
+            text, terminal_width(self.config), subsequent_indent="  ", break_on_hyphens=False
+        )
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -520,12 +523,8 @@ class Controller:
             return
         from pytest_rageval.report.text.summary import render_summary
 
-        lines = render_summary(
-            self.finished.view,
-            width=terminal_width(self.config),
-            verbosity=self.config.option.verbose,
-        )
-        write_lines(terminalreporter, "rageval", lines)
+        blocks = render_summary(self.finished.view, verbosity=self.config.option.verbose)
+        write_blocks(terminalreporter, "rageval", blocks)
         for line in outcome_lines(terminalreporter):
             terminalreporter.write_line(line)
 

@@ -21,10 +21,19 @@ from pytest_rageval.plugin.private import (
     terminal_stream,
     terminal_writer,
 )
-from pytest_rageval.plugin.terminal import MARKUP
+from pytest_rageval.report.text.console import Style, columns_of
 from pytest_rageval.report.text.progress import Progress, progress_line
 from pytest_rageval.support.terminal import is_steerable, log_pauses
-from pytest_rageval.support.text import columns_of
+
+_MARKUP: Final[dict[Style, dict[str, bool]]] = {
+    "": {},
+    "green": {"green": True},
+    "red": {"red": True},
+    "yellow": {"yellow": True},
+    "bold": {"bold": True},
+    "dim": {"light": True},
+}
+"""Arguments of pytest for each style of a line."""
 
 Source = Callable[[], Progress | None]
 """Function that counts, on any thread; None: there is nothing to show so far."""
@@ -192,7 +201,7 @@ class LiveLine(_Display):
         line = progress_line(progress, width - 1)
         with self._lock:
             self._width = width
-            self._text = "".join(writer.markup(text, **MARKUP[style]) for text, style in line)
+            self._text = "".join(writer.markup(text, **_MARKUP[style]) for text, style in line)
             self._draw()
 
     def _write(self, stream: Any, write: Callable[[str], int], text: str) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import pytest
 
-from pytest_rageval.report.text.lines import Line, Style, wrapped
+from pytest_rageval.plugin.private import terminal_writer
+from pytest_rageval.report.text.console import Block, draw, labelled
 from pytest_rageval.support.text import clean, clean_lines
 
 if TYPE_CHECKING:
@@ -16,24 +17,13 @@ if TYPE_CHECKING:
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
     from pytest_rageval.values.record import Outcome
 
-MARKUP: dict[Style, dict[str, bool]] = {
-    "": {},
-    "green": {"green": True},
-    "red": {"red": True},
-    "yellow": {"yellow": True},
-    "bold": {"bold": True},
-    "dim": {"light": True},
-}
-"""Arguments of pytest for each style of a line."""
 
-
-def write_lines(reporter: pytest.TerminalReporter, heading: str, lines: Iterable[Line]) -> None:
-    """Write lines under a heading; colour obeys ``--color``, ``NO_COLOR`` and the like."""
+def write_blocks(reporter: pytest.TerminalReporter, heading: str, blocks: Iterable[Block]) -> None:
+    """Write blocks under a heading; colour obeys ``--color``, ``NO_COLOR`` and the like."""
     reporter.write_sep("=", heading)
-    for line in lines:
-        for text, style in line:
-            reporter.write(text, **MARKUP[style])
-        reporter.write("\n")
+    width = terminal_width(reporter.config)
+    for line in draw(blocks, width=width, colour=terminal_writer(reporter).hasmarkup):
+        reporter.write_line(line)
 
 
 def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) -> None:
@@ -48,7 +38,6 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     option = reporter.config.option
     styles = {"auto": "short", "short": "short", "long": "long", "line": "line", "native": "native"}
     options = FaultOptions(
-        width=terminal_width(reporter.config),
         traceback=cast("TracebackStyle | None", styles.get(option.tbstyle)),
         rootdir=reporter.config.rootpath,
         captured={
@@ -61,12 +50,12 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
         },
         brief=option.verbose < -1,
     )
-    lines = render_target_faults(view.run.records, view.reply_faults, options)
+    blocks = [*render_target_faults(view.run.records, view.reply_faults, options)]
     if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.run.records):
         why = "--pdb stops where your code raises; a refused reply raises nothing there"
-        lines += wrapped("note", why, options.width, "yellow")
+        blocks.append(labelled("note", why, "yellow"))
     errors = any(record.error is not None for record in view.run.records)
-    write_lines(reporter, "errors of the target" if errors else "replies of the target", lines)
+    write_blocks(reporter, "errors of the target" if errors else "replies of the target", blocks)
 
 
 _LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm", "flawed": "x"}

@@ -40,8 +40,6 @@ NOT_SHOWN: Final = tuple(
     for sequences in ("", rf"\x1b\[{_PARAMETERS}|", f"{ESCAPE_SEQUENCE.pattern}|")
 )
 """Characters that are not shown where no escape sequences work, those of seven bits, or all."""
-_ELLIPSIS: Final = "..."
-
 
 _WORKFLOW_COMMAND: Final = re.compile(
     r"::(?=(?:error|warning|notice|debug|group|endgroup|echo|stop-commands|add-mask|add-path"
@@ -76,7 +74,7 @@ def clean(text: str, limit: int | None = None) -> str:
         visible = _WORKFLOW_COMMAND.sub(_broken_up, visible)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
         return visible
-    return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
+    return f"{visible[: max(limit - 3, 0)]}..."[:limit]
 
 
 def clean_lines(text: str) -> str:
@@ -103,67 +101,6 @@ def whole_text(text: str) -> str:
 
 def _broken_up(found: re.Match[str]) -> str:
     return " ".join(found[0])
-
-
-def cut_columns(text: str, columns: int, end: str = _ELLIPSIS) -> str:
-    """Cut a clean text that is wider than some columns of a terminal, and mark its end.
-
-    Chinese, Japanese and Korean characters take two columns each, combining marks none.
-
-    >>> cut_columns("a long answer", 8), cut_columns("\u65e5\u672c\u8a9e", 5)
-    ('a lon...', '\u65e5...')
-    """
-    if columns_of(text) <= columns:
-        return text
-    return (text[: _n_fitting(text, columns - len(end))] + end)[: max(columns, 0)]
-
-
-def _n_fitting(text: str, columns: int) -> int:
-    """Return the number of characters of a clean text that some columns have room for."""
-    for place, character in enumerate(text):
-        columns -= _columns(character)
-        if columns < 0:
-            return place
-    return len(text)
-
-
-def wrapped_text(text: str, columns: int, *, first: str = "", rest: str = "") -> list[str]:
-    """Break a clean text into lines of at most some columns of a terminal.
-
-    ``first`` begins the first line, ``rest`` every other one. Names and options with a hyphen stay
-    whole, so that they can be copied.
-
-    >>> wrapped_text("\u65e5\u672c\u8a9e of --ids", 6, first="- ", rest="  ")
-    ['- \u65e5\u672c', '  \u8a9e', '  of', '  --id', '  s']
-    """
-    lines: list[str] = []
-    line, joint = first, ""
-    for word in text.split():
-        if joint and columns_of(f"{line} {word}") > columns:
-            lines.append(line)
-            line, joint = rest, ""
-        line += joint
-        while (n := max(_n_fitting(word, columns - columns_of(line)), 1)) < len(word):
-            lines.append(line + word[:n])
-            line, word = rest, word[n:]
-        line, joint = line + word, " "
-    return [*lines, line] if joint else lines
-
-
-def columns_of(text: str) -> int:
-    """Return the number of columns that a clean text takes on a terminal."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
-
-
-def padded(text: str, columns: int) -> str:
-    """Return a clean text with the blanks that fill some columns of a terminal after it."""
-    return text + " " * (columns - columns_of(text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def counted(n: int, noun: str) -> str:

@@ -26,7 +26,7 @@ from tests.build.targets import fake_target, http_reply
 GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
 HEAVY = (
     "httpx", "openai", "pydantic", "numpy", "starlette", "uvicorn", "jinja2", "sqlalchemy",
-    "jmespath", "markdown_it", "pytest",
+    "jmespath", "markdown_it", "pytest", "rich",
 )  # fmt: skip
 CASED = ("auto: ", "promptfoo: ")
 Output = pytest.CaptureFixture[str]
@@ -454,8 +454,8 @@ def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys:
     assert lines[0] == "4 cases: 2 passed, 0 missed, 0 flawed, 2 errors, 0 with nothing checked"
     assert ["mrr", "1", "1", "2", "0.500"] in [line.split()[:5] for line in lines]
     assert lines[-2:] == [
-        "error   broken  protocol: answer: expected a string, got 7",
-        "error   unasked  not_attempted: no response is recorded for this case",
+        "error    broken protocol: answer: expected a string, got 7",
+        "error    unasked not_attempted: no response is recorded for this case",
     ]
 
 
@@ -465,8 +465,8 @@ def test_a_further_response_that_failed_says_which_it_is(tmp_path: Path, capsys:
     files = write(tmp_path / "c.jsonl", GOOD), write(tmp_path / "r.jsonl", *responses)
     assert cli.run(["score", *files]) == ExitCode.YES
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        "missed  good  not_retrieved",
-        "missed  good (repeat 1)  not_retrieved",
+        "missed   good not_retrieved",
+        "missed   good (repeat 1) not_retrieved",
     ]
 
 

@@ -12,6 +12,7 @@ from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.record import CaseRecord
@@ -58,8 +59,7 @@ def ask(
 
 def explained(record: CaseRecord, settings: Settings = SETTINGS) -> str:
     found = explain_record(record, score_settings(settings, reported_by([record])))
-    lines = render_explanation(found, run_id="one", width=400)
-    return "\n".join("".join(text for text, _ in line) for line in lines)
+    return "\n".join(draw(render_explanation(found, run_id="one"), width=400))
 
 
 @pytest.mark.parametrize(

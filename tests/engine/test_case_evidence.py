@@ -15,6 +15,7 @@ from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
 from pytest_rageval.values.case import Case
@@ -59,8 +60,8 @@ def explained(record: CaseRecord) -> str:
     """Return the explanation as printed, on one line."""
     scoring = score_settings(SETTINGS, reported_by([record]))
     found = explain_record(record, scoring)
-    lines = render_explanation(found, run_id="one", width=400, verbose=True)
-    return " ".join(" ".join("".join(text for text, _ in line).split()) for line in lines)
+    lines = draw(render_explanation(found, run_id="one", verbose=True), width=400)
+    return " ".join(" ".join(line.split()) for line in lines)
 
 
 def test_an_answer_that_lacks_facts_of_its_context_is_not_used() -> None:

@@ -399,7 +399,7 @@ def test_the_plugin_can_be_switched_off(project: Project) -> None:
     assert result.parseoutcomes() == {"passed": 1}
 
 
-HEAVY = ("openai", "httpx", "pydantic", "jinja2", "numpy", "starlette", "sqlalchemy")
+HEAVY = ("openai", "httpx", "pydantic", "jinja2", "numpy", "starlette", "sqlalchemy", "rich")
 
 
 def test_a_session_without_cases_imports_next_to_nothing(
@@ -419,6 +419,13 @@ def test_a_session_without_cases_imports_next_to_nothing(
     expected = {f"pytest_rageval.{module}" for module in (*modules, *below)}
     assert "pytest_rageval.plugin.preflight" in ours
     assert ours <= {"pytest_rageval", *expected}
+
+
+def test_what_draws_the_summary_is_imported_when_all_cases_are_done(project: Project) -> None:
+    asked = "def pytest_sessionfinish():\n    print('drawn by', 'rich' in sys.modules)\n"
+    project.write("conftest.py", f"import sys\n{CONFTEST}{asked}")
+    result = project.run_apart("-s", "-p", "no:xdist")
+    result.stdout.fnmatch_lines(["*drawn by False", "*gate * PASS *"])
 
 
 LOADERS = """

@@ -47,8 +47,8 @@ def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
     assert outcomes(result) == {"passed": 1, "flawed": 1, "missed": 1, "checks passed": 2}
     lines = list(summary_lines(result))
     assert "3 cases, 1 missed, 1 flawed, 0 errors" in lines[0]
-    assert "stages   1 not_retrieved   1 not_cited" in lines
-    assert "worst    lost not_retrieved   uncited not_cited" in lines
+    assert "stages   1 not_retrieved, 1 not_cited" in lines
+    assert "worst    lost not_retrieved, uncited not_cited" in lines
     metrics = flawed.stored("metrics.json")
     assert (metrics["passed"], metrics["flawed"], metrics["missed"]) == (1, 1, 1)
     assert metrics["stages"] == {"not_cited": 1, "not_retrieved": 1}

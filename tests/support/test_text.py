@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.support.text import (
     clean,
-    columns_of,
     counted,
     did_you_mean,
     first_repeated,
@@ -18,7 +17,6 @@ from pytest_rageval.support.text import (
     shortened,
     shown,
     shown_json,
-    wrapped_text,
 )
 
 
@@ -126,20 +124,6 @@ def test_the_first_of_the_repeated_names_is_found_in_one_pass() -> None:
     started = time.process_time()
     assert first_repeated([*map(str, range(100_000)), "99999"]) == "99999"
     assert time.process_time() - started < 5
-
-
-@given(
-    text=st.text("ab- \u65e5\u0301\u0915", max_size=60),
-    columns=st.integers(6, 20),
-    first=st.sampled_from(["", "> ", "    "]),
-)
-def test_wrapped_lines_fit_and_hold_every_character(text: str, columns: int, first: str) -> None:
-    lines = wrapped_text(text, columns, first=first, rest="  ")
-    assert all(columns_of(line) <= columns for line in lines)
-    texts = [line.removeprefix("  " if place else first) for place, line in enumerate(lines)]
-    assert "".join("".join(texts).split()) == "".join(text.split())
-    whole = [word for word in text.split() if columns_of(word) <= columns - 4]
-    assert set(whole) <= {word for line in texts for word in line.split()}
 
 
 def test_a_long_text_says_what_is_left_out() -> None:

@@ -22,7 +22,7 @@ from pytest_rageval.report.text.asked import (
     judged_lines,
     place_text,
 )
-from pytest_rageval.report.text.lines import Line, wrapped, wrapped_lines
+from pytest_rageval.report.text.console import Block, Rows, labelled, labelled_lines
 from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.errors import DatasetError
@@ -71,7 +71,6 @@ class Prompt:
         desk: asks, judges and saves.
         settings: of the project, changed by commands for later questions.
         cases: those of the project by id, or ``file::id`` where files share it, with their files.
-        width: columns of the terminal.
     """
 
     def __init__(
@@ -79,14 +78,11 @@ class Prompt:
         desk: Desk,
         settings: Settings,
         cases: Mapping[str, tuple[str, LocatedCase]],
-        *,
-        width: int = 80,
     ) -> None:
         self.closed = False
         self.settings = settings
         self._desk = desk
         self._cases = dict(cases)
-        self._width = width
         self._fields: dict[str, Any] = {}
         """Fields of a case that a command has set, which then win over those of a case."""
         self._question: Question
@@ -94,7 +90,7 @@ class Prompt:
         self._records: list[CaseRecord] = []
         """The last two answers, the later one last."""
 
-    def take(self, line: str) -> Iterator[Line]:
+    def take(self, line: str) -> Iterator[Block]:
         """Carry out one line and yield what it prints.
 
         Raises:
@@ -126,23 +122,23 @@ class Prompt:
 
     # --- asking ------------------------------------------------------------------------------
 
-    def ask(self, text: str) -> Iterator[Line]:
+    def ask(self, text: str) -> Iterator[Block]:
         """Ask a question that is no case."""
         return self._ask(Case(id="asked", question=text), "", 0)
 
-    def _ask(self, case: Case, file: str, lineno: int) -> Iterator[Line]:
+    def _ask(self, case: Case, file: str, lineno: int) -> Iterator[Block]:
         located = LocatedCase(case=replace(case, **self._fields), lineno=lineno)
         self._question = Question(located, file, self.settings)
         record = self._desk.ask(self._question)
         self._records = [*self._records[-1:], record]
-        yield from asked_lines(record, width=self._width)
+        yield from asked_lines(record)
 
     def _last(self) -> CaseRecord:
         if not self._records:
             raise PromptError("nothing was asked so far: type a question")
         return self._records[-1]
 
-    def ask_case(self, words: Sequence[str]) -> Iterator[Line]:
+    def ask_case(self, words: Sequence[str]) -> Iterator[Block]:
         """Ask the question of a case, and mark what its golds match."""
         name = " ".join(words)
         if not name:
@@ -152,24 +148,24 @@ class Prompt:
         if name not in self._cases:
             raise PromptError(f"no case has the id {name!r}{did_you_mean(name, self._cases)}")
         file, located = self._cases[name]
-        yield from wrapped("question", located.case.question, self._width)
+        yield labelled("question", located.case.question)
         yield from self._ask(located.case, file, located.lineno)
 
-    def again(self, words: Sequence[str]) -> Iterator[Line]:
+    def again(self, words: Sequence[str]) -> Iterator[Block]:
         """Ask the last question with the settings of now."""
         self._last()
         asked = self._question.located
         yield from self._ask(asked.case, self._question.file, asked.lineno)
 
-    def difference(self, words: Sequence[str]) -> Iterator[Line]:
+    def difference(self, words: Sequence[str]) -> Iterator[Block]:
         """Compare the last two answers."""
         if len(self._records) < 2:
             raise PromptError("only one answer so far: ask again, such as after :k or :folders")
         if any(one.error is not None for one in self._records):
             raise PromptError("one of the last two questions failed: ask again")
-        yield from difference_lines(*self._records, width=self._width)
+        yield from difference_lines(*self._records)
 
-    def judge(self, words: Sequence[str]) -> Iterator[Line]:
+    def judge(self, words: Sequence[str]) -> Iterator[Block]:
         """Have the last answer judged."""
         last = self._last()
         if last.answer is None:
@@ -177,20 +173,20 @@ class Prompt:
         record = self._desk.judge(self._question)
         self._records[-1] = record
         if not record.verdicts.judgements:
-            yield from wrapped("judge", "no rubric applies to this answer", self._width)
-        yield from judged_lines(record, width=self._width)
+            yield labelled("judge", "no rubric applies to this answer")
+        yield from judged_lines(record)
 
     # --- looking -----------------------------------------------------------------------------
 
-    def answer(self, words: Sequence[str]) -> Iterator[Line]:
+    def answer(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the whole last answer."""
-        return answer_lines(self._last(), width=self._width, whole=True)
+        return answer_lines(self._last(), whole=True)
 
-    def chunk(self, words: Sequence[str]) -> Iterator[Line]:
+    def chunk(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the whole text of a chunk."""
         chunk = self._chunks(words or ["1"])[0]
-        yield from wrapped("place", place_text(chunk.rel_path, chunk.heading_path), self._width)
-        yield from wrapped_lines("text", chunk.text or "(none reported)", self._width)
+        yield labelled("place", place_text(chunk.rel_path, chunk.heading_path))
+        yield from labelled_lines("text", chunk.text or "(none reported)")
 
     def _chunks(self, words: Sequence[str]) -> list[Any]:
         chunks = self._last().reply.retrieved_chunks or ()
@@ -202,7 +198,7 @@ class Prompt:
 
     # --- settings ----------------------------------------------------------------------------
 
-    def show_settings(self, words: Sequence[str] = ()) -> Iterator[Line]:
+    def show_settings(self, words: Sequence[str] = ()) -> Iterator[Block]:
         """Show what is sent with the next question."""
         settings = self.settings
         values = {
@@ -215,10 +211,9 @@ class Prompt:
             else "as the target likes",
             **{f"set {name}": json.dumps(value) for name, value in settings.params.items()},
         }
-        for name, value in values.items():
-            yield ((f"  {clean(name):<14}", ""), (clean(str(value), 200), ""))
+        yield Rows(("", ""), [(f"  {name}", clean(str(v), 200)) for name, v in values.items()])
 
-    def set_k(self, words: Sequence[str]) -> Iterator[Line]:
+    def set_k(self, words: Sequence[str]) -> Iterator[Block]:
         """Set the number of chunks to ask for."""
         k = _number(*words) if len(words) == 1 else 0
         if not 1 <= k <= MAX_K:
@@ -228,18 +223,18 @@ class Prompt:
 
     def set_places(
         self, kind: Literal["folders", "vaults"], names: Sequence[str]
-    ) -> Iterator[Line]:
+    ) -> Iterator[Block]:
         """Set the folders or vaults to search; none: all."""
         self._fields[kind] = tuple(names)
         return self.show_settings()
 
-    def set_folder_mode(self, words: Sequence[str]) -> Iterator[Line]:
+    def set_folder_mode(self, words: Sequence[str]) -> Iterator[Block]:
         """Set the mode of folder selection."""
         if len(words) != 1 or words[0] not in FOLDER_MODES:
             raise PromptError(f"expected :folder-mode {' or '.join(FOLDER_MODES)}")
         return self._set(folder_mode=words[0])
 
-    def set_weights(self, words: Sequence[str]) -> Iterator[Line]:
+    def set_weights(self, words: Sequence[str]) -> Iterator[Block]:
         """Set the weights of vector and lexical scores."""
         try:
             vector, lexical = map(float, words)
@@ -249,7 +244,7 @@ class Prompt:
             raise PromptError("expected :weights VECTOR LEXICAL, such as :weights 0.3 0.7")
         return self._set(vector_weight=vector, lexical_weight=lexical)
 
-    def set_parameter(self, words: Sequence[str]) -> Iterator[Line]:
+    def set_parameter(self, words: Sequence[str]) -> Iterator[Block]:
         """Set a parameter of the request."""
         given = " ".join(words)
         name, equals, text = (part.strip() for part in given.partition("="))
@@ -265,7 +260,7 @@ class Prompt:
             raise PromptError(str(error)) from error
         return self._set(params={**self.settings.params, **read})
 
-    def unset_parameter(self, words: Sequence[str]) -> Iterator[Line]:
+    def unset_parameter(self, words: Sequence[str]) -> Iterator[Block]:
         """Remove a parameter of the request."""
         if len(words) != 1 or words[0] not in self.settings.params:
             known = ", ".join(self.settings.params) or "none is set"
@@ -273,7 +268,7 @@ class Prompt:
         kept = {key: v for key, v in self.settings.params.items() if key != words[0]}
         return self._set(params=kept)
 
-    def _set(self, **changes: Any) -> Iterator[Line]:
+    def _set(self, **changes: Any) -> Iterator[Block]:
         self.settings = replace(self.settings, **changes)
         return self.show_settings()
 
@@ -286,7 +281,7 @@ class Prompt:
 
     # --- keeping -----------------------------------------------------------------------------
 
-    def save(self, words: Sequence[str]) -> Iterator[Line]:
+    def save(self, words: Sequence[str]) -> Iterator[Block]:
         """Save the last question as a case."""
         last = self._last()
         numbered = [word for word in words if word.isdecimal()]
@@ -309,15 +304,20 @@ class Prompt:
         text = f"{line['id']} added to {file}"
         if not golds:
             text += f"; rageval label --case {line['id']} marks its evidence"
-        yield from wrapped("saved", text, self._width, style="green")
+        yield labelled("saved", text, style="green")
 
-    def show_help(self, words: Sequence[str]) -> Iterator[Line]:
+    def show_help(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the commands."""
-        for name, one in COMMANDS.items():
-            yield ((f"  {f':{name} {one.arguments}':<28}", "bold"), (one.meaning, ""))
+        yield Rows(
+            ("", ""),
+            [
+                (((f"  :{name} {one.arguments}", "bold"),), one.meaning)
+                for name, one in COMMANDS.items()
+            ],
+        )
         yield (("  anything else is a question; Ctrl-C gives up a request, Ctrl-D ends", "dim"),)
 
-    def close(self, words: Sequence[str]) -> Iterator[Line]:
+    def close(self, words: Sequence[str]) -> Iterator[Block]:
         """End the conversation."""
         self.closed = True
         return iter(())
@@ -334,7 +334,7 @@ class Command:
 
     arguments: str
     meaning: str
-    run: Callable[[Prompt, Sequence[str]], Iterator[Line]]
+    run: Callable[[Prompt, Sequence[str]], Iterator[Block]]
 
 
 COMMANDS: Final[Mapping[str, Command]] = {

@@ -15,7 +15,8 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, p
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import clean, counted, cut_columns, shortened, wrapped_text
+from pytest_rageval.report.text.console import Note, cut_columns, draw, wrap
+from pytest_rageval.support.text import clean, counted, shortened
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -280,7 +281,7 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
 
 def wrap_text(text: str, width: int) -> list[str]:
     """Return a text as lines of at most ``width`` columns, without control characters."""
-    return wrapped_text(clean(text), max(width, 10))
+    return wrap(clean(text), max(width, 10))
 
 
 def row_line(row: RowView, width: int) -> str:
@@ -322,17 +323,16 @@ def passage_lines(passage: PassageView, width: int) -> list[str]:
     """Return a sentence with its mark."""
     start = f"{'>' if passage.current else ' '} [{'x' if passage.marked else ' '}] "
     start += f"{passage.number:>2} "
-    return wrapped_text(clean(passage.text), width, first=start, rest=" " * len(start)) or [start]
+    return [*draw([Note(((start, ""),), ((clean(passage.text), ""),))], width=width)]
 
 
 def gold_lines(view: SessionView, width: int) -> list[str]:
     """Return the marked golds, with the numbers used for groups."""
     if not view.golds:
         return ["golds: none"]
-    lines = ["golds:"]
-    for number, gold in enumerate(view.golds, 1):
-        lines += wrapped_text(clean(f"{number} {gold}"), max(width, 10), first="  ", rest="    ")
-    return lines
+    golds = (f"{number} {clean(gold)}" for number, gold in enumerate(view.golds, 1))
+    notes = [Note((("  ", ""),), ((gold, ""),)) for gold in golds]
+    return ["golds:", *draw(notes, width=max(width, 10))]
 
 
 def conflict_lines(view: SessionView, width: int) -> list[str]:

@@ -20,9 +20,8 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     json_option,
-    print_lines,
+    print_blocks,
     print_result,
-    terminal_width,
 )
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
@@ -85,7 +84,7 @@ def command(
     settings = project_settings({**given, "rageval_rag_url": rag_url})
     with ExitStack() as stack:
         desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
-        prompt = Prompt(desk, settings, _cases(settings), width=terminal_width())
+        prompt = Prompt(desk, settings, _cases(settings))
         for name, words in _commands(**sent):
             with _as_command_errors(f"--{name}: "):
                 list(COMMANDS[name].run(prompt, words))
@@ -213,7 +212,7 @@ def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
         if line is None:
             continue
         try:
-            print_lines(prompt.take(line))
+            print_blocks(prompt.take(line))
         except KeyboardInterrupt:
             click.echo("\ngiven up")
         except (PromptError, RagEvalError, CommandError) as error:

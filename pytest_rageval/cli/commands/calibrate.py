@@ -213,7 +213,7 @@ class _Asker:
         found: list[Reading] = []
         with (
             closing(in_order((partial(ask, one) for one in requests), self.slots)) as judgements,
-            ProgressOnStderr(lambda _: f"judged {len(found)} of {len(requests)}"),
+            ProgressOnStderr(lambda: f"judged {len(found)} of {len(requests)}"),
         ):
             for judgement in judgements:
                 self._watch(judgement.failure, len(requests))

@@ -15,7 +15,6 @@ from pytest_rageval.cli.output import (
     ExitCode,
     json_option,
     print_result,
-    terminal_width,
 )
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import StorageError
@@ -75,8 +74,7 @@ def command(
         with named_errors(path, CommandError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    shown = render_comparison(view, width=terminal_width(), verbose=verbose)
-    print_result(document, shown, as_json=as_json)
+    print_result(document, render_comparison(view, verbose=verbose), as_json=as_json)
     add_to_step_summary(text)
     if not view.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import judge_options, project_settings
-from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, print_result
+from pytest_rageval.cli.output import ExitCode, json_option, print_blocks, print_json, print_result
 from pytest_rageval.cli.target import opened_target
+from pytest_rageval.report.text.console import Note, Rows, Style
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
-    from pytest_rageval.report.text.lines import Style
     from pytest_rageval.values.settings import Settings
 
 _STYLES: Final[dict[str, Style]] = {"ok": "green", "warn": "yellow", "FAIL": "red"}
@@ -76,9 +76,9 @@ def _exit_code(found: list[Finding]) -> ExitCode:
 
 
 def _print(finding: Finding) -> None:
-    text = clean(f"{finding.area} {finding.check}: {finding.message}")
-    fix = f"; fix: {clean(finding.fix)}" if finding.fix else ""
-    print_lines([((f"{finding.level:<4}", _STYLES[finding.level]), (f"  {text}{fix}", ""))])
+    fix = f"; fix: {finding.fix}" if finding.fix else ""
+    text = clean(f"{finding.area} {finding.check}: {finding.message}{fix}")
+    print_blocks([Note(((f"{finding.level:<6}", _STYLES[finding.level]),), ((text, ""),))])
 
 
 def _findings(
@@ -151,10 +151,6 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
         written.get(name) or name: {"value": attrgetter(name)(settings), "origin": origin}
         for name, origin in settings.origins.items()
     }
-    width = max(map(len, rows)) + 24
-    lines = (
-        clean(f"{name}: {row['value']!r}").ljust(width) + f"  {row['origin']}"
-        for name, row in sorted(rows.items())
-    )
-    print_result({"settings": rows}, lines, as_json=as_json)
+    cells = [(f"{name}: {row['value']!r}", row["origin"]) for name, row in sorted(rows.items())]
+    print_result({"settings": rows}, [Rows(("", ""), cells)], as_json=as_json)
     return ExitCode.YES

@@ -15,8 +15,8 @@ from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import (
     CommandError,
     json_option,
+    print_blocks,
     print_json,
-    print_lines,
     terminal_width,
 )
 from pytest_rageval.support.text import did_you_mean, first_few
@@ -98,10 +98,10 @@ def command(
 
     if len(explanations) > 1:  # the first one need not be the one that the summary names
         outcomes = ", ".join(record_outcome(one.record) for one in explanations)
-        print_lines([((f"repeats   {outcomes}", "bold"),), ()], colour=colour)
+        print_blocks([((f"repeats   {outcomes}", "bold"),), ()], colour=colour)
     for number, explanation in enumerate(explanations):
-        lines = render_explanation(explanation, run_id=run_id, width=width, verbose=verbose)
-        print_lines([(), *lines] if number else lines, colour=colour)
+        blocks = render_explanation(explanation, run_id=run_id, verbose=verbose)
+        print_blocks([(), *blocks] if number else blocks, width=width, colour=colour)
 
 
 def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
@@ -147,8 +147,8 @@ def _print_misses(
     if as_json:
         print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
     else:
-        lines = render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
-        print_lines(lines, colour=colour)
+        blocks = render_misses(found, run_id=run_id, run=name, verbose=verbose)
+        print_blocks(blocks, width=width, colour=colour)
 
 
 # --- which case ----------------------------------------------------------------------------

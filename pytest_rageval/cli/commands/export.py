@@ -16,9 +16,10 @@ from pytest_rageval.cli.output import (
     CommandError,
     HintingGroup,
     json_option,
-    left_out_lines,
+    left_out_rows,
     print_result,
 )
+from pytest_rageval.report.text.console import Block
 from pytest_rageval.support.text import clean, counted, first_few, first_repeated
 
 if TYPE_CHECKING:
@@ -129,10 +130,10 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     untimed = counted(found.n_untimed, "record")
     lines = [
         f"otlp: {counted(found.n_spans, 'span')} with {counted(found.n_scores, 'score')} of "
-        f"{clean(stored.run_id)}",
+        f"{stored.run_id}",
         *([f"note    {untimed} without a time: the span begins with the run"]
           if found.n_untimed else []),
-        f"wrote   {clean(output.as_posix())}",
+        f"wrote   {output.as_posix()}",
     ]  # fmt: skip
     print_result(document, lines, as_json=as_json)
 
@@ -158,9 +159,9 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
     }
     lines = [
         f"{name}: {counted(len(cases), 'case')}",
-        *left_out_lines(report.left_out),
+        *left_out_rows(report.left_out),
         *(f"note    {clean(note, 500)}" for note in report.notes),
-        *(f"wrote   {clean(path)}" for path in written),
+        *(f"wrote   {path}" for path in written),
     ]
     print_result(document, lines, as_json=as_json)
 
@@ -224,9 +225,9 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None
     print_result(document, _run_lines(run.run_id, found, written, line), as_json=as_json)
 
 
-def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[str]:
-    yield f"trec: {counted(found.n_cases, 'case')} of {clean(run_id)}"
-    yield from left_out_lines(found.left_out)
+def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[Block]:
+    yield f"trec: {counted(found.n_cases, 'case')} of {run_id}"
+    yield from left_out_rows(found.left_out)
     if found.differing:
         shown = clean(first_few(found.differing, 5))
         yield (
@@ -237,5 +238,5 @@ def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> It
         cutoffs = ", ".join(map(str, found.cutoffs))
         yield f"note    the cases are cut at different k ({cutoffs}), and trec_eval at one"
     for path in written:
-        yield f"wrote   {clean(path)}"
+        yield f"wrote   {path}"
     yield f"next    {clean(line, 1000)}"

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import ExitCode, json_option, print_result, terminal_width
+from pytest_rageval.cli.output import ExitCode, json_option, print_result
 
 
 @click.command("gate")
@@ -51,8 +51,8 @@ def command(
     numbers, run_id = gate.numbers(), gate.run.run_id
     against = gate.baseline(numbers)
     decided = gate.decide(against, numbers)
-    lines = render_gate(run_id, decided, width=terminal_width())
-    print_result({"run_id": run_id, **to_builtins(decided)}, lines, as_json=as_json)
+    document = {"run_id": run_id, **to_builtins(decided)}
+    print_result(document, render_gate(run_id, decided), as_json=as_json)
     add_to_step_summary(render_gate_markdown(run_id, decided))
     if decided.verdict == "fail":
         return ExitCode.NO

@@ -170,9 +170,9 @@ def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
         f"{counted(document['n_notes'], 'note')}"
     )
     for reason, count in document["dropped"].items():
-        yield clean(f"dropped {count}: {reason}")
+        yield f"dropped {count}: {reason}"
     if document["withheld"]:
         yield "keep these notes out of the index, or their questions have answers:"
-        yield from (f"  {clean(path)}" for path in document["withheld"])
+        yield from (f"  {path}" for path in document["withheld"])
     yield "they count once they are reviewed:"
     yield f"rageval label {shlex.quote(output.as_posix())} --review"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
-from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
+from pytest_rageval.cli.output import ExitCode, count_rows, json_option, left_out_rows, print_result
+from pytest_rageval.report.text.console import Block
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError
 
@@ -310,7 +311,7 @@ def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict
     }
 
 
-def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[str]:
+def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[Block]:
     parts = [counted(len(plan.texts), "case")]
     if plan.n_documents:
         below = found.scope_prefix if plan.corpus is None else f"{plan.corpus.as_posix()}/"
@@ -318,9 +319,12 @@ def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterato
     if found.responses:
         parts.append(counted(len(found.responses), "recorded response"))
     yield clean(f"{name}: {', '.join(parts)}", 500)
-    yield from _counts("carried over", found.carried)
-    yield from _counts("kept in metadata, where they change nothing", found.kept)
-    yield from left_out_lines(found.left_out)
+    for title, counts in (
+        ("carried over", found.carried),
+        ("kept in metadata, where they change nothing", found.kept),
+    ):
+        yield from count_rows(title, ((n, name) for name, n in counts.items()))
+    yield from left_out_rows(found.left_out)
     yield from _clash_lines(plan.clashes)
     for note in (*found.notes, *plan.warnings):
         yield f"note    {clean(note, 500)}"
@@ -328,12 +332,12 @@ def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterato
         yield "limits of the dataset, for thresholds.toml"
         yield "  [overall]"
         for metric, limit in found.thresholds.items():
-            yield f'  {clean(metric)} = "{clean(limit)}"'
+            yield f'  {metric} = "{limit}"'
     if found.responses and plan.responses is None:
         yield "note    the recorded responses are written with --responses FILE"
     if _is_empty(found, plan):
         yield "note    nothing was imported"
-    yield from (f"{'would write' if dry_run else 'wrote'}  {clean(path)}" for path in plan.written)
+    yield from (f"{'would write' if dry_run else 'wrote'}  {path}" for path in plan.written)
     if not dry_run and (plan.texts or plan.clashes):
         yield f"next    rageval {_next_command(found, plan)}"
 
@@ -355,19 +359,12 @@ def _next_command(found: Imported, plan: _Plan) -> str:
     return f"check {output}"
 
 
-def _counts(title: str, counts: Mapping[str, int]) -> Iterator[str]:
-    if counts:
-        yield title
-        for name, count in counts.items():
-            yield f"  {count:>6}  {clean(name)}"
-
-
 def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
     skipped = [one for one, new in clashes.items() if new is None]
     renamed = {one: new for one, new in clashes.items() if new is not None}
     if skipped:
-        yield f"skipped, for the file has their ids: {clean(first_few(skipped, 10))}"
+        yield f"skipped, for the file has their ids: {first_few(skipped, 10)}"
     for one, new in list(renamed.items())[:10]:
-        yield f"renamed {clean(one)} to {clean(new or '')}"
+        yield f"renamed {one} to {new}"
     if len(renamed) > 10:
         yield f"renamed {len(renamed) - 10} more"

@@ -28,6 +28,7 @@ from pytest_rageval.cli.output import (
     print_result,
     warn,
 )
+from pytest_rageval.report.text.console import Block, Rows
 from pytest_rageval.support.text import clean, counted, free_name
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
     n = len(stored.records)
     with (
         closing(in_order(tasks, slots)) as every,
-        ProgressOnStderr(lambda _: f"judged {len(found)} of {n}"),
+        ProgressOnStderr(lambda: f"judged {len(found)} of {n}"),
     ):
         for one in every:
             found.append(one)
@@ -321,14 +322,13 @@ def _date(when: datetime | None) -> str | None:
     return None if when is None else when.date().isoformat()
 
 
-def cache_lines(document: Mapping[str, Any]) -> Iterator[str]:
+def cache_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Lay out the result of ``cache_document``."""
-    yield f"cache    {clean(document['cache'])}"
+    yield f"cache    {document['cache']}"
     if document["pruned"] is not None:
         yield f"pruned   {counted(document['pruned'], 'verdict')}"
     size = document["document_bytes"] / 1e6
     yield f"holds    {counted(document['entries'], 'verdict')}, {size:.1f} MB"
     if document["oldest_use"] is not None:
         yield f"used     {document['oldest_use']} to {document['newest_use']}"
-    for judge, entries in document["by_judge"].items():
-        yield f"{entries:>8,} {clean(judge)}"
+    yield Rows((">", ""), [(f"{n:>8,}", judge) for judge, n in document["by_judge"].items()])

@@ -17,10 +17,8 @@ from pytest_rageval.cli.output import (
     json_option,
     no_report_option,
     print_result,
-    terminal_width,
 )
 from pytest_rageval.report.text.summary import render_summary
-from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -60,9 +58,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
     put_and_warn(merged.run.run_id)
-    summary = render_summary(merged.view, width=terminal_width())
-    lines = ("".join(_visible(text) for text, _ in line).rstrip() for line in summary)
-    print_result(_document(parts, merged), lines, as_json=as_json)
+    print_result(_document(parts, merged), render_summary(merged.view), as_json=as_json)
     add_to_step_summary(render_markdown(merged.view))
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
@@ -85,9 +81,3 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
         "gate": merged.gate,
         "metrics": dict(merged.run.metrics),
     }
-
-
-def _visible(text: str) -> str:
-    # Keep the spaces of the layout.
-    lead = len(text) - len(text.lstrip(" "))
-    return text if text.isascii() and text.isprintable() else " " * lead + clean(text)

@@ -16,7 +16,7 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, terminal_width, warn
+from pytest_rageval.cli.output import CommandError, json_option, print_result, warn
 from pytest_rageval.support.text import clean, shown
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
         _save(stored, document)
     if as_json:
         warn(*document["warnings"])
-    print_result(document, rerank_lines(document, terminal_width()), as_json=as_json)
+    print_result(document, rerank_lines(document), as_json=as_json)
 
 
 def _document(run: StoredRun, given: _Given) -> dict[str, Any]:

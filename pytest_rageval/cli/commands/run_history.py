@@ -16,8 +16,8 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     json_option,
+    print_blocks,
     print_json,
-    print_lines,
     print_result,
     warn,
 )
@@ -92,7 +92,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     changes = {"added": found.added, "changed": found.changed, "removed": found.removed}
     lines = sync_lines(f"{shown}, project {origin.project}", changes, found.unchanged)
     document = {"index": shown, "project": origin.project, **asdict(found)}
-    print_result(document, map(clean, lines), as_json=as_json)
+    print_result(document, lines, as_json=as_json)
     for problems in found.broken.values():
         for problem in problems:
             click.echo(clean(problem), err=True)
@@ -157,7 +157,7 @@ def trend_command(
     else:
         from pytest_rageval.report.text.history import trend_lines
 
-        print_lines(trend_lines(query, points))
+        print_blocks(trend_lines(query, points))
     if left_out:
         runs = counted(left_out, "partial run")
         click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")

@@ -47,7 +47,7 @@ def site_command(
     index = output / "index.html"
     changes = f"{counted(len(site.written), 'page')} written, {len(site.unchanged)} unchanged"
     removed = f", {len(site.removed)} removed" if site.removed else ""
-    lines = [f"{clean(str(index))}: {changes}{removed}"]
+    lines = [f"{index}: {changes}{removed}"]
     print_result({"index": index.as_posix(), **asdict(site)}, lines, as_json=as_json)
     for run_id, reason in site.broken.items():
         click.echo(clean(f"{run_id}: no page: {reason}"), err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,8 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
 )
-from pytest_rageval.report.text.lines import GATE_STYLES, Line
+from pytest_rageval.report.text.console import Block, Note, Row, Rows
+from pytest_rageval.report.text.lines import GATE_STYLES
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.text import clean, counted, format_value
@@ -56,26 +57,21 @@ def list_command(as_json: bool) -> None:
 
     results = project_settings({}).results_folder
     entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
-    lines = _list_lines(entries) if entries else [f"no runs in {clean(str(results))}"]
-    print_result({"runs": [entry.document() for entry in entries]}, lines, as_json=as_json)
+    blocks = [_table(entries) if entries else f"no runs in {results}"]
+    print_result({"runs": [entry.document() for entry in entries]}, blocks, as_json=as_json)
 
 
-def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
-    room = max(3, *(len(entry.run_id) for entry in entries))
-    yield ((f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags", ""),)
+def _table(entries: Sequence[RunEntry]) -> Rows:
+    rows: list[Row] = []
     for entry in entries:
         when = (entry.timestamp or "-")[:16].replace("T", " ")
         cases = "-" if entry.n_cases is None else str(entry.n_cases)
         gate = (entry.verdict or "-").replace("_", " ")
-        tags = ", ".join(entry.tags)
+        verdict = ((gate, GATE_STYLES.get(entry.verdict or "", "")),)
         bare = "" if entry.has_records else "(numbers alone)"
-        rest = "  ".join(filter(None, (tags, bare)))
-        run_id, gate = clean(entry.run_id), clean(gate, 13)
-        yield (
-            (f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  ", ""),
-            (gate, GATE_STYLES.get(entry.verdict or "", "")),
-            (f"{'':<{13 - len(gate)}}  {rest}", ""),
-        )
+        rest = "  ".join(filter(None, (", ".join(entry.tags), bare)))
+        rows.append((entry.run_id, when, cases, verdict, rest))
+    return Rows(("run", "when", ">cases", "gate", "tags"), rows, optional=("when",))
 
 
 # --- show ------------------------------------------------------------------------------------
@@ -100,16 +96,14 @@ def show_command(run: str | None, as_json: bool) -> None:
         "config": None if stored.config is NO_CONFIG else stored.config,
     }
     document = {**entry.document(), "folder": str(folder), **documents}
-    print_result(document, _show_lines(entry, stored), as_json=as_json)
+    print_result(document, _show_blocks(entry, stored), as_json=as_json)
 
 
-def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
-    for line in _fact_lines(entry, run):
-        yield ((clean(line), ""),)
-    sentence = clean(run.sentence or "not decided")
-    yield (("gate ", ""), (sentence, GATE_STYLES.get(entry.verdict or "", "")))
-    for line in _figure_lines(part(run.metrics, "statistics")):
-        yield ((f"  {clean(line)}", ""),)
+def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
+    yield from _fact_lines(entry, run)
+    sentence = run.sentence or "not decided"
+    yield Note((("gate ", ""),), ((sentence, GATE_STYLES.get(entry.verdict or "", "")),))
+    yield from _figure_lines(part(run.metrics, "statistics"))
 
 
 def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
@@ -135,7 +129,7 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
     for key, found in statistics.items():
         if n := count(found, "n"):
             interval = interval_text(number(found, "low"), number(found, "high"))
-            yield f"{key} {format_value(number(found, 'mean'))} ({interval}, n {n})"
+            yield f"  {key} {format_value(number(found, 'mean'))} ({interval}, n {n})"
 
 
 # --- tag -------------------------------------------------------------------------------------

@@ -14,12 +14,19 @@ import click
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.judge_options import judge_options, project_settings, warn_of_cache
-from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result, warn
+from pytest_rageval.cli.output import (
+    JsonList,
+    json_option,
+    no_report_option,
+    print_blocks,
+    print_result,
+    warn,
+)
 from pytest_rageval.support.process import interrupted_by_termination
-from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.scored import ScoredRun
+    from pytest_rageval.report.text.console import Block
     from pytest_rageval.values.numbers import Aggregate
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -97,16 +104,15 @@ def command(
         if problem and as_json:
             warn(problem)
         elif problem:
-            lines.append(f"note    {clean(problem)}")
+            lines.append(f"note     {problem}")
         elif not as_json:
-            lines.append(f"report  {clean(scored.folder)}/{REPORT}")
-    for line in lines:
-        click.echo(line)
+            lines.append(f"report   {scored.folder}/{REPORT}")
+    print_blocks(lines)
 
 
 def _score(
     cases: Path, responses: Path, settings: Settings, *, run_id: str | None, as_json: bool
-) -> tuple[ScoredRun, list[str]]:
+) -> tuple[ScoredRun, list[Block]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.judge_notes import JudgeWatch
@@ -128,7 +134,7 @@ def _score(
         )
         with (
             closing(recorded.records()) as records,
-            ProgressOnStderr(lambda _: f"judged {scored.n_records}" if judge else None),
+            ProgressOnStderr(lambda: f"judged {scored.n_records}" if judge else None),
         ):
             for record in records:
                 watch.see(record)
@@ -147,7 +153,7 @@ def _score(
 
     lines = [*score_lines(totals, scored.failures, watch.facts.notes(settings))]
     if scored.folder is not None:
-        lines.append(f"saved   {clean(scored.folder)}")
+        lines.append(f"saved    {scored.folder}")
     return scored, lines
 
 
@@ -191,7 +197,7 @@ def _score_in_shards(
         with open_client(pool["workers"], pool["scheduler"]) as client:
             try:
                 signals.release()
-                with ProgressOnStderr(lambda _: progress[0]):
+                with ProgressOnStderr(lambda: progress[0]):
                     found = score_shards(cases, responses, settings, client, on_scored)
             finally:
                 signals.hold()

@@ -21,7 +21,6 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_result,
-    terminal_width,
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
@@ -48,13 +47,13 @@ def command() -> None:
 def list_suites(as_json: bool) -> None:
     """List the suites with their published figures."""
     from pytest_rageval.authoring.suites.catalogue import SUITES
-    from pytest_rageval.report.text.suite import catalogue_lines
+    from pytest_rageval.report.text.suite import catalogue_rows
 
     rows = [
         {**asdict(suite), "published": {one.key: dict(one.values) for one in suite.published}}
         for suite in SUITES.values()
     ]
-    print_result({"suites": rows}, catalogue_lines(rows, terminal_width()), as_json=as_json)
+    print_result({"suites": rows}, [catalogue_rows(rows)], as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +105,7 @@ def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
         raise click.UsageError("--indexed and --embedded: expected one of them")
     suite, settings = find_suite(name), project_settings({})
     document = _measured(_prepared(suite, given, settings), given, settings)
-    print_result(document, suite_lines(document, terminal_width()), as_json=as_json)
+    print_result(document, suite_lines(document), as_json=as_json)
     return ExitCode.NO if document["verdict"] == "below" else ExitCode.YES
 
 
@@ -245,5 +244,5 @@ def _counted(client: object, total: int) -> Iterator[Callable[[AskRequest], obje
         asked = next(numbers)
         return ask(request)
 
-    with ProgressOnStderr(lambda _: f"{asked}/{total} questions asked"):
+    with ProgressOnStderr(lambda: f"{asked}/{total} questions asked"):
         yield counting

@@ -20,12 +20,11 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_result,
-    terminal_width,
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.process import interrupted_by_termination
-from pytest_rageval.support.text import clean, shown, wrapped_text
+from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import RUN_ID_RULE, Settings, is_run_id
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
-    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
 
@@ -233,15 +231,13 @@ def _run(
             return runner.run()
 
 
-def _progress(runner: SweepRunner, width: int | None) -> str | None:
+def _progress(runner: SweepRunner) -> str | None:
     from pytest_rageval.report.text.progress import progress_line
 
     progress = runner.runs.progress()
     if progress is None:
         return ": ".join(filter(None, (runner.stage, runner.runs.step))) or None
-    stage = f"{runner.stage}: "
-    rest = None if width is None else max(width - len(stage), 0)
-    return stage + "".join(text for text, _ in progress_line(progress, rest))
+    return f"{runner.stage}: " + "".join(text for text, _ in progress_line(progress))
 
 
 def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
@@ -266,14 +262,13 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
 
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
     from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.report.text.console import paragraph
     from pytest_rageval.report.text.sweep import sweep_lines
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
-    width = terminal_width()
-    files = wrapped_text(clean(f"in {place}: {', '.join(written)} and the runs"), width)
-    lines: list[Line] = [*sweep_lines(outcome, width), *(((part, ""),) for part in files)]
-    print_result({**outcome_document(outcome), "folder": place}, lines, as_json=as_json)
+    blocks = [*sweep_lines(outcome), paragraph(f"in {place}: {', '.join(written)} and the runs")]
+    print_result({**outcome_document(outcome), "folder": place}, blocks, as_json=as_json)
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
@@ -281,4 +276,4 @@ def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json
     from pytest_rageval.report.text.sweep_plan import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)
-    print_result(document, plan_lines(document, terminal_width()), as_json=as_json)
+    print_result(document, plan_lines(document), as_json=as_json)

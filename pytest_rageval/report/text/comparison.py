@@ -1,6 +1,6 @@
-"""A comparison of two runs on a terminal: values in, styled lines out, at most ``width`` wide.
+"""A comparison of two runs on a terminal: values in, blocks out.
 
-Plain ASCII, except for names, paths and headings; words carry the meaning, colour repeats it.
+Words carry the meaning; colour repeats it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.text.lines import HEAD, Line, Style, check_lines, fit_line, wrapped
-from pytest_rageval.report.text.summary import change_text, is_headline
-from pytest_rageval.support.text import (
-    clean,
-    columns_of,
-    counted,
-    cut_columns,
-    format_value,
-    padded,
-    wrapped_text,
+from pytest_rageval.report.text.console import (
+    Block,
+    Line,
+    Note,
+    Row,
+    Rows,
+    Style,
+    labelled,
+    paragraph,
 )
+from pytest_rageval.report.text.lines import check_lines
+from pytest_rageval.report.text.summary import change_text, is_headline
+from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.gate import CheckResult, paired_text
 from pytest_rageval.values.run import StoredRun
 
@@ -40,12 +42,10 @@ _STYLES: Final[Mapping[Verdict, Style]] = {
     "equal": "",
     "unclear": "yellow",
 }
-_TESTED: Final = 80
-"""Terminal width from which intervals and p have room beside the verdict."""
-_REASON: Final = 24
-"""Columns beside the names and values of flips from which their reasons stand there."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
+_GROUP_CHARS: Final = 80
+_REASON_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,42 +69,39 @@ class ComparisonView:
         return any(result.status == "fail" for result in self.checks)
 
 
-def render_comparison(
-    view: ComparisonView, *, width: int = 80, verbose: bool = False
-) -> list[Line]:
+def render_comparison(view: ComparisonView, *, verbose: bool = False) -> Iterator[Block]:
     """Lay out a comparison; if verbose, with every metric and every flip."""
     found = view.found
-    lines: list[Line] = [*_verdict_lines(found, width), *_head(found, width)]
+    yield from _verdict_lines(found)
+    yield from _head(found)
     if found.ignored:
-        lines.append(((BANNER, "red"), (": compared all the same", "bold")))
-        lines += wrapped("", found.comparability.sentence(), width, "red")
+        yield ((BANNER, "red"), (": compared all the same", "bold"))
+        yield labelled("", found.comparability.sentence(), "red")
     elif not found.comparable:
-        lines += _refusal(found, width)
-    lines += _config_lines(found, width)
-    lines += _metric_lines(view, width, verbose)
-    lines += _latency_lines(found, width)
-    lines += _noise_lines(found, width)
-    lines += _group_lines(view, width, verbose)
+        yield from _refusal(found)
+    yield from _config_lines(found)
+    yield from _metric_lines(view, verbose)
+    yield from _noise_lines(found)
+    yield from _group_lines(view, verbose)
     if moved := moved_stages(found):
-        lines += wrapped("stages", moved, width)
-    lines += _flip_lines(found, width, verbose)
+        yield labelled("stages", moved)
+    yield from _flip_lines(found, verbose)
     for note in view.notes:
-        lines += wrapped("note", note, width, "yellow")
-    lines += _check_lines(view, width)
-    return [fit_line(line, width) for line in lines]
+        yield labelled("note", note, "yellow")
+    yield from _check_lines(view)
 
 
 # --- what is compared --------------------------------------------------------------------------
 
 
-def _head(found: RunComparison, width: int) -> Iterator[Line]:
+def _head(found: RunComparison) -> Iterator[Block]:
     for word, side in (("base", found.base), ("new", found.new)):
-        yield ((f"{word:<9}", "bold"), (clean(describe_side(side)), ""))
-    yield from wrapped("", pairing_text(found), width)
+        yield labelled(word, describe_side(side))
+    yield labelled("", pairing_text(found))
     if found.comparison.no_difference:
-        yield from wrapped("", NO_DIFFERENCE, width, style="green")
+        yield labelled("", NO_DIFFERENCE, style="green")
     elif asked := questions_text(found):
-        yield from wrapped("question", asked, width)
+        yield labelled("question", asked)
 
 
 _VERDICT_STYLES: Final[Mapping[ConclusionWord, Style]] = {
@@ -114,16 +111,16 @@ _VERDICT_STYLES: Final[Mapping[ConclusionWord, Style]] = {
 }
 
 
-def _verdict_lines(found: RunComparison, width: int) -> Iterator[Line]:
+def _verdict_lines(found: RunComparison) -> Iterator[Block]:
     """Yield the verdict, and the group that explains most of what was lost."""
     conclusion = found.conclusion
     style = _VERDICT_STYLES.get(conclusion.word, "yellow")
-    for line in wrapped_text(clean(conclusion.sentence), width, rest=" " * HEAD):
-        yield ((line, style),)
+    word, _, rest = conclusion.sentence.partition(" ")
+    yield Note(((f"{word} ", style),), ((rest, style),))
     if time := time_text(found.comparison):
         yield ((time, ""),)
     if loss := found.comparison.loss:
-        yield from wrapped("lost", loss.sentence, width, "red")
+        yield labelled("lost", loss.sentence, "red")
 
 
 NO_DIFFERENCE: Final = "every compared score of every paired case is equal"
@@ -172,30 +169,30 @@ def pairing_text(found: RunComparison) -> str:
     return f"{text}; left out: {', '.join(left)}" if left else text
 
 
-def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
+def _refusal(found: RunComparison) -> Iterator[Block]:
     yield ((BANNER, "red"), (": made under different conditions", "bold"))
     for one in found.comparability.invariants:
         text = f"{shown(one.base)} in base, {shown(one.new)} in new"
-        yield from wrapped("", f"{one.name}: {text}", width, "red")
+        yield labelled("", f"{one.name}: {text}", "red")
     if found.comparison.metrics:
         rest = "what this leaves unaffected:"
     elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
         rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
     else:
         rest = "no case of the same file, id and content is in both"
-    yield from wrapped("", rest, width)
+    yield labelled("", rest)
 
 
-def _config_lines(found: RunComparison, width: int) -> Iterator[Line]:
+def _config_lines(found: RunComparison) -> Iterator[Block]:
     changed = (*found.comparability.versions, *found.comparability.config)
     head = "config"
     for one in changed[:CONFIG_SHOWN]:
-        yield from wrapped(head, difference_text(one), width)
+        yield labelled(head, difference_text(one))
         head = ""
     if (more := len(changed) - CONFIG_SHOWN) > 0:
-        yield from wrapped("", f"and {more} more", width)
+        yield labelled("", f"and {more} more")
     if found.comparability.warning is not None:
-        yield from wrapped("warning", found.comparability.warning, width, "yellow")
+        yield labelled("warning", found.comparability.warning, "yellow")
 
 
 def difference_text(one: ConfigDifference) -> str:
@@ -226,28 +223,36 @@ def verdict_word(change: MetricChange, *, past_limit: bool) -> str:
     return BEYOND if past_limit and change.verdict == "unclear" else change.verdict
 
 
-def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
-    found = view.found
-    passed = [found.comparison.passed] if found.comparison.passed else []
-    changes = [*passed, *(c for c in found.comparison.metrics.values() if verbose or is_shown(c))]
-    if not changes:
-        return
-    yield from _banner(found)
-    percent = f"{found.comparison.confidence * 100:g}% bounds"
-    names = ("metric", "n", "base", "new", "delta", percent, "p")
-    yield ((_row(names, width) + "verdict", "dim"),)
+def _metric_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
+    comparison = view.found.comparison
+    passed = [comparison.passed] if comparison.passed else []
+    changes = [*passed, *(c for c in comparison.metrics.values() if verbose or is_shown(c))]
+    rows: list[Row | Note] = []
     for change in changes:
         word = metric_verdict(change, view.checks)
-        yield ((_row(metric_cells(change), width), ""), (word, _STYLES[change.verdict]))
+        rows.append((*metric_cells(change), ((word, _STYLES[change.verdict]),)))
         if change.n_base_only or change.n_new_only:
             lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
-            yield ((f"  {lost}", "yellow"),)
-    if hidden := len(found.comparison.metrics) + len(passed) - len(changes):
-        yield ((f"  and {counted(hidden, 'more metric')} (-v)", "dim"),)
+            rows.append(paragraph(f"  {lost}", "yellow"))
+    asides = []
+    if changes and (hidden := len(comparison.metrics) + len(passed) - len(changes)):
+        asides.append(f"and {counted(hidden, 'more metric')} (-v)")
     if any(metric_verdict(change, view.checks) == BEYOND for change in changes):
-        yield ((f"  {BEYOND_TEXT}", "dim"),)
+        asides.append(BEYOND_TEXT)
     if any(change.tests > 1 for change in changes):
-        yield ((f"  {HOLM_TEXT}", "dim"),)
+        asides.append(HOLM_TEXT)
+    rows += [paragraph(f"  {aside}", "dim") for aside in asides]
+    if (time := comparison.time) is not None:
+        rows.append((*metric_cells(time), ((time.verdict, _STYLES[time.verdict]),)))
+    rows += [(*unpaired_cells(one), (("-", "dim"),)) for one in comparison.unpaired.values()]
+    if changes:
+        yield from _banner(view.found)
+    percent = f"{comparison.confidence * 100:g}% bounds"
+    names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", ">p", "verdict")
+    if rows:
+        yield Rows(names, rows, optional=(percent, "p", "n"))
+    if view.found.latency_problem and not comparison.latency:
+        yield labelled("note", view.found.latency_problem, "yellow")
 
 
 BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
@@ -277,25 +282,6 @@ def is_shown(change: MetricChange) -> bool:
     return is_headline(change.key) or change.verdict in {"better", "worse"}
 
 
-def _row(cells: Cells, width: int) -> str:
-    key, n, *numbers, p = cells
-    base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
-    tested = f"{interval:>16}{p:>7}" if width >= _TESTED else ""
-    rest = f"{n:>5}{base:>7}{new:>7}{delta:>8}{tested}  "
-    # Large numbers take the room of the name, so that none pushes the verdict out.
-    room = min(max(width - len("unclear") - len(rest), 12), 31)
-    return f"{cut_columns(key, room, '..'):<{room}}{rest}"
-
-
-def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
-    if found.latency_problem and not found.comparison.latency:
-        yield from wrapped("note", found.latency_problem, width, "yellow")
-    if (time := found.comparison.time) is not None:
-        yield ((_row(metric_cells(time), width), ""), (time.verdict, _STYLES[time.verdict]))
-    for change in found.comparison.unpaired.values():
-        yield ((_row(unpaired_cells(change), width), ""), ("-", "dim"))
-
-
 def unpaired_cells(change: UnpairedChange) -> Cells:
     """Return the row of a figure that is not compared case by case, before its verdict."""
     unit = unit_of(change.key)
@@ -304,10 +290,10 @@ def unpaired_cells(change: UnpairedChange) -> Cells:
     return change.key, str(change.n_new), base, new, delta, "-", "-"
 
 
-def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
+def _noise_lines(found: RunComparison) -> Iterator[Block]:
     for change in found.comparison.metrics.values():
         if text := noise_text(change):
-            yield from wrapped("judge", f"{change.key}: {text}", width)
+            yield labelled("judge", f"{change.key}: {text}")
 
 
 def noise_text(change: MetricChange) -> str:
@@ -328,24 +314,25 @@ def noise_text(change: MetricChange) -> str:
     return "; ".join(parts)
 
 
-def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
+def _group_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
     if not view.groups:
         return
     yield from _banner(view.found)
-    yield from wrapped("groups", groups_text(view.min_n), width)
-    rows = view.groups if verbose else telling(view.groups)
-    room = min(max(width - 41, 21), 46)
+    yield labelled("groups", groups_text(view.min_n))
+    shown = view.groups if verbose else telling(view.groups)
+    rows = [
+        (
+            clean(f"{one.change.key} [{one.name}]", _GROUP_CHARS),
+            str(one.change.n),
+            change_text(one.change.key, one.change.delta),
+            change_interval(one.change),
+            ((group_verdict(one), _STYLES[one.verdict] if one.verdict else "dim"),),
+        )
+        for one in shown
+    ]
+    percent = f"{view.found.comparison.confidence * 100:g}% bounds"
     if rows:
-        percent = f"{view.found.comparison.confidence * 100:g}% bounds"
-        head = f"{'metric [group]':<{room}}{'n':>5}{'delta':>8}{percent:>17}  verdict"
-        yield ((head, "dim"),)
-    for one in rows:
-        change, style = one.change, _STYLES[one.verdict] if one.verdict else "dim"
-        name = cut_columns(clean(f"{change.key} [{one.name}]"), room - 1)
-        delta = change_text(change.key, change.delta)
-        interval = f" {change_interval(change)}"  # a large one stays apart
-        row = f"{padded(name, room)}{change.n:>5}{delta:>8}{interval:>17}  "
-        yield ((row, ""), (group_verdict(one), style))
+        yield Rows(("metric [group]", ">n", ">delta", f">{percent}", "verdict"), rows)
     if hidden := len(view.groups) - len(rows):
         yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
 
@@ -369,25 +356,20 @@ def flip_counts(found: RunComparison) -> str:
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
-def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
+def _flip_lines(found: RunComparison, verbose: bool) -> Iterator[Block]:
     if not (counts := flip_counts(found)):
         return
     yield from _banner(found)
-    yield (("flips    ", "bold"), (counts, ""))
+    yield labelled("flips", counts)
     flips = found.comparison.flips
     shown_flips = flips if verbose else _both_ways(flips)
     names = case_names(found.new.records)
-    cases = [f"{clean(names[f.nodeid], 40)} {clean(f.category, 12)}" for f in shown_flips]
-    room = max(map(columns_of, cases), default=0)
-    wide = max((len(flip_value(flip)) for flip in shown_flips), default=0)
-    beside = width - room - wide >= _REASON
-    for case, flip in zip(cases, shown_flips, strict=True):
-        sign, style = "-" if flip.direction == "worse" else "+", _STYLES[flip.direction]
-        value, reason = flip_value(flip), clean(flip.reason)
-        text = f"{padded(case, room)}  {value:<{wide}}  {reason}" if beside else f"{case}  {value}"
-        yield ((f"  {sign} ", style), (text, ""))
-        if not beside:
-            yield from wrapped("", reason, width)
+    rows: list[Row] = []
+    for flip in shown_flips:
+        case = f"{clean(names[flip.nodeid], 40)} {clean(flip.category, 12)}"
+        sign: Line = ((f"  {'-' if flip.direction == 'worse' else '+'}", _STYLES[flip.direction]),)
+        rows.append((sign, case, flip_value(flip), clean(flip.reason, _REASON_CHARS)))
+    yield Rows(("",) * 4, rows)
     if more := len(flips) - len(shown_flips):
         yield ((f"    and {more} more (-v)", "dim"),)
 
@@ -411,14 +393,14 @@ def flip_value(flip: CaseFlip) -> str:
 # --- verdict -----------------------------------------------------------------------------------
 
 
-def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
+def _check_lines(view: ComparisonView) -> Iterator[Block]:
     if not view.found.comparable and not view.found.ignored:
         return
     yield from _banner(view.found)
-    yield from check_lines(view.checks, width)
+    yield from check_lines(view.checks)
     if view.checks:
         text, style = checks_result(view)
-        yield from wrapped("result", text, width, style)
+        yield labelled("result", text, style)
 
 
 def conclusion(view: ComparisonView) -> str:
@@ -437,7 +419,7 @@ def checks_result(view: ComparisonView) -> tuple[str, Style]:
     return f"no regression beyond {view.thresholds or 'thresholds.toml'}", "green"
 
 
-def _banner(found: RunComparison) -> Iterator[Line]:
+def _banner(found: RunComparison) -> Iterator[Block]:
     if found.ignored:
         names = ", ".join(one.name for one in found.comparability.invariants)
         yield ((f"{BANNER} ({names})", "red"),)

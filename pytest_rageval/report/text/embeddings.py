@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.report.text.console import Block, Rows, paragraph
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.metrics_document import statistics_document
-from pytest_rageval.support.text import clean, format_value
+from pytest_rageval.support.text import format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (
@@ -107,18 +108,24 @@ def _warnings(
         yield f"cases whose translation_of names no other case: {consistency.n_unpaired}"
 
 
-def embedding_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the document as lines of plain text."""
-    yield _heading(document)
-    yield f"{'mean over cases':<28}{'n':>6}{'n/a':>6}{'errors':>8}{'value':>9}{'95% CI':>14}"
-    for key, row in document["statistics"].items():
-        yield (
-            f"{key:<28}{row['n']:>6}{row['n_not_applicable']:>6}{row['n_error']:>8}"
-            f"{format_value(row['mean']):>9}{interval_text(row['low'], row['high']):>14}"
+def embedding_lines(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the document as blocks of a terminal."""
+    yield paragraph(_heading(document))
+    rows = [
+        (
+            key,
+            *(str(row[name]) for name in ("n", "n_not_applicable", "n_error")),
+            format_value(row["mean"]),
+            interval_text(row["low"], row["high"]),
         )
-    yield f"{'silhouette of chunks by':<28}{'n':>6}{'labels':>8}{'value':>9}"
-    for name, row in document["embedding_silhouette"].items():
-        yield f"{name:<28}{row['n']:>6}{row['n_labels']:>8}{format_value(row['value']):>9}"
+        for key, row in document["statistics"].items()
+    ]
+    yield Rows(("mean over cases", ">n", ">n/a", ">errors", ">value", ">95% CI"), rows)
+    labels = [
+        (name, str(row["n"]), str(row["n_labels"]), format_value(row["value"]))
+        for name, row in document["embedding_silhouette"].items()
+    ]
+    yield Rows(("silhouette of chunks by", ">n", ">labels", ">value"), labels)
 
 
 def _heading(document: Mapping[str, Any]) -> str:
@@ -127,7 +134,7 @@ def _heading(document: Mapping[str, Any]) -> str:
     numbers = "no vectors" if source["dimensions"] is None else f"{source['dimensions']} numbers"
     chunks = document["chunks"]
     cut = ", some texts cut" if chunks["n_cut_texts"] else ""
-    return clean(
+    return (
         f"{document['run_id']}: {document['n_cases']} cases, {chunks['n']} distinct chunks{cut}; "
         f"vectors of {where} ({numbers})"
     )

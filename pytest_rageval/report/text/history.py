@@ -9,7 +9,7 @@ from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.text.lines import Line
+from pytest_rageval.report.text.console import Block, Note, Row, Rows, paragraph
 from pytest_rageval.report.text.summary import change_text, interval_text
 from pytest_rageval.support.text import clean, format_value
 
@@ -31,7 +31,7 @@ def sync_lines(
             yield f"{word} {len(names) - _SHOWN_RUNS} more"
 
 
-def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Line]:
+def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Block]:
     """Yield the figures of a metric over runs, oldest first, with a line where they break."""
     registry = stored_registry(*(point.run.config for point in points))
     info = registry.info(query.metric)
@@ -39,28 +39,25 @@ def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Lin
     ways = {"higher": ", higher is better", "lower": ", lower is better"}
     way = ways.get(info.direction, "") if info else ""
     yield ((f"{clean(query.metric)}{where}{way}", "bold"),)
-    room = max(3, *(len(point.run.run_id) for point in points))
-    # One blank before numbers, so that a default run id and a short tag fit in 80 columns.
-    head = f"{'run':<{room}}  {'when':<16} {'n':>5} {'value':>8}  {'interval':<11} {'change':>8}"
-    yield ((f"{head}  tags", ""),)
+    rows: list[Row | Note] = []
     for point in points:
         if point.breaks:
             names = "; ".join(f"{b.name}: {shown(b.base)} -> {shown(b.new)}" for b in point.breaks)
             text = f"--- {clean(names, 300)} (above and below do not compare)"
-            yield ((text, "yellow"),)
-        yield ((_point_text(query, point, room), ""),)
+            rows.append(paragraph(text, "yellow"))
+        rows.append(_point_row(query, point))
+    headings = ("run", "when", ">n", ">value", "interval", ">change", "tags")
+    yield Rows(headings, rows, optional=("when", "interval"))
 
 
-def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
+def _point_row(query: TrendQuery, point: TrendPoint) -> Row:
     run, figure = point.run, point.run.figure
     n = "-" if figure is None or figure.n is None else str(figure.n)
     interval = interval_text(figure.low, figure.high) if figure else "-"
     change = "" if point.delta is None else change_text(query.metric, point.delta)
     changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
     partial = "(partial)" if run.partial else ""
-    rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
+    rest = " ".join(filter(None, (", ".join(run.tags), partial, changed)))
     value = format_value(point.value, unit_of(query.metric))
-    return (
-        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M} {n:>5} {value:>8}  "
-        f"{interval:<11} {change:>8}  {clean(rest)}"
-    )
+    when = f"{run.ran_at:%Y-%m-%d %H:%M}"
+    return run.run_id, when, n, value, interval, change, rest

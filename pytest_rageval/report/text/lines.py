@@ -1,20 +1,13 @@
-"""Lines of a terminal report: styles, width, and a line for every check of a gate."""
+"""Notes about a decision in a terminal report: a line for every check of a gate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
-from pytest_rageval.support.text import (
-    clean,
-    columns_of,
-    counted,
-    cut_columns,
-    first_few,
-    format_value,
-    wrapped_text,
-)
+from pytest_rageval.report.text.console import HEAD, Block, Note, Style, labelled
+from pytest_rageval.support.text import counted, first_few, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
     BaselineInfo,
@@ -22,13 +15,6 @@ from pytest_rageval.values.gate import (
     GateResult,
     paired_text,
 )
-
-Style = Literal["", "green", "red", "yellow", "bold", "dim"]
-
-
-Line = tuple[tuple[str, Style], ...]
-"""Segments of one line, left to right."""
-
 
 VERDICTS: Mapping[str, tuple[str, Style]] = {
     "pass": ("ok", "green"),
@@ -47,96 +33,51 @@ GATE_STYLES: Final[Mapping[str, Style]] = {
 """Colour of each verdict of a gate, whose word says the same."""
 
 
-def fit_line(line: Line, width: int) -> Line:
-    """Cut a line that is wider than the terminal, and end it in ``..``."""
-    left = width
-    fitted: list[tuple[str, Style]] = []
-    for text, style in line:
-        fitted.append((cut_columns(text, left, ".."), style))
-        left -= columns_of(fitted[-1][0])
-    return tuple(fitted)
-
-
-def that_fit(parts: Sequence[str], between: str, room: int) -> Sequence[str]:
-    """Return the first of some parts that fit into a line, at least one."""
-    n = 1
-    while n < len(parts) and columns_of(between.join(parts[: n + 1])) <= room:
-        n += 1
-    return parts[:n]
-
-
-HEAD: Final = 9
-"""Columns of the word that begins a line of notes."""
-
-
-def wrapped(
-    head: str, text: str, width: int, head_style: Style = "bold", style: Style = ""
-) -> Iterator[Line]:
-    """Yield a text made safe as lines of at most ``width``, the first with a word before it."""
-    for part in wrapped_text(clean(text), max(width - HEAD, 20)) or [""]:
-        yield ((f"{head:<{HEAD}}", head_style), (part, style))
-        head = ""
-
-
-def wrapped_lines(head: str, text: str, width: int) -> Iterator[Line]:
-    """Yield a text as ``wrapped`` does, each of its own lines on a new one."""
-    for part in text.splitlines() or [""]:
-        yield from wrapped(head, part, width)
-        head = ""
-
-
-def indented(text: str, indent: int, width: int) -> Line:
-    """Return one line of code or output, made safe, with its own indentation and ``>`` mark."""
-    rest = text.lstrip("> ")
-    before = " " * indent + text[: len(text) - len(rest)]
-    return ((before, ""), (cut_columns(clean(rest), max(width - len(before), 1)), ""))
-
-
-def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]:
+def render_gate(run_id: str, gate: GateResult) -> Iterator[Block]:
     """Lay out a decision."""
-    lines: list[Line] = [((f"{'run':<{HEAD}}", "bold"), (clean(run_id), ""))]
+    yield ((f"{'run':<{HEAD}}", "bold"), (run_id, ""))
     if gate.baseline is not None:
-        style: Style = "yellow" if gate.baseline.problem else "bold"
-        lines += wrapped("baseline", gate.baseline.sentence, width, style)
-        lines += since_lines(gate.baseline, width)
-    lines += check_lines(gate.checks, width)
-    lines += wrapped("gate", gate.sentence, width, GATE_STYLES[gate.verdict])
-    lines += weak_lines(gate.checks, width)
-    return [fit_line(line, width) for line in lines]
+        yield labelled(
+            "baseline", gate.baseline.sentence, "yellow" if gate.baseline.problem else "bold"
+        )
+        yield from since_lines(gate.baseline)
+    yield from check_lines(gate.checks)
+    yield labelled("gate", gate.sentence, GATE_STYLES[gate.verdict])
+    yield from weak_lines(gate.checks)
 
 
-def check_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
+def check_lines(checks: Iterable[CheckResult]) -> Iterator[Note]:
     """Yield the lines of checks, each with how small a change it could have seen."""
     for result in checks:
         word, style = VERDICTS[result.status]
         seen = detectable_text(result)
         text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
-        yield from wrapped(word, text, width, style)
+        yield labelled(word, text, style)
 
 
-def since_lines(info: BaselineInfo, width: int) -> Iterator[Line]:
+def since_lines(info: BaselineInfo) -> Iterator[Note]:
     """Yield what changed since a baseline: the verdict, the lost group, the newly missed cases."""
     if info.verdict:
-        yield from wrapped("versus", info.verdict, width)
+        yield labelled("versus", info.verdict)
     if info.lost:
-        yield from wrapped("lost", info.lost, width, "red")
+        yield labelled("lost", info.lost, "red")
     if info.n_newly_missed or info.n_fixed:
         more = info.n_newly_missed - len(info.newly_missed)
         names = ", ".join(info.newly_missed) + (f" and {more} more" if more else "")
         missed = f"{info.n_newly_missed} newly missed{f': {names}' if names else ''}"
-        yield from wrapped("since", f"{missed}; {info.n_fixed} no longer missed", width)
+        yield labelled("since", f"{missed}; {info.n_fixed} no longer missed")
 
 
 _WEAK_SHOWN: Final = 5
 
 
-def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
+def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Note]:
     """Yield lines that name the decided checks with fewer cases than their ``min_n``."""
     weak = [r.check.name for r in checks if r.small_n and r.status != "skip"]
     if weak:
         few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
         names = first_few(weak, _WEAK_SHOWN)
-        yield from wrapped("", f"weak evidence: {few}: {names}", width, "", "yellow")
+        yield labelled("", f"weak evidence: {few}: {names}", "", "yellow")
 
 
 _MOST_NEEDED: Final = 10_000

@@ -10,17 +10,10 @@ from typing import Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.explain.verdict import stage_meaning
-from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
+from pytest_rageval.report.text.console import HEAD, Block, Command, Note, Rows, labelled
 from pytest_rageval.report.text.next_commands import explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
-from pytest_rageval.support.text import (
-    clean,
-    columns_of,
-    counted,
-    cut_columns,
-    padded,
-    wrapped_text,
-)
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.record import CaseRecord, Outcome
 
 
@@ -38,7 +31,6 @@ class Cause:
 
 _SHOWN: Final = 10
 """Cases of one cause that are listed unless all are asked for."""
-_ID_COLUMNS: Final = 28
 _TEXT_CHARS: Final = 300
 _WORDS: Final[dict[Outcome, str]] = {
     "error": "errored",
@@ -89,38 +81,35 @@ def misses_document(misses: Iterable[Cause]) -> list[dict[str, Any]]:
 
 
 def render_misses(
-    records: Sequence[CaseRecord], *, run_id: str, run: str, width: int = 80, verbose: bool = False
-) -> list[Line]:
+    records: Sequence[CaseRecord], *, run_id: str, run: str, verbose: bool = False
+) -> Iterator[Block]:
     """Lay out the list, with the command that explains one case.
 
     Args:
         records: all of the run.
         run_id: its id.
         run: the run as the user named it, for the command.
-        width: columns of the terminal.
         verbose: list every case instead of the first of each cause.
     """
     misses = find_misses(records)
     names = case_names(records)
     n_cases = len({record.nodeid for record in records})
-    lines = [*_head(n_cases, misses, run_id, width)]
+    yield _head(n_cases, misses, run_id)
     for cause in misses:
-        lines += [(), *_cause_head(cause, n_cases, width)]
+        yield ()
+        yield from _cause_head(cause, n_cases)
         shown = cause.records if verbose else cause.records[:_SHOWN]
-        lines += _case_lines(shown, names, width)
+        yield _case_rows(shown, names)
         if more := len(cause.records) - len(shown):
-            lines.append(((f"  and {more} more, listed with -v", "dim"),))
+            yield ((f"  and {more} more, listed with -v", "dim"),)
     # As in the run's own summary, where errors have another command.
     worst = [record for record in worst_misses(records) if record.counted]
     if worst := worst or [record for cause in misses for record in cause.records]:
-        command, why = explain_worst(worst, names, run)
-        reason = f"   ({why})"
-        fits = HEAD + len(command) + len(reason) <= width
-        lines += [(), ((f"{'next':<{HEAD}}", "bold"), (command + reason * fits, ""))]
-    return [fit_line(line, width) for line in lines]
+        yield ()
+        yield Command("next", *explain_worst(worst, names, run))
 
 
-def _head(n_cases: int, misses: Sequence[Cause], run_id: str, width: int) -> Iterator[Line]:
+def _head(n_cases: int, misses: Sequence[Cause], run_id: str) -> Note:
     found = {record.nodeid: record for cause in reversed(misses) for record in cause.records}
     outcomes = Counter(record.scores.outcome for record in found.values())
     counts = [
@@ -132,60 +121,38 @@ def _head(n_cases: int, misses: Sequence[Cause], run_id: str, width: int) -> Ite
     text = (
         f"{len(found)} of {cases} to look at: {', '.join(counts)}" if found else f"{cases}, no miss"
     )
-    head = f"run {clean(run_id)}"
-    if len(head) + 3 + len(text) <= width:
-        yield ((head, "bold"), (f"   {text}", ""))
-    else:
-        yield ((head, "bold"),)
-        yield from wrapped("", text, width)
+    return Note(((f"run {run_id}   ", "bold"),), ((text, ""),))
 
 
-def _cause_head(cause: Cause, n_cases: int, width: int) -> Iterator[Line]:
+def _cause_head(cause: Cause, n_cases: int) -> Iterator[Block]:
     if cause.error is not None:
-        yield from cause_lines(cause.error, n_cases, FaultOptions(width=width))
+        yield from cause_lines(cause.error, n_cases, FaultOptions())
         return
     unseen = [record for record in cause.records if record.reply.retrieved_chunks is None]
     one = (unseen or cause.records)[0]
     meaning = (stage_meaning(one) or "") if cause.name == one.scores.failure_stage else ""
-    title = f"{clean(cause.name)} {len(cause.records)}"
-    if len(title) + 3 + len(meaning) <= width:
-        yield ((title, "bold"), (f"   {meaning}", "dim"))
-    else:
-        yield ((title, "bold"),)
-        for line in wrapped_text(meaning, width, first="  ", rest="  "):
-            yield ((line, "dim"),)
+    yield Note(((f"{cause.name} {len(cause.records)}   ", "bold"),), ((meaning, "dim"),))
 
 
-def _case_lines(
-    records: Sequence[CaseRecord], names: Mapping[str, str], width: int
-) -> Iterator[Line]:
-    shown = {clean(names[record.nodeid]): record for record in records}
-    room = min(max(map(columns_of, shown)), _ID_COLUMNS)
-    for name, record in shown.items():
+def _case_rows(records: Sequence[CaseRecord], names: Mapping[str, str]) -> Rows:
+    rows = []
+    for record in records:
         aside = "" if record.counted else "(not reviewed) "
-        question = cut_columns(
-            aside + clean(record.case.question, _TEXT_CHARS),
-            width - max(columns_of(name), room) - 4,
-        )
-        yield ((f"  {padded(name, room)}  {question}", ""),)
+        rows.append((f"  {names[record.nodeid]}", aside + clean(record.case.question, _TEXT_CHARS)))
+    return Rows(("", ""), rows, wrap=False)
 
 
-def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Iterator[Line]:
+def render_texts(misses: Sequence[CaseRecord], *, limit: int) -> Iterator[Block]:
     """Yield the question, the expected answer and the answer of misses, one line each.
 
     Args:
         misses: one record of each case.
         limit: number of cases shown; the others are counted.
-        width: columns of the terminal.
     """
     for record in misses[:limit]:
-        yield (
-            (f"{record.scores.outcome:<{HEAD}}", "bold"),
-            (f"{clean(record.name)} {_cause(record)}", ""),
-        )
+        yield labelled(record.scores.outcome, f"{record.name} {_cause(record)}")
         for label, text in _texts(record):
-            shown = cut_columns(clean(text, _TEXT_CHARS), width - HEAD - _LABEL)
-            yield ((f"{'':<{HEAD}}{label:<{_LABEL}}", "dim"), (shown, ""))
+            yield ((f"{'':<{HEAD}}{label:<{_LABEL}}", "dim"), (clean(text, _TEXT_CHARS), ""))
     if len(misses) > limit:
         yield ((f"{'':<{HEAD}}and {len(misses) - limit} more with -vv", "dim"),)
 

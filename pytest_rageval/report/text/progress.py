@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.report.text.lines import Line, Style
+from pytest_rageval.report.text.console import Line, Style
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import Outcome
 

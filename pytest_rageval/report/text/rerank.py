@@ -8,8 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.stats.intervals import percentile
-from pytest_rageval.report.text.lines import Line, wrapped
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
+from pytest_rageval.report.text.console import Block, Line, Row, Rows, labelled
+from pytest_rageval.support.text import clean, counted, format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.rerank import CaseTable, Metric, Moved, OrderStudy, Reordered
@@ -169,31 +169,31 @@ def _warnings(table: CaseTable, orders: Sequence[NamedOrder]) -> Iterator[str]:
 # --- text ----------------------------------------------------------------------------------
 
 
-def rerank_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
+def rerank_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the result of ``rerank_document`` as lines for a terminal."""
     sizes = document["candidates"]
-    yield from wrapped("run", document["run_id"], width)
+    yield labelled("run", document["run_id"])
     unit = "sections" if document["level"] == "anchor" else "documents"
-    yield from wrapped(
+    yield labelled(
         "cases",
         f"{document['n_cases']} with golds and chunks, {sizes['min']} to {sizes['max']} candidates "
         f"each; golds are {unit}",
-        width,
     )
     if document["left_out"]:
         reasons = ", ".join(f"{n} {reason}" for reason, n in document["left_out"].items())
-        yield from wrapped("left out", reasons, width)
+        yield labelled("left out", reasons)
     if not document["orders"]:
-        yield from _table(document, None)
+        yield _table(document, None)
     for name, order in document["orders"].items():
         yield ()
-        yield from wrapped("order", _title(name, order), width)
-        yield from _table(document, order)
-        yield from _categories(document, order)
-        yield from _broken(document, order, width)
-        yield from _costs(order["queries"], width)
+        yield labelled("order", _title(name, order))
+        yield _table(document, order)
+        if len(order["by_category"]) > 1:
+            yield _categories(document, order)
+        yield from _broken(document, order)
+        yield from _costs(order["queries"])
     for warning in document["warnings"]:
-        yield from wrapped("note", warning, width, "yellow", "yellow")
+        yield labelled("note", warning, "yellow", "yellow")
 
 
 def _title(name: str, order: Mapping[str, Any]) -> str:
@@ -203,23 +203,20 @@ def _title(name: str, order: Mapping[str, Any]) -> str:
     return f"{name}{f' ({where})' if where and where != name else ''}{missing}"
 
 
-def _table(document: Mapping[str, Any], order: Mapping[str, Any] | None) -> Iterator[Line]:
-    head = f"{'':<13}{'delivered':>10}{'ceiling':>9}"
-    if order is not None:
-        head += f"{'reranked':>10}{'delta':>8}{'95% CI':>17}{'better/worse':>13}"
-    yield ((head, "dim"),)
+def _table(document: Mapping[str, Any], order: Mapping[str, Any] | None) -> Rows:
+    rows: list[Row] = []
     for key in _shown_metrics(document):
-        if order is None:
-            yield ((_start(key, document["delivered"][key], document["ceiling"][key]), ""),)
-            continue
-        row = order["metrics"][key]
-        interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"
-        moved = f"{row['improved']}/{row['worsened']}"
-        yield (
-            (_start(key, row["delivered"], row["ceiling"]), ""),
-            (f"{format_value(row['reranked']):>10}", "bold"),
-            (f"{row['delta']:>+8.3f}{interval:>17}{moved:>13}", ""),
-        )
+        row = {name: document[name][key] for name in ("delivered", "ceiling")}
+        row = row if order is None else order["metrics"][key]
+        cells: Row = (key, format_value(row["delivered"]), format_value(row["ceiling"]))
+        if order is not None:
+            interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"
+            moved = f"{row['improved']}/{row['worsened']}"
+            reranked: Line = ((format_value(row["reranked"]), "bold"),)
+            cells = (*cells, reranked, f"{row['delta']:+.3f}", interval, moved)
+        rows.append(cells)
+    names = (">reranked", ">delta", ">95% CI", ">better/worse") if order is not None else ()
+    return Rows(("", ">delivered", ">ceiling", *names), rows, optional=("better/worse", "95% CI"))
 
 
 def _shown_metrics(document: Mapping[str, Any]) -> list[str]:
@@ -227,41 +224,35 @@ def _shown_metrics(document: Mapping[str, Any]) -> list[str]:
     return [*every, *(f"{name}@{document['k']}" for name in _AT_THE_MAIN)]
 
 
-def _start(key: str, delivered: float, ceiling: float) -> str:
-    return f"{key:<13}{format_value(delivered):>10}{format_value(ceiling):>9}"
-
-
-def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Iterator[Line]:
-    if len(order["by_category"]) < 2:
-        return
-    k = document["k"]
-    yield ((f"{'category':<26}{'n':>5}", "dim"), (f"{f'recall@{k}':>18}{f'ndcg@{k}':>18}", "dim"))
+def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Rows:
+    keys = [f"{name}@{document['k']}" for name in ("recall", "ndcg")]
+    rows = []
     for category, metrics in order["by_category"].items():
-        cells = ""
-        for key in (f"recall@{k}", f"ndcg@{k}"):
-            row = metrics[key]
-            cells += f"{format_value(row['reranked']):>10} {row['delta']:>+7.3f}"
-        name = padded(cut_columns(clean(category), 25), 26)
-        yield ((f"{name}{metrics[f'ndcg@{k}']['n']:>5}{cells}", ""),)
+        found = [metrics[key] for key in keys]
+        cells = (f"{format_value(one['reranked'])} {one['delta']:+.3f}" for one in found)
+        rows.append((clean(category, 80), str(found[-1]["n"]), *cells))
+    return Rows(("category", ">n", *(f">{key}" for key in keys)), rows)
 
 
-def _broken(document: Mapping[str, Any], order: Mapping[str, Any], width: int) -> Iterator[Line]:
+def _broken(document: Mapping[str, Any], order: Mapping[str, Any]) -> Iterator[Block]:
     worse, better = order["worsened"], order["improved"]
     text = f"{counted(len(better), 'case')}; it breaks {counted(len(worse), 'case')}"
-    yield from wrapped("improves", f"{text} (by ndcg@{document['k']})", width)
+    yield labelled("improves", f"{text} (by ndcg@{document['k']})")
+    rows: list[Row] = []
     for case in worse[:_SHOWN_CASES]:
         ranks = " -> ".join(
             "none" if case[name] is None else str(case[name])
             for name in ("first_relevant_delivered", "first_relevant_reranked")
         )
         figures = f"{format_value(case['ndcg_delivered'])} -> {format_value(case['ndcg_reranked'])}"
-        name = cut_columns(clean(case["case_id"]), max(width - 48, 12))
-        yield ((f"  {name}", ""), (f"  ndcg {figures}, first relevant at {ranks}", "red"))
+        text = f"ndcg {figures}, first relevant at {ranks}"
+        rows.append((f"  {clean(case['case_id'], 80)}", ((text, "red"),)))
+    yield Rows(("", ""), rows)
     if len(worse) > _SHOWN_CASES:
         yield ((f"  and {len(worse) - _SHOWN_CASES} more, with --json", "dim"),)
 
 
-def _costs(queries: Mapping[str, Any] | None, width: int) -> Iterator[Line]:
+def _costs(queries: Mapping[str, Any] | None) -> Iterator[Block]:
     if queries is None or not queries["n"]:
         return
     times = queries["latency_ms"]
@@ -272,7 +263,7 @@ def _costs(queries: Mapping[str, Any] | None, width: int) -> Iterator[Line]:
     parts += [f"{value:,.0f} {name} each" for name, value in queries["usage_per_query"].items()]
     if queries["usd"] is not None:
         parts.append(f"${queries['usd_per_query']:.4g} each, ${queries['usd']:.4g} in all")
-    yield from wrapped("queries", "; ".join(parts), width)
+    yield labelled("queries", "; ".join(parts))
 
 
 # --- section -------------------------------------------------------------------------------

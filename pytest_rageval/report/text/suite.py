@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.text.lines import HEAD, Line, Style, fit_line, wrapped
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.report.text.console import HEAD, Block, Line, Row, Rows, Style, labelled
+from pytest_rageval.support.text import counted, format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.suites import SuiteStudy, Verdict
@@ -73,34 +73,36 @@ def suite_notes(study: SuiteStudy, *, k: int, sent: bool = True) -> Iterator[str
         )
 
 
-def catalogue_lines(suites: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:
-    """Yield the entries of ``rageval suite list`` as lines for a terminal."""
+def catalogue_rows(suites: Sequence[Mapping[str, Any]]) -> Rows:
+    """Return the entries of ``rageval suite list`` for a terminal."""
+    rows: list[Row] = []
     for one in suites:
         sizes = f"{one['n_documents']:>9,} documents {one['n_questions']:>5,} questions"
-        yield ((f"{one['name']:<11}", "bold"), (sizes, ""))
         figures = ", ".join(f"{key} {_range(values)}" for key, values in one["published"].items())
-        for text in (one["kind"], f"BM25: {figures}"):
-            yield fit_line(((f"{'':<11}{clean(text)}", "dim"),), width)
+        facts: Line = (("\n", ""), (one["kind"], "dim"), ("\n", ""), (f"BM25: {figures}", "dim"))
+        rows.append((((one["name"], "bold"),), ((sizes, ""), *facts)))
+    return Rows(("", ""), rows)
 
 
 def _range(values: Mapping[str, float]) -> str:
     return " to ".join(f"{value:.4f}" for value in sorted(set(values.values())))
 
 
-def suite_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
+def suite_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the document of ``rageval suite run`` as lines for a terminal."""
     sizes = f"{document['n_documents']:,} documents, {document['n_questions']:,} questions"
-    yield from wrapped("suite", f"{document['suite']}: {document['title']}, {sizes}", width)
-    yield from wrapped("target", document["target"], width)
-    yield ((f"{'':<12}{'measured':>9}{'95% CI':>17}{'published':>18}   verdict", "dim"),)
+    yield labelled("suite", f"{document['suite']}: {document['title']}, {sizes}")
+    yield labelled("target", document["target"])
+    rows: list[Row] = []
     for key, row in document["figures"].items():
-        published = _range(row["published"])
         interval = "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
-        start = f"{key:<12}{format_value(row['value']):>9}{interval:>17}{published:>18}   "
-        yield ((start, ""), _WORDS[row["verdict"]])
-    yield from wrapped("source", document["source"], width)
+        published = _range(row["published"])
+        verdict = (_WORDS[row["verdict"]],)
+        rows.append((key, format_value(row["value"]), interval, published, verdict))
+    yield Rows(("", ">measured", ">95% CI", ">published", "verdict"), rows)
+    yield labelled("source", document["source"])
     for note in document["notes"]:
-        yield from wrapped("note", note, width, "yellow", "yellow")
-    yield ((f"{'run':<{HEAD}}", "bold"), (clean(document["run"]), ""))  # whole, to be copied
-    verdict = document["verdict"]
-    yield from wrapped("verdict", _MEANINGS[verdict], width, _WORDS[verdict][1])
+        yield labelled("note", note, "yellow", "yellow")
+    yield f"{'run':<{HEAD}}{document['run']}"  # whole, to be copied
+    found = document["verdict"]
+    yield labelled("verdict", _MEANINGS[found], _WORDS[found][1])

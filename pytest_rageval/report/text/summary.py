@@ -1,14 +1,11 @@
-"""The terminal summary of a run: values in, styled lines out.
+"""The terminal summary of a run: values in, blocks out.
 
-Lines are plain ASCII (except for categories and ids) and at most ``width`` wide. Words carry the
-meaning; colour only repeats it.
+Words carry the meaning; colour only repeats it.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
-import textwrap
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,28 +29,26 @@ from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, stage_of, unsupported_claims
 from pytest_rageval.report.matching import rules_text
+from pytest_rageval.report.text.console import (
+    HEAD,
+    Block,
+    Command,
+    Note,
+    Row,
+    Rows,
+    Style,
+    labelled,
+)
 from pytest_rageval.report.text.lines import (
     GATE_STYLES,
     VERDICTS,
-    Line,
-    Style,
     detectable_text,
-    fit_line,
     since_lines,
-    that_fit,
     weak_lines,
-    wrapped,
 )
 from pytest_rageval.report.text.misses import render_texts
 from pytest_rageval.report.text.next_commands import RunCommands, new_first, next_commands
-from pytest_rageval.support.text import (
-    clean,
-    counted,
-    cut_columns,
-    format_limit_pair,
-    format_value,
-    padded,
-)
+from pytest_rageval.support.text import clean, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
@@ -94,16 +89,13 @@ GROUP_COLUMNS = (
 
 PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 """Labels of the separate averages of ``correctness``."""
-NARROW = 78
-"""Terminal width from which figures are a table: that of a row with its verdict."""
-VERSUS = 80
-"""Terminal width from which differences to a baseline have their own column."""
 _BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
 """Shown where no case could be scored by its sections."""
 _CASES_SHOWN = 3
 _TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
+_GROUP_CHARS = 80
 _ID_CHARS = 24
 
 
@@ -145,47 +137,49 @@ class SummaryView:
         return f"vs {name}" if name is not None and len(name) <= 4 else "vs base"
 
 
-def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) -> list[Line]:
+def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
     """Lay out the summary.
 
     Args:
         view: the finished run.
-        width: columns of the terminal; below 78 the table of metrics becomes a list.
         verbosity: pytest's; negative leaves only the gate, with the causes of checks that lack
             verdicts or values, positive adds metrics and tags.
     """
     if verbosity < 0:
-        notes = [*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))]
-        shown = [line for note in notes for line in wrapped("note", note, width, "yellow")]
-        return [*shown, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
-    lines: list[Line] = [*_run_lines(view, width), *_stage_lines(view, width)]
+        for note in (*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))):
+            yield labelled("note", note, "yellow")
+        yield from _gate_lines(view)
+        if view.resume:
+            yield Command("go on", view.resume)
+        return
+    yield _run_line(view)
+    yield labelled("", f"judge {'off' if view.judge == 'none' else view.judge}")
+    if view.aggregate.stages:
+        yield labelled("stages", ", ".join(stage_counts(view.aggregate)))
     if rules := rules_text(view.aggregate.matching):
-        lines += wrapped("evidence", f"chunks compared by {rules}", width)
-    lines += _metric_table(view, width, verbosity)
-    lines += _group_table("category", view.aggregate.by_category, view, width)
+        yield labelled("evidence", f"chunks compared by {rules}")
+    yield _metric_table(view, verbosity)
+    yield _group_table("category", view.aggregate.by_category, view)
     if verbosity > 0:
-        lines += _group_table("tag", view.aggregate.by_tag, view, width)
-        lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
-    lines += _case_lines(view, width)
+        yield _group_table("tag", view.aggregate.by_tag, view)
+        yield _group_table("difficulty", view.aggregate.by_difficulty, view)
+    yield from _case_lines(view)
     if verbosity > 0:
         missed = [
             r for r in worst_misses(view.run.records) if r.counted and r.scores.outcome != "passed"
         ]
-        limit = _TEXTS_SHOWN if verbosity == 1 else len(missed)
-        lines += render_texts(missed, limit=limit, width=width)
+        yield from render_texts(missed, limit=_TEXTS_SHOWN if verbosity == 1 else len(missed))
     if view.reliability is not None:
-        lines += _reliability_lines(view.reliability, width, verbosity)
+        yield from _reliability_lines(view.reliability, verbosity)
     for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
-        lines += wrapped("note", note, width, "yellow")
-    lines += _baseline_lines(view, width)
-    lines += _gate_lines(view, width)
-    lines += _next_lines(view, width)
-    return [fit_line(line, width) for line in lines]
+        yield labelled("note", note, "yellow")
+    yield from _baseline_lines(view)
+    yield from _gate_lines(view)
+    yield from _next_lines(view)
 
 
-def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
+def _run_line(view: SummaryView) -> Note:
     total = view.aggregate.total
-    judge = "off" if view.judge == "none" else view.judge
     aside = group_repeats(record for record in view.run.records if not record.counted)
     found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
     # pytest's last line counts them with the others.
@@ -196,16 +190,8 @@ def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
-    head, time = f"run {view.run.run_id}", "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
-    text = f"   {', '.join(counts)}{time}"
-    if len(head) + len(text) > width:
-        yield ((head, "bold"), (f"{time}   judge {judge}", ""))
-        yield from wrapped("", ", ".join(counts), width)
-    elif len(head) + len(text) + len(judge) + 9 > width:
-        yield ((head, "bold"), (text, ""))
-        yield ((f"         judge {judge}", ""),)
-    else:
-        yield ((head, "bold"), (f"{text}   judge {judge}", ""))
+    time = "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
+    return Note(((f"run {view.run.run_id}   ", "bold"),), ((", ".join(counts) + time, ""),))
 
 
 def stage_counts(aggregate: Aggregate) -> list[str]:
@@ -213,40 +199,31 @@ def stage_counts(aggregate: Aggregate) -> list[str]:
     return [f"{n} {stage}" for stage, n in aggregate.stages.items()]
 
 
-def _stage_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    # Three blanks part them, of which none is lost where a line is broken.
-    joined = "   ".join(text.replace(" ", "~") for text in stage_counts(view.aggregate))
-    for number, part in enumerate(textwrap.wrap(joined, max(width - 9, 20))):
-        yield ((f"{'' if number else 'stages':<9}", "bold"), (part.replace("~", " "), ""))
-
-
 # --- metrics -------------------------------------------------------------------------------
 
 
-def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Line]:
+def _metric_table(view: SummaryView, verbosity: int) -> Rows:
     checks: dict[str, list[CheckResult]] = {}
     for result in view.gate.checks:
         if result.check.table == "overall":
             checks.setdefault(result.check.metric, []).append(result)
-    percent = f"{view.confidence * 100:g}% CI"
-    table = _Table(width=width, changes=view.changes)
-    if width >= NARROW:
-        head = table.row("metric", "n", "value", percent, "limit", view.versus)
-        yield ((head.rstrip(), "dim"),)
     hits = view.aggregate.metrics.get("hit_at_k")
     by_document = UNDECIDED in view.aggregate.matching and (hits is None or not hits.n)
+    rows: list[Row] = []
     for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
         shown = is_headline(key) or verbosity > 0 or (by_document and key in _BY_DOCUMENT)
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
-        rows = {key: summary}
-        rows |= {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
-        for name, row in rows.items():
-            interval = interval_text(row.low, row.high)
-            cells = (name, str(row.n), "", interval)
-            yield from table.rows(name, cells, row.mean, checks.get(name, []))
-    yield from _run_rows(view, checks, table)
+        parts = {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
+        for name, row in {key: summary, **parts}.items():
+            cells = (name, str(row.n), "", interval_text(row.low, row.high))
+            rows += _check_rows(view, name, cells, row.mean, checks.get(name, []))
+    rows += _run_rows(view, checks)
+    percent = f"{view.confidence * 100:g}% CI"
+    versus = [view.versus] if view.changes else []
+    names = ("metric", ">n", ">value", f">{percent}", "limit", *(f">{v}" for v in versus), "")
+    return Rows(names, rows, optional=(percent, "n", *versus))
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
@@ -256,9 +233,7 @@ def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
     return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
 
 
-def _run_rows(
-    view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], table: _Table
-) -> Iterator[Line]:
+def _run_rows(view: SummaryView, checks: Mapping[str, Sequence[CheckResult]]) -> Iterator[Row]:
     latency = view.aggregate.latency
     rows = dict[str, float | None](view.run.run_metrics)
     rows |= {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
@@ -278,7 +253,7 @@ def _run_rows(
         n = str(counts[0] if counts else total)
         sign = ">=" if censored.get(metric) else ""
         at = concurrency_text(view.run.config.concurrency, short=True) if metric in censored else ""
-        yield from table.rows(metric, (metric + at, n, sign, "-"), value, results)
+        yield from _check_rows(view, metric, (metric + at, n, sign, "-"), value, results)
 
 
 def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
@@ -290,57 +265,25 @@ def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
     return f" at {'conc.' if short and concurrency > 9 else 'concurrency'} {concurrency}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """The rows of the metric table, within the available width."""
-
-    width: int
-    changes: Mapping[str, float]
-
-    @property
-    def compares(self) -> bool:
-        return bool(self.changes) and self.width >= VERSUS
-
-    def rows(
-        self,
-        key: str,
-        cells: tuple[str, str, str, str],
-        value: float | None,
-        checks: Sequence[CheckResult],
-    ) -> Iterator[Line]:
-        """Yield a row per check: its name, n, sign before the value, and interval are given."""
-        label, n, sign, interval = cells
-        for result in checks or (None,):
-            shown = value_text(key, value) if result is None else held_value_text(result, value)
-            change = self.changes.get(key)
-            if change is None and result and result.check.kind in CHANGE_WORDS:
-                change = result.estimate
-            yield self._one((label, n, sign + shown, interval), result, change_text(key, change))
-
-    def _one(
-        self, cells: tuple[str, str, str, str], result: CheckResult | None, change: str
-    ) -> Line:
-        key, n, value, interval = cells
-        limit = limit_text(result) if result else "-"
-        word, style = VERDICTS[result.status] if result else ("", "")
-        row_style: Style = "red" if result is not None and result.status == "fail" else ""
-        row, room = self.row(key, n, value, interval, limit, change), 73 if self.compares else 69
-        if self.width < NARROW or len(row) > room:
-            if result is not None and result.check.kind in CHANGE_WORDS and change != "-":
-                key, value = f"{key} change", change  # there is no column of changes
-            text = f"{key}: {value}" + (f" ({limit})" if result else "")
-            return ((f"{text} ", row_style), (word, style)) if word else ((text, row_style),)
-        if self.compares and word == "skipped":
-            word = "skip"
-        return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
-
-    def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
-        value, interval = f" {value}", f" {interval}"  # large ones stay apart
-        room, rest = 69, f" {n:>4}{value:>9}{interval:>12}  {limit:<9}"
-        if self.compares:
-            room, rest = 73, f" {n:>4}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
-        # Wide columns take the blanks after the name, so that none pushes the verdict out.
-        return f"{key:<{max(room - len(rest), 0)}}{rest}".rstrip().ljust(room)
+def _check_rows(
+    view: SummaryView,
+    key: str,
+    cells: tuple[str, str, str, str],
+    value: float | None,
+    checks: Sequence[CheckResult],
+) -> Iterator[Row]:
+    """Yield a row per check: its name, n, sign before the value, and interval are given."""
+    label, n, sign, interval = cells
+    for result in checks or (None,):
+        shown = value_text(key, value) if result is None else held_value_text(result, value)
+        change = view.changes.get(key)
+        if change is None and result and result.check.kind in CHANGE_WORDS:
+            change = result.estimate
+        style: Style = "red" if result is not None and result.status == "fail" else ""
+        row = (label, n, sign + shown, interval, limit_text(result) if result else "-")
+        compared = [change_text(key, change)] if view.changes else []
+        verdict = (VERDICTS[result.status],) if result else ""
+        yield (*(((cell, style),) for cell in (*row, *compared)), verdict)
 
 
 def change_text(metric: str, change: float | None) -> str:
@@ -388,25 +331,24 @@ def limit_text(result: CheckResult) -> str:
 
 
 def _group_table(
-    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: SummaryView, width: int
-) -> Iterator[Line]:
-    if not groups:
-        return
+    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: SummaryView
+) -> Rows:
     columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
-    columns = columns[: max((width - 27) // 10, 1)]
-    head = f"{title:<22}{'n':>5}" + "".join(f" {name:>9}" for _, name in columns)
-    yield ((head, "dim"),)
+    rows: list[Row | Note] = []
     for name, summaries in sorted(groups.items()):
         n = group_size(summaries)
-        cells = "".join(f" {mean_text(summaries.get(key), n):>9}" for key, _ in columns)
-        yield ((f"{padded(cut_columns(clean(name), 21), 22)}{n:>5}{cells}", ""),)
+        means = (mean_text(summaries.get(key), n) for key, _ in columns)
+        rows.append((clean(name, _GROUP_CHARS), str(n), *means))
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
-                word, style = VERDICTS[result.status]
                 value, limit = held_value_text(result, result.estimate), limit_text(result)
                 change = " change" if result.check.kind in CHANGE_WORDS else ""
                 text = f"  {result.check.metric}{change} {value}, limit {limit}  "
-                yield ((text, "red" if result.status == "fail" else ""), (word, style))
+                style: Style = "red" if result.status == "fail" else ""
+                rows.append(Note((), ((text, style), VERDICTS[result.status])))
+    names = [name for _, name in columns]
+    headings = (title, ">n", *(f">{name}" for name in names)) if rows else ()
+    return Rows(headings, rows, optional=names[:0:-1])
 
 
 def mean_text(summary: MetricSummary | None, n: int) -> str:
@@ -457,19 +399,19 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     return _one_of_each_case(slowest_first)[:_CASES_SHOWN]
 
 
-def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
+def _case_lines(view: SummaryView) -> Iterator[Block]:
     names = case_names(view.run.records)
     if worst := worst_records(view.run.records, view.commands.new):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
-        yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
+        yield labelled("worst", ", ".join(listed))
     for record in worst:
-        yield from _judged_lines(view.run.whole(record), width)
+        yield from _judged_lines(view.run.whole(record))
     slowest = slowest_records(view.run.records)
     if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
-        yield (("slowest  ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
+        yield labelled("slowest", ", ".join(listed))
 
 
-def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+def _judged_lines(record: CaseRecord) -> Iterator[Block]:
     """Show unsupported claims or missing facts, one per line; only on a terminal."""
     flaws: list[tuple[str, str]] = []
     if below_pass_line("groundedness", record.scores.metrics):
@@ -477,33 +419,30 @@ def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     if below_pass_line("correctness", record.scores.metrics):
         flaws += [("not stated", text) for text in missing_facts(record)]
     for word, text in flaws[:_FLAWS_SHOWN]:
-        head = f"{clean(record.name, min(width // 5, _ID_CHARS))} {word}: "
-        shown = cut_columns(clean(text, _FLAW_CHARS), max(width - 9 - len(head) - 2, 0))
-        yield (("         ", ""), (head, "yellow"), (f'"{shown}"', ""))
+        head = f"{clean(record.name, _ID_CHARS)} {word}: "
+        yield ((" " * HEAD, ""), (head, "yellow"), (f'"{clean(text, _FLAW_CHARS)}"', ""))
 
 
-def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> Iterator[Line]:
-    lines = [*reliability_lines(found)]
-    if verbosity > 0:
-        worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
-        if listed := "; ".join(worst):
-            lines.append(f"first and second judge: {listed}")
-    for line in lines:
-        yield from wrapped("judge", line, width)
+def _reliability_lines(found: JudgeReliability, verbosity: int) -> Iterator[Note]:
+    for line in reliability_lines(found):
+        yield labelled("judge", line)
+    worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
+    if verbosity > 0 and (listed := "; ".join(worst)):
+        yield labelled("judge", f"first and second judge: {listed}")
 
 
-def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
+def _baseline_lines(view: SummaryView) -> Iterator[Note]:
     """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
     if info is None:
         return
     # After the label, "no baseline" would say it twice.
     sentence = info.sentence.replace("no baseline: ", "none: ", 1)
-    yield from wrapped("baseline", sentence, width, "bold", "yellow" if info.problem else "")
-    yield from since_lines(info, width)
+    yield labelled("baseline", sentence, "bold", "yellow" if info.problem else "")
+    yield from since_lines(info)
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
-            yield from wrapped("", f"{result.check.name}: {text}", width, "")
+            yield labelled("", f"{result.check.name}: {text}", "")
 
 
 def _causes(view: SummaryView) -> Iterator[str]:
@@ -518,43 +457,26 @@ def _causes(view: SummaryView) -> Iterator[str]:
             yield from view.judge_causes
 
 
-def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    style = GATE_STYLES[view.gate.verdict]
-    yield from wrapped("gate", view.gate.sentence, width, "bold", style)
+def _gate_lines(view: SummaryView) -> Iterator[Note]:
+    yield labelled("gate", view.gate.sentence, "bold", GATE_STYLES[view.gate.verdict])
     for result in view.gate.checks:
         if result.status == "warn":
-            text = f"{result.check.name}: {result.message}"
-            yield from wrapped("warn", text, width, "yellow")
-    yield from weak_lines(view.gate.checks, width)
+            yield labelled("warn", f"{result.check.name}: {result.message}", "yellow")
+    yield from weak_lines(view.gate.checks)
 
 
-def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
-    """Yield a command on lines that can be copied, which end between its words."""
-    room = max(width - 11, 20)
-    # Clean texts have no NUL.
-    kept = re.sub(r"""'[^']*'|"[^"]*["]""", lambda q: q[0].replace(" ", "\0"), clean(command))
-    parts = textwrap.wrap(kept, room, break_long_words=False, break_on_hyphens=False)
-    for number, part in enumerate(parts, start=1):
-        more = " \\" if number < len(parts) else ""
-        yield ((f"{head:<9}", "bold"), (part.replace("\0", " ") + more, ""))
-        head = ""
-
-
-def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
+def _next_lines(view: SummaryView) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
     for command, reason in next_commands(view.run.records, commands):
-        reasoned = f"{command}   ({reason})"
-        if len(reasoned) + 9 <= width:
-            yield (("next     ", "bold"), (reasoned, ""))
-        else:
-            yield from _command_lines("next", command, width)
+        yield Command("next", command, reason)
     if view.changes and view.gate.baseline is not None:
         info = view.gate.baseline
         named = info.name or ""
         # Now `last` is this run.
-        baseline = clean(shlex.quote((info.run_id or "") if named.startswith("last") else named))
-        yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run.run_id}", ""))
-    yield from _command_lines("go on", view.resume, width)
-    yield (("results  ", "bold"), (view.folder, ""))
+        baseline = shlex.quote((info.run_id or "") if named.startswith("last") else named)
+        yield Command("compare", f"rageval compare {baseline} {view.run.run_id}")
+    if view.resume:
+        yield Command("go on", view.resume)
+    yield labelled("results", view.folder)
     if view.report:
-        yield (("report   ", "bold"), (view.report, ""))
+        yield labelled("report", view.report)

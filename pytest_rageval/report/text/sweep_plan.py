@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow
 from pytest_rageval.report.sweep import GROUP_WORDS, weights_text
-from pytest_rageval.support.text import clean, counted, wrapped_text
+from pytest_rageval.report.text.console import Block, Rows, paragraph
+from pytest_rageval.support.text import counted
 
-_HEAD: Final = 16
 
-
-def plan_lines(document: Mapping[str, Any], width: int = 80) -> Iterator[str]:
+def plan_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Lay out the forecast of a sweep, the document of ``engine.sweep.forecast``."""
-    for head, text in _rows(document):
-        rest = " " * _HEAD
-        yield from wrapped_text(clean(text), width, first=f"{head:<{_HEAD}}", rest=rest)
-    for line in (*document["notes"], "nothing was asked"):
-        yield from wrapped_text(clean(line), width)
+    yield Rows(("", ""), [*_rows(document)])
+    yield from map(paragraph, (*document["notes"], "nothing was asked"))
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

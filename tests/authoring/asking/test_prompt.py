@@ -10,6 +10,7 @@ import pytest
 
 from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt, PromptError, Question
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
@@ -73,7 +74,7 @@ def prompt(desk: Desk) -> Prompt:
 
 
 def said(prompt: Prompt, line: str) -> str:
-    return "\n".join("".join(text for text, _ in one) for one in prompt.take(line))
+    return "\n".join(draw(prompt.take(line)))
 
 
 def test_a_question_is_asked_and_its_answer_and_chunks_are_shown(
@@ -105,7 +106,7 @@ def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> Non
     assert (one.k, one.folders, one.vaults) == (9, ("work", "home"), ("main",))
     said(prompt, ":unset rerank")
     assert "rerank" not in prompt.settings.params
-    assert "folders       work home" in said(prompt, ":settings")
+    assert "folders      work home" in said(prompt, ":settings")
 
 
 def test_a_case_keeps_its_own_settings_until_a_command_changes_them(
@@ -127,7 +128,7 @@ def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
     shown = said(prompt, ":diff")
     assert "before   The limit is [-5-]." in shown
     assert "after    The limit is [+7+]." in shown
-    assert "2 -> 1        home/garden.md > # Garden" in shown
+    assert "2 -> 1  home/garden.md > # Garden" in shown
 
 
 def test_a_question_that_failed_is_not_compared(prompt: Prompt, desk: Desk) -> None:

@@ -11,6 +11,7 @@ from pytest_rageval.authoring.labelling.agreement import agreement_document
 from pytest_rageval.authoring.labelling.draft import Draft
 from pytest_rageval.authoring.labelling.store import LabelEntry, SeenChunk
 from pytest_rageval.report.text.agreement import agreement_lines
+from pytest_rageval.report.text.console import draw
 
 
 def entries(marks: Mapping[str, Mapping[str, str]]) -> list[LabelEntry]:
@@ -76,28 +77,30 @@ def test_chunks_that_only_one_saw_are_not_compared() -> None:
         "observed": None,
     }  # fmt: skip
     assert "evidence or not: nothing was labelled by two" in list(
-        agreement_lines({"file": "c", **document})
+        draw(agreement_lines({"file": "c", **document}))
     )
 
 
 def test_resamples_that_come_to_one_value_leave_no_interval() -> None:
     document = agreement_document(entries({"ann": ANN, "bob": ANN}))
     assert [document["chunks"][key] for key in ("value", "low", "high")] == [1.0, None, None]
-    line = next(x for x in agreement_lines({"file": "c", **document}) if x.startswith("evidence"))
+    line = next(
+        x for x in draw(agreement_lines({"file": "c", **document})) if x.startswith("evidence")
+    )
     assert line.split()[3:6] == ["1.000", "-", "1.000"]
 
 
 def test_annotators_who_all_say_the_same_leave_no_value() -> None:
     document = agreement_document(entries({"ann": {"one": "--"}, "bob": {"one": "--"}}))
     assert (document["chunks"]["value"], document["chunks"]["observed"]) == (None, 1)
-    lines = list(agreement_lines({"file": "c", **document}))
+    lines = list(draw(agreement_lines({"file": "c", **document})))
     assert any("which leaves no value" in line for line in lines)
 
 
 @pytest.mark.parametrize("names", [["ann", "bob"], ["ann", "bob", "cat"]])
 def test_the_figures_fit_80_columns(names: list[str]) -> None:
     document = agreement_document(entries(dict.fromkeys(names, ANN)))
-    assert max(map(len, agreement_lines({"file": "c" * 100, **document}))) <= 80
+    assert max(map(len, draw(agreement_lines({"file": "c" * 100, **document})))) <= 80
 
 
 @settings(max_examples=30, deadline=None)

@@ -18,7 +18,8 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def _made(project: Path, capsys: Output) -> None:
+def _made(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setenv("COLUMNS", "2000")
     assert cli.run(["init"]) == ExitCode.YES
     capsys.readouterr()
 
@@ -62,7 +63,7 @@ def test_levels_are_coloured_unless_colours_are_switched_off(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert cli.run(["doctor"]) == ExitCode.YES
-    assert "\x1b[32mok  \x1b[0m  project settings: " in capsys.readouterr().out
+    assert "\x1b[32mok    \x1b[0mproject settings: " in capsys.readouterr().out
     monkeypatch.setenv("NO_COLOR", "1")
     assert cli.run(["doctor"]) == ExitCode.YES
     assert "\x1b" not in capsys.readouterr().out

@@ -64,7 +64,7 @@ def test_what_was_carried_over_and_what_was_not_is_told(capsys: Output) -> None:
     assert run("unrag", *samples("unrag"), "-o", "evals/garden.jsonl") == 0
     out = capsys.readouterr().out
     assert "unrag: 4 cases, 4 documents below eval/garden/, 2 recorded responses" in out
-    assert "     1  documents[].assets: images, audio and the like are not sent" in out
+    assert "  1  documents[].assets: images, audio and the like are not sent" in out
     assert '  recall_at_k = ">= 0.75"' in out
     assert "note    the recorded responses are written with --responses FILE" in out
     assert "wrote  evals/documents/garden.jsonl" in out

@@ -94,11 +94,9 @@ def test_a_trend_is_told_from_the_folders(capsys: Output) -> None:
     assert [point["value"] for point in found["runs"]] == [0.8, 0.6, 0.4, 0.2]
     low, high = (f"{found['runs'][3][name]:.2f}" for name in ("low", "high"))
     told = lines(capsys, "trend", "recall_at_k", "--last", "2")
-    assert told[:2] == [
-        "recall_at_k, higher is better",
-        "run  when                 n    value  interval      change  tags",
-    ]
-    assert told[3] == f"r4   2026-01-04 00:00     5    0.200  {low}-{high}     -0.200"
+    assert told[0] == "recall_at_k, higher is better"
+    assert told[1].split() == ["run", "when", "n", "value", "interval", "change", "tags"]
+    assert told[3].split() == ["r4", "2026-01-04", "00:00", "5", "0.200", f"{low}-{high}", "-0.200"]
 
 
 def test_a_trend_over_run_ids_of_the_default_form_fits_in_80_columns(capsys: Output) -> None:
@@ -142,7 +140,7 @@ def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
     write_run(RESULTS, "r9", cases(9), day=9)
     found = lines(capsys, "trend", "mrr", "--last", "2")
     assert found[3].startswith("--- dataset: ")
-    assert found[3].endswith("(above and below do not compare)")
+    assert " ".join(found[3:5]).endswith("(above and below do not compare)")
     (_, now) = run(capsys, "trend", "mrr", "--last", "2")["runs"]
     assert [one["name"] for one in now["breaks"]] == ["dataset"]
     assert now["delta"] is None
@@ -162,7 +160,7 @@ def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source:
     shown = lines(capsys, "trend", "mrr", "--partial", *where)
     assert shown[-1].startswith("r5 ")
     assert shown[-1].endswith("(partial)")
-    assert shown[-2].startswith("--- selection: ")
+    assert any(line.startswith("--- selection: ") for line in shown[-4:-1])
     last = run(capsys, "trend", "mrr", "--partial", *where)["runs"][-1]
     assert (last["run_id"], last["partial"]) == ("r5", True)
 

@@ -156,8 +156,8 @@ def test_people_see_what_the_judge_is_worth(
     judged_by(monkeypatch, {"groundedness": Verdict(scores={"groundedness": 4.0})})
     assert cli.run(["score", *FILES, "--judge", "m-2024-08-06"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert "note    fake/1: judge not validated" in lines
-    assert "cost    $1.0000, 220 tokens" in lines
+    assert "note     fake/1: judge not validated" in lines
+    assert "cost     $1.0000, 220 tokens" in lines
     assert max(map(len, lines)) <= 80
 
 

@@ -95,7 +95,7 @@ def test_the_run_is_an_ordinary_one_in_the_folder_of_the_suite(
 def test_the_text_fits_80_columns_and_ends_with_the_verdict(project: Path, capsys: Output) -> None:
     assert cli.run(["suite", "run", "tiny"]) == ExitCode.YES
     out = capsys.readouterr().out
-    assert "0.9186   in the range" in out
+    assert "0.9186 in the range" in " ".join(out.split())
     assert out.splitlines()[-1].startswith("verdict  where the literature puts BM25")
     run = next(line for line in out.splitlines() if line.startswith("run "))
     assert max(len(line) for line in out.splitlines() if line != run) <= 80

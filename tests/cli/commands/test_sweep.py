@@ -115,12 +115,12 @@ def test_the_line_of_progress_counts_the_runs_that_are_written(
     lines: list[str | None] = []
 
     class Display(ProgressOnStderr):
-        def __init__(self, source: Callable[[int | None], str | None]) -> None:
+        def __init__(self, source: Callable[[], str | None]) -> None:
             super().__init__(source)
             monkeypatch.setattr(Run, "finish", lambda run, **given: self.written(run, **given))
 
         def written(self, run: Run, **given: Any) -> Any:
-            lines.append(self._source(80))
+            lines.append(self._source())
             return finish(run, **given)
 
     finish = Run.finish

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_rageval.report.markdown.summary import escape, render_gate_markdown, render_markdown
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.summary import render_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.gate import BaselineInfo
@@ -67,7 +68,7 @@ def test_a_mean_of_tokens_is_the_number_that_the_terminal_shows() -> None:
     records = [record(f"c{n}", {"context_tokens": 168.0 + n % 2}) for n in range(30)]
     shown = view(records, changes={"context_tokens": 0.25})
     [row] = [line for line in render_markdown(shown).splitlines() if "context_tokens" in line]
-    lines = ("".join(part for part, _ in line) for line in render_summary(shown, verbosity=1))
+    lines = draw(render_summary(shown, verbosity=1))
     [line] = [line for line in lines if line.startswith("context_tokens")]
     assert row.startswith("| context_tokens | 30 | 168.500 |")
     assert row.endswith("| +0.250 |")

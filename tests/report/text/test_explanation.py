@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.explanation import render_explanation
-from pytest_rageval.report.text.lines import Line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection, Search
@@ -21,12 +21,9 @@ from tests.report.explain.builders import S, T, U, explained, recorded, runs
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07\u202ec\u200b\nd"
 
 
-def text_of(lines: list[Line]) -> list[str]:
-    return ["".join(part for part, _ in line) for line in lines]
-
-
-def shown(explanation: Explanation, **options: Any) -> str:
-    return "\n".join(text_of(render_explanation(explanation, run_id="r", **options)))
+def shown(explanation: Explanation, *, width: int = 80, **options: Any) -> str:
+    options = {"run_id": "r", **options}
+    return "\n".join(draw(render_explanation(explanation, **options), width=width))
 
 
 def block(text: str, title: str) -> str:
@@ -40,7 +37,7 @@ def test_every_line_fits_and_is_ascii(run: tuple[CaseRecord, ScoreSettings]) -> 
     record, scoring = run
     found = explain_record(record, scoring)
     for width in (80, 60):
-        lines = text_of(render_explanation(found, run_id="r", width=width, verbose=True))
+        lines = shown(found, width=width, verbose=True).splitlines()
         assert max(map(len, lines)) <= width
         assert "".join(lines).isascii()
 
@@ -55,7 +52,7 @@ def test_every_metric_is_shown_once_with_its_state(
     titles = ("metrics in error", "not applicable")
     unscored = "".join(block(text, title) for title in titles if f"\n{title}\n" in text)
     for key, value in record.scores.metrics.items():
-        rows = re.findall(rf"^  {re.escape(key)} +[-\d.]+ = \S", text, re.MULTILINE)
+        rows = re.findall(rf"^  {re.escape(key)} +[-\d.]+  ?= \S", text, re.MULTILINE)
         assert len(rows) == (value is not None)
         if value is None:
             assert re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", unscored)
@@ -81,17 +78,18 @@ def test_the_verdict_comes_first_and_then_why_and_what_to_try() -> None:
 @pytest.mark.parametrize(
     ("of", "reply", "style", "word"),
     [
-        (case(S), response(S), "green", "PASSED"),
-        (case(S), response(U), "yellow", "MISSED"),
-        (case(S), None, "red", "ERROR"),
-        (case(), response(S), "yellow", "UNCHECKED"),
+        (case(S), response(S), 32, "PASSED"),
+        (case(S), response(U), 33, "MISSED"),
+        (case(S), None, 31, "ERROR"),
+        (case(), response(S), 33, "UNCHECKED"),
     ],
 )
 def test_the_outcome_stands_in_words_that_colour_repeats(
-    of: Case, reply: AskResponse | None, style: str, word: str
+    of: Case, reply: AskResponse | None, style: int, word: str
 ) -> None:
     found = explained(of, reply, error=None if reply else TIMEOUT)
-    assert (word, style) in render_explanation(found, run_id="r")[0]
+    first = next(draw(render_explanation(found, run_id="r"), colour=True))
+    assert f"\x1b[{style}m{word}\x1b" in first
 
 
 def test_a_flawed_answer_is_named_and_does_not_fail_a_case_that_is_not_judged_on_it() -> None:
@@ -111,14 +109,15 @@ def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
     )
     of = case(S, irrelevant_supports=(gold("b.md"),))
     text = shown(explained(of, response(retrieved_chunks=chunks), k=2))
-    assert block(text, "chunks: rank, gold matched, passage").splitlines() == [
-        "   1  -    a.md:3-9 | # U",
-        '           document of gold [0]; heading 1 is "u", not "s"',
-        "   2  [0]  a.md:10 | # S > ## T",
-        "           below the section of gold [0]",
-        "  ---- cut at k = 2: nothing below counts ".ljust(76, "-"),
-        "   3  BAD  b.md | # B",
-        "           irrelevant [0] is the whole document",
+    lines = block(text, "chunks: rank, gold matched, passage").splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
+        "1 - a.md:3-9 | # U",
+        'document of gold [0]; heading 1 is "u", not "s"',
+        "2 [0] a.md:10 | # S > ## T",
+        "below the section of gold [0]",
+        "---- cut at k = 2: nothing below counts ----",
+        "3 BAD b.md | # B",
+        "irrelevant [0] is the whole document",
     ]
 
 
@@ -185,7 +184,7 @@ def test_folders_show_the_selection_and_its_fallback() -> None:
     text = shown(explained(case("n/a.md"), response(folder_selection=selection)))
     assert 'selected: n, "" (of 3); fallback used, everything was searched; by name' in block(
         text, "folders"
-    ).replace("\n    ", " ")
+    ).replace("\n  ", " ")
 
 
 @pytest.mark.parametrize(
@@ -248,11 +247,11 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
     found = explained(of, reply)
     record = changed(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
     found = replace(found, record=record, notes=(HOSTILE,), next_steps=(HOSTILE,))
-    lines = render_explanation(found, run_id=HOSTILE, verbose=True)
-    for part in (part for line in lines for part, _ in line):
-        assert part.isprintable(), part
-        assert "\u202e" not in part
-    assert max(map(len, text_of(lines))) <= 80
+    lines = shown(found, run_id=HOSTILE, verbose=True).split("\n")
+    for line in lines:
+        assert line.isprintable(), line
+        assert "\u202e" not in line
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
@@ -267,11 +266,8 @@ def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
     )
     found = explain_record(record, ScoreSettings())
     for width in (60, 80):
-        lines = render_explanation(found, run_id="r", width=width)
-        assert all(
-            part.isprintable() and "\u202e" not in part for line in lines for part, _ in line
-        )
-        text = text_of(lines)
+        text = shown(found, width=width).split("\n")
+        assert all(line.isprintable() and "\u202e" not in line for line in text)
         assert max(map(len, text)) <= width
         assert all(f"{name}]0;pwn" in "".join(text) for name in ("scored", "moved", "none", "lost"))
 
@@ -281,7 +277,7 @@ def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
         recorded(case("a.md"), response("a.md")), metrics={"ab": 1.0, "c\x1b[31m\x07\u200bd": 0.5}
     )
     lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
-    assert [line[:13] for line in lines] == ["  ab   1.000 ", "  cd   0.500 "]
+    assert [line[:12] for line in lines] == ["  ab  1.000 ", "  cd  0.500 "]
 
 
 # --- verdicts --------------------------------------------------------------------------------
@@ -321,7 +317,7 @@ def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_firs
 def test_claims_beyond_a_dozen_are_counted_unless_all_are_asked_for() -> None:
     found = judged(*({"text": f"claim {n}.", "supported": False} for n in range(15)))
     brief, verbose = shown(found), shown(found, verbose=True)
-    assert "... and 3 more claims; -v shows them" in brief
+    assert "and 3 more claims; -v shows them" in brief
     assert (brief.count("UNSUPPORTED"), verbose.count("UNSUPPORTED")) == (12, 15)
 
 

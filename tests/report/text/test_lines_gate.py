@@ -1,11 +1,10 @@
-"""Lines of a terminal, and the smallest change that a check could have shown, in words."""
+"""The smallest change that a check could have shown, in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.report.text.lines import detectable_size, detectable_text, fit_line, wrapped
-from pytest_rageval.support.text import columns_of
+from pytest_rageval.report.text.lines import detectable_size, detectable_text
 from pytest_rageval.values.gate import Check, CheckResult
 
 
@@ -33,14 +32,3 @@ def test_too_few_cases_are_said_to_show_nothing() -> None:
 def test_nothing_is_said_where_no_interval_or_no_difference_tells_the_size() -> None:
     assert detectable_text(result(None, low=None)) is None
     assert detectable_text(result(0.0)) is None
-
-
-def test_lines_of_wide_characters_and_options_are_whole_and_fit() -> None:
-    question = "\u55b6\u696d\u6642\u9593" * 20
-    lines = ["".join(part for part, _ in line) for line in wrapped("question", question, 60)]
-    assert max(map(columns_of, lines)) <= 60
-    assert "".join(line[9:] for line in lines) == question
-    ((cut, _),) = fit_line(((question, ""),), 60)
-    assert columns_of(cut) <= 60
-    said = "which leaves nothing unaffected; --ignore-invariants compares all the same"
-    assert any("--ignore-invariants" in line for (_, (line, _)) in wrapped("", said, 60))

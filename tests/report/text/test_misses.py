@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.cells import cell_len
+
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.misses import (
     find_misses,
     misses_document,
@@ -9,7 +12,6 @@ from pytest_rageval.report.text.misses import (
     render_texts,
 )
 from pytest_rageval.report.text.next_commands import RunCommands, next_commands
-from pytest_rageval.support.text import columns_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.analysis.aggregate.test_target_faults import PLACE
@@ -18,8 +20,8 @@ from tests.build.records import failed, hits, record
 
 
 def text(*records: CaseRecord, width: int = 80, verbose: bool = False) -> list[str]:
-    lines = render_misses(records, run_id="r-1", run="last", width=width, verbose=verbose)
-    return ["".join(part for part, _ in line) for line in lines]
+    blocks = render_misses(records, run_id="r-1", run="last", verbose=verbose)
+    return [*draw(blocks, width=width)]
 
 
 def miss(case_id: str, stage: str | None = None, **fields: Any) -> CaseRecord:
@@ -104,12 +106,10 @@ def test_of_repeats_the_one_that_decides_the_outcome_of_the_case_is_shown() -> N
     assert not any(line.startswith("incorrect") for line in shown)
 
 
-def test_a_meaning_that_does_not_fit_has_lines_of_its_own() -> None:
-    shown = text(miss("a", "irrelevant_retrieved"))
-    assert shown[2:4] == [
-        "irrelevant_retrieved 1",
-        "  Evidence that must not come up (irrelevant_supports) came back.",
-    ]
+def test_a_cause_is_followed_by_its_meaning() -> None:
+    shown = " ".join(" ".join(text(miss("a", "irrelevant_retrieved"))).split())
+    meaning = "Evidence that must not come up (irrelevant_supports) came back."
+    assert f"irrelevant_retrieved 1 {meaning} a" in shown
 
 
 def test_no_meaning_speaks_of_citations_that_the_target_may_not_report() -> None:
@@ -160,12 +160,11 @@ def test_wide_characters_of_an_id_leave_less_room_for_the_question() -> None:
         for line in text(miss(wide, question=long), miss(narrow, question=long))
         if "very long" in line
     )
-    assert columns_of(first) == columns_of(second) <= 80
+    assert cell_len(first) == cell_len(second) <= 80
 
 
 def texts(*records: CaseRecord, limit: int = 10, width: int = 60) -> list[str]:
-    lines = render_texts(records, limit=limit, width=width)
-    return ["".join(part for part, _ in line) for line in lines]
+    return [*draw(render_texts(records, limit=limit), width=width)]
 
 
 def asked(**fields: Any) -> CaseRecord:

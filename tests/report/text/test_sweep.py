@@ -1,15 +1,15 @@
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.sweep import sweep_lines
-from pytest_rageval.support.text import columns_of
 from tests.build.sweeps import TWELVE, hostile, noisy, planned, swept
 
 
 def printed(outcome: object, width: int = 80) -> str:
-    lines = sweep_lines(outcome, width)  # type: ignore[arg-type]
-    return "\n".join("".join(text for text, _ in line) for line in lines)
+    return "\n".join(draw(sweep_lines(outcome), width=width))  # type: ignore[arg-type]
 
 
 def test_a_winner_is_shown_with_its_figures_and_tests() -> None:
@@ -19,8 +19,12 @@ def test_a_winner_is_shown_with_its_figures_and_tests() -> None:
     found = printed(outcome)
     value = f"{outcome.ranking[0].objective:.3f}"
     assert "asked    810 of the grid's 1,800 requests (45 %)" in found
-    assert f"\n  1         {value}   " in found
-    assert f"   150  {best.name}\n      winner\n" in found
+    lines = found.split("\n")
+    at = next(n for n, line in enumerate(lines) if line.split()[:1] == ["1"])
+    assert lines[at].split()[1] == value
+    assert "150" in lines[at].split()
+    row = " ".join(f"{lines[at]} {lines[at + 1]} {lines[at + 2]}".split())
+    assert all(part in row for part in (*best.name.split(), "winner"))
     assert "effects  k: 3 " in found
     assert "verdict  BETTER\n" in found
 
@@ -35,7 +39,7 @@ def test_a_limited_figure_stands_before_its_limit() -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_lines_fit_and_hostile_parameters_do_no_harm(width: int) -> None:
     found = printed(hostile(), width)
-    assert max(map(columns_of, found.split("\n"))) <= width
+    assert max(map(cell_len, found.split("\n"))) <= width
     assert all(line.isprintable() for line in found.split("\n"))
 
 

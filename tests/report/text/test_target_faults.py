@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.target_faults import FaultOptions, render_target_faults
 from pytest_rageval.values.record import CaseRecord
 from tests.analysis.aggregate.test_target_faults import PLACE, failed
@@ -13,10 +14,14 @@ from tests.build.records import record
 
 
 def rendered(
-    records: Iterable[CaseRecord], sentences: Iterable[str] = (), **options: Any
+    records: Iterable[CaseRecord],
+    sentences: Iterable[str] = (),
+    *,
+    width: int = 80,
+    **options: Any,
 ) -> list[str]:
-    lines = render_target_faults(list(records), sentences, FaultOptions(**options))
-    return ["".join(text for text, _ in line) for line in lines]
+    blocks = render_target_faults(list(records), sentences, FaultOptions(**options))
+    return [*draw(blocks, width=width)]
 
 
 def test_a_cause_is_shown_once_with_its_place_and_cases() -> None:
@@ -59,7 +64,7 @@ def test_lines_fit_the_terminal_and_many_cases_are_counted() -> None:
     for width in (60, 80, 120):
         found = rendered(broken, width=width)
         assert max(map(len, found)) <= width
-        assert found[-1].endswith(" more")
+        assert " ".join(found).endswith(" more")
 
 
 def test_captured_output_follows_with_its_end() -> None:

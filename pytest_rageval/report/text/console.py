@@ -1,0 +1,258 @@
+"""Blocks of a terminal report, and rich, which draws them: values in, lines of text out.
+
+The blocks are plain data, so that rich is imported only when something is drawn. Every text is made
+harmless to a terminal here; rich reads no markup, no emoji codes and no numbers in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from pytest_rageval.support.text import clean, clean_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console, JustifyMethod, RenderableType
+    from rich.text import Text
+
+Style = Literal["", "green", "red", "yellow", "bold", "dim"]
+
+Line = tuple[tuple[str, Style], ...]
+"""Segments of one line, left to right; it is cut at the width of the terminal."""
+
+Cell = str | Line
+"""Cell of a table; a segment ``\\n`` of its own begins another line in it."""
+
+
+Row = Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Text that wraps beside the head of its first line."""
+
+    head: Line
+    text: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Table, with notes of its whole width between rows."""
+
+    columns: Sequence[str]
+    """Headings, all empty for none; a ``>`` before one aligns its column at the right."""
+    rows: Sequence[Row | Note]
+    optional: Sequence[str] = ()
+    """Headings of columns that a narrow terminal has no room for, the least important first."""
+    wrap: bool = True
+    """Whether a text that is too long is continued below; otherwise it is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Command that can be copied, on lines that end between its words."""
+
+    head: str
+    command: str
+    reason: str = ""
+    """Left out where it does not fit beside the command."""
+
+
+Block = str | Line | Note | Rows | Command
+"""Part of a report; a string is a line that is never cut, such as a path."""
+
+HEAD: Final = 9
+"""Columns of the word that begins a note."""
+
+
+def labelled(head: str, text: str, head_style: Style = "bold", style: Style = "") -> Note:
+    """Return a text on one line, or as many as it takes, with a word before it."""
+    return Note(((f"{head:<{HEAD}}", head_style),), ((clean(text), style),))
+
+
+def labelled_lines(head: str, text: str) -> Iterator[Note]:
+    """Yield a note for each line of a text."""
+    for line in text.splitlines() or [""]:
+        yield labelled(head, line)
+        head = ""
+
+
+def paragraph(text: str, style: Style = "") -> Note:
+    """Return a text over the whole width."""
+    return Note((), ((text, style),))
+
+
+def indented(text: str, columns: int = HEAD) -> Line:
+    """Return a line of code or output with its own indentation."""
+    return ((" " * columns + text, ""),)
+
+
+def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> Iterator[str]:
+    """Yield the lines of blocks.
+
+    Args:
+        blocks: of a report.
+        width: columns of the terminal.
+        colour: whether to put the sequences of a terminal around styled text.
+    """
+    console = None
+    for block in blocks:
+        if isinstance(block, str):
+            yield clean_lines(block)
+        elif isinstance(block, Command):
+            yield from draw(_command_lines(block, width), width=width, colour=colour)
+        else:
+            console = console or _console(width, colour=colour)
+            for renderable in _renderables(block, width):
+                with console.capture() as captured:
+                    console.print(renderable)
+                for line in captured.get().removesuffix("\n").split("\n"):
+                    yield line.rstrip()
+
+
+def _console(width: int, *, colour: bool) -> Console:
+    from rich.console import Console
+
+    return Console(
+        width=width,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        force_jupyter=False,
+        no_color=not colour,
+        legacy_windows=False,
+        _environ={},
+    )
+
+
+def columns_of(text: str) -> int:
+    """Return the number of columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def cut_columns(text: str, width: int, end: str = "..") -> str:
+    """Cut a text that is wider than some columns of a terminal, and mark its end.
+
+    >>> cut_columns("a long answer", 8), cut_columns("\u65e5\u672c\u8a9e", 5)
+    ('a long..', '\u65e5..')
+    """
+    from rich.cells import set_cell_size
+
+    if columns_of(text) <= width:
+        return text
+    return set_cell_size(text, max(width - len(end), 0)).rstrip() + end[: max(width, 0)]
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most some columns of a terminal."""
+    return [*draw([paragraph(text)], width=width)]
+
+
+def _text(cell: Cell) -> Text:
+    from rich.text import Text
+
+    segments: Line = ((cell, ""),) if isinstance(cell, str) else cell
+    return Text.assemble(
+        *(
+            (part if part == "\n" else " ".join(clean_lines(part).splitlines()), style)
+            for part, style in segments
+        ),
+        overflow="fold",
+    )
+
+
+def _cut(text: Text, width: int) -> Text:
+    if text.cell_len > width:
+        text.truncate(max(width - 2, 0), overflow="crop")
+        text.append("..")
+    return text
+
+
+def _renderables(block: Line | Note | Rows, width: int) -> Iterator[RenderableType]:
+    if isinstance(block, Note):
+        head = _text(block.head)
+        yield _row([head, _text(block.text)], [head.cell_len, max(width - head.cell_len, 1)])
+    elif not isinstance(block, Rows):
+        yield _cut(_text(block), width)
+    elif block.rows:
+        yield from _table(block, width)
+
+
+def _row(
+    cells: Sequence[Text], widths: Sequence[int], gap: int = 0, right: Sequence[int] = ()
+) -> RenderableType:
+    """Return texts side by side, each in a column of its width; there is none of width 0."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, gap, 0, 0))
+    shown = [number for number, width in enumerate(widths) if width]
+    for number in shown:
+        justify: JustifyMethod = "right" if number in right else "left"
+        grid.add_column(width=widths[number], overflow="fold", justify=justify)
+    grid.add_row(*(cells[number] for number in shown))
+    return grid
+
+
+_NARROW: Final = 24
+_NARROWEST: Final = 8
+"""Columns that the widest column of texts keeps, before others are left out and after that."""
+
+
+def _table(block: Rows, width: int) -> Iterator[RenderableType]:
+    names = [name.removeprefix(">") for name in block.columns]
+    right = [number for number, name in enumerate(block.columns) if name.startswith(">")]
+    rows = [row if isinstance(row, Note) else [*map(_text, row)] for row in block.rows]
+    if any(names):
+        rows.insert(0, [_text(((name, "dim"),)) for name in names])
+    cells = [row for row in rows if isinstance(row, list)]
+    widths = _natural_widths(cells)
+    widest = max(set(range(len(names))).difference(right), key=widths.__getitem__)
+
+    def lacking(gap: int) -> int:
+        return max(sum(widths) + gap * (sum(map(bool, widths)) - 1) - width, 0)
+
+    gap = 1 if block.optional and lacking(2) else 2
+    widths[widest] -= min(lacking(gap), max(widths[widest] - _NARROW, 0))
+    for name in block.optional:
+        if lacking(gap):
+            widths[names.index(name)] = 0
+    widths[widest] -= min(lacking(gap), max(widths[widest] - _NARROWEST, 0))
+    for texts in () if block.wrap else cells:
+        _cut(texts[widest], widths[widest])
+    for row in rows:
+        if isinstance(row, Note):
+            yield from _renderables(row, width)
+        else:
+            yield _row(row, widths, gap, right)
+
+
+def _natural_widths(rows: Sequence[Sequence[Text]]) -> list[int]:
+    return [
+        max(columns_of(part) for text in column for part in text.plain.split("\n"))
+        for column in zip(*rows, strict=True)
+    ]
+
+
+_WORD: Final = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")
+
+
+def _command_lines(block: Command, width: int) -> Iterator[Line]:
+    command, head = clean(block.command), block.head
+    reasoned = f"{command}   ({block.reason})" if block.reason else command
+    if columns_of(reasoned) + HEAD <= width:
+        command, words = "", [reasoned]
+    else:
+        words = _WORD.findall(command)
+    part = words.pop(0)
+    for word in words:
+        if columns_of(f"{part} {word}") + HEAD + 2 > width:
+            yield ((f"{head:<{HEAD}}", "bold"), (f"{part} \\", ""))
+            head, part = "", word
+        else:
+            part = f"{part} {word}"
+    yield ((f"{head:<{HEAD}}", "bold"), (part, ""))
