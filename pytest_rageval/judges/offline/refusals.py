@@ -18,59 +18,56 @@ from typing import Final
 
 _UNSPACED: Final = frozenset({"Japanese", "Chinese", "Korean"})
 _UNSPACED_SCRIPT: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
-_ORDERS: Final = tuple(
-    re.compile("|".join(orders.split()).replace("N", "[nx]"))
-    for orders in (
-        # I do not know
-        r"""
-        [se][^uT]{0,6}N[^T]{0,4}k k[se]\w{0,6}N [se]k[^T]{0,6}N ^[yw]?N\w?[se]k ^y?Nk
-        """,
-        # the documents do not say
-        r"""
-        d[^uTr]*N[^T]{0,7}[vVM][^r]*$ d[^uTr,]*[vVM][^Tr,]{0,12}N [vVM]\w{0,5}d[^T]{0,20}N
-        n\w{0,3}d\w{0,7}[vVM] p\w{0,4}d[^u]*N[^T]{0,8}[vVM] ^[^u]*N\w{0,4}[vVMf]\w{0,3}p\w{0,5}d
-        D[^uTr]*N[^T]{0,7}(?:[VM]|v\w{0,5}i) D\w{0,3}v\w{0,2}N\w{0,4}i D\w{0,3}VN
-        p\w?D[^uT]*V[^T]{0,6}N ^[^u]*N\w{0,3}[VMf]\w{0,3}p\w{0,5}D
-        """,
-        # it is not in the documents
-        r"""
-        [itg]\w{0,5}N\w{0,2}p\w{0,4}d ^y?N[hvMf]?p\w{0,4}d N\w?[hk]\w{0,2}p\w{0,4}d
-        p\w{0,4}d\w{0,6}nI
-        """,
-        # there is no information
-        r"""
-        ^[^uG]*[hf][^uGr]{0,8}N[^G]{0,5}i[^Gr]*$ ^[^uGr]*N\w{0,3}[hf][^G]{0,7}i[^G]*$
-        ^[^u]*N\w{0,4}i[^Gr]{0,9}(?:[hfMV]|vp?|p\w{0,4}d)[^Gr]*$ d[^u]{0,9}N\w{0,5}i
-        ^[yw]{0,2}N\w{0,3}i(?:$|[pgt][^G]*$) [hf]\w{0,3}nI(?:$|[fhp]) ^y?nI(?:$|f|p\w{0,3}$)
-        nI\w{0,9}d ^[yw]{0,2}N\w{0,2}[dD]\w{0,2}f ^[yw]{0,2}N\w{0,4}f\w?D$ ^jNP?h$
-        ^[^uGr]*i[^TGr]{0,12}N\w{0,3}[vVMfhA][^Gr]*$
-        ^[^ur]*i[^TG]{0,6}N\w{0,3}p\w{0,3}d [se]\w{0,5}N\w{0,4}h\w{0,6}j
-        [se]\w{0,3}h\w{0,2}N\w{0,4}j n[se]h\w{0,4}j ^y?E\w{0,2}i$
-        """,
-        # the same where the negation ends the sentence
-        r"""
-        ^#[^ur]*(?:i[^G]{0,2}n|i\w?v\w{0,2}n|M\w{0,4}n|x\w{0,2}v\w{0,4}i|n\w{0,8}f\w{0,14}i)
-        ^#[^ur]*np?[^ur]{0,16}i$ ^#\w?nk$
-        """,
-        # I cannot answer
-        r"""
-        ^[^b]*s[^u]{0,5}x s[^b]*m[^b]*N ^[^b]*N\w{0,3}sm m[^b]{0,3}s[^b]*N
-        ^[^u]*(?:x|m[^u]*N|N\w{0,6}m)[^u]{0,9}A ^[^u]*A[^u]{0,6}(?:x|m\w{0,3}N)
-        m[^u]{0,9}A\w{0,3}N ^[^u]*m[^u]*N[^u]*A
-        (?:e[^u]{0,5}(?:x|m\w*N|N\w*m)|me\w{0,4}N|n\w?em)\w{0,5}(?:a|[vf]\w{0,6}[ijt])
-        [se]\w{0,5}N\w{0,3}f [se]f\w{0,4}N f[se]\w{0,6}N ^y?x\w{0,2}[aAf]
-        ^[yw]?[se]m\w{0,3}l\w{0,7}gp ^[yw]?lsm\w{0,7}gp ^#slw?Ap
-        """,
-        # it is not mentioned, it is unclear from the documents
-        r"^t\w?B\w?p\w{0,3}d N[^uT]{0,3}M Nz\w?V ^y?Nf ^w?N[vVM]a?$",
-        # it is outside the scope of my knowledge
-        r"""
-        o\w{0,4}O\w{0,4}[sed] o\w?s\w{0,4}[Ok] g\w{0,4}o\w{0,3}O o\w{0,2}[sed]\w?[Ok]
-        ^[ty]?\w?o\w{0,2}O$ ^[^u]*g\w{0,9}o k\w{0,3}o ^[ty]T?\w?oqs
-        """,
-        # the documents lack information
-        r"d\w{0,5}[LB] L\w{0,4}i i\w{0,9}[LB](?:$|\w?p) ^\w?s\w?L ^[^u]*Z",
-    )
+_ORDERS: Final = (
+    # I do not know
+    r"""
+    [se][^uT]{0,6}N[^T]{0,4}k k[se]\w{0,6}N [se]k[^T]{0,6}N ^[yw]?N\w?[se]k ^y?Nk
+    """,
+    # the documents do not say
+    r"""
+    d[^uTr]*N[^T]{0,7}[vVM][^r]*$ d[^uTr,]*[vVM][^Tr,]{0,12}N [vVM]\w{0,5}d[^T]{0,20}N
+    n\w{0,3}d\w{0,7}[vVM] p\w{0,4}d[^u]*N[^T]{0,8}[vVM] ^[^u]*N\w{0,4}[vVMf]\w{0,3}p\w{0,5}d
+    D[^uTr]*N[^T]{0,7}(?:[VM]|v\w{0,5}i) D\w{0,3}v\w{0,2}N\w{0,4}i D\w{0,3}VN
+    p\w?D[^uT]*V[^T]{0,6}N ^[^u]*N\w{0,3}[VMf]\w{0,3}p\w{0,5}D
+    """,
+    # it is not in the documents
+    r"""
+    [itg]\w{0,5}N\w{0,2}p\w{0,4}d ^y?N[hvMf]?p\w{0,4}d N\w?[hk]\w{0,2}p\w{0,4}d
+    p\w{0,4}d\w{0,6}nI
+    """,
+    # there is no information
+    r"""
+    ^[^uG]*[hf][^uGr]{0,8}N[^G]{0,5}i[^Gr]*$ ^[^uGr]*N\w{0,3}[hf][^G]{0,7}i[^G]*$
+    ^[^u]*N\w{0,4}i[^Gr]{0,9}(?:[hfMV]|vp?|p\w{0,4}d)[^Gr]*$ d[^u]{0,9}N\w{0,5}i
+    ^[yw]{0,2}N\w{0,3}i(?:$|[pgt][^G]*$) [hf]\w{0,3}nI(?:$|[fhp]) ^y?nI(?:$|f|p\w{0,3}$)
+    nI\w{0,9}d ^[yw]{0,2}N\w{0,2}[dD]\w{0,2}f ^[yw]{0,2}N\w{0,4}f\w?D$ ^jNP?h$
+    ^[^uGr]*i[^TGr]{0,12}N\w{0,3}[vVMfhA][^Gr]*$
+    ^[^ur]*i[^TG]{0,6}N\w{0,3}p\w{0,3}d [se]\w{0,5}N\w{0,4}h\w{0,6}j
+    [se]\w{0,3}h\w{0,2}N\w{0,4}j n[se]h\w{0,4}j ^y?E\w{0,2}i$
+    """,
+    # the same where the negation ends the sentence
+    r"""
+    ^#[^ur]*(?:i[^G]{0,2}n|i\w?v\w{0,2}n|M\w{0,4}n|x\w{0,2}v\w{0,4}i|n\w{0,8}f\w{0,14}i)
+    ^#[^ur]*np?[^ur]{0,16}i$ ^#\w?nk$
+    """,
+    # I cannot answer
+    r"""
+    ^[^b]*s[^u]{0,5}x s[^b]*m[^b]*N ^[^b]*N\w{0,3}sm m[^b]{0,3}s[^b]*N
+    ^[^u]*(?:x|m[^u]*N|N\w{0,6}m)[^u]{0,9}A ^[^u]*A[^u]{0,6}(?:x|m\w{0,3}N)
+    m[^u]{0,9}A\w{0,3}N ^[^u]*m[^u]*N[^u]*A
+    (?:e[^u]{0,5}(?:x|m\w*N|N\w*m)|me\w{0,4}N|n\w?em)\w{0,5}(?:a|[vf]\w{0,6}[ijt])
+    [se]\w{0,5}N\w{0,3}f [se]f\w{0,4}N f[se]\w{0,6}N ^y?x\w{0,2}[aAf]
+    ^[yw]?[se]m\w{0,3}l\w{0,7}gp ^[yw]?lsm\w{0,7}gp ^#slw?Ap
+    """,
+    # it is not mentioned, it is unclear from the documents
+    r"^t\w?B\w?p\w{0,3}d N[^uT]{0,3}M Nz\w?V ^y?Nf ^w?N[vVM]a?$",
+    # it is outside the scope of my knowledge
+    r"""
+    o\w{0,4}O\w{0,4}[sed] o\w?s\w{0,4}[Ok] g\w{0,4}o\w{0,3}O o\w{0,2}[sed]\w?[Ok]
+    ^[ty]?\w?o\w{0,2}O$ ^[^u]*g\w{0,9}o k\w{0,3}o ^[ty]T?\w?oqs
+    """,
+    # the documents lack information
+    r"d\w{0,5}[LB] L\w{0,4}i i\w{0,9}[LB](?:$|\w?p) ^\w?s\w?L ^[^u]*Z",
 )
 """Orders of roles with which a clause declines, N being a negation of either kind."""
 _WORD: Final = re.compile(r",|(?:[jnlcdsqu]|qu|lorsqu|quest|c)'(?=\w)|\w+(?:'\w+)?")
@@ -180,12 +177,17 @@ def _read(part: str) -> tuple[str, list[str], list[_Table]]:
     return text, words, _tables(unspaced=_UNSPACED_SCRIPT.search(text) is not None)
 
 
+@cache
+def _orders() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile("|".join(one.split()).replace("N", "[nx]")) for one in _ORDERS)
+
+
 def refuses(roles: str) -> bool:
     """Whether the roles of a part of a sentence have an order that declines, without conditions."""
     mark, roles = ("#", roles[1:]) if roles.startswith("#") else ("", roles)
     clauses = roles.split(",")
     kept = [left for one in clauses if (left := _unconditional(one, mark, alone=len(clauses) == 1))]
-    return any(order.search(mark + one) for one in {",".join(kept), *kept} for order in _ORDERS)
+    return any(order.search(mark + one) for one in {",".join(kept), *kept} for order in _orders())
 
 
 def _unconditional(clause: str, mark: str, *, alone: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -172,7 +173,9 @@ def send(http: Sender, request: Request) -> Reply:
     Raises:
         EndpointError: it was not sent, such as when a cassette lacks it.
     """
-    # The first time, this imports libraries, which must not count for the limit.
+    # The first time, this imports libraries, which must not count for the limit. Where rich is
+    # installed, httpx would import its command line with it, as long as all else of httpx.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     from pytest_rageval.support.http import transport  # noqa: F401
 
     with waiting():
