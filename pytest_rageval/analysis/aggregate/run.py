@@ -72,7 +72,7 @@ def aggregate_rows(
     columns: RecordRows, *, confidence: float = 0.95, timeout_ms: float | None = None
 ) -> Aggregate:
     """``aggregate`` of records that were added one by one."""
-    table = columns.table()
+    table = CaseTable(columns)
     groups = _group_cases(table)
     parts = [part for members in groups.values() for part in members.values()]
     summaries = {
@@ -155,7 +155,7 @@ def correctness_by_reference(records: Iterable[CaseRecord]) -> dict[str, MetricS
     columns = RecordRows()
     for record in records:
         columns.add(record)
-    return _by_reference(columns.table())
+    return _by_reference(CaseTable(columns))
 
 
 # --- groups --------------------------------------------------------------------------------
@@ -182,10 +182,10 @@ def _group_cases(table: CaseTable) -> dict[str, dict[str, CasePart]]:
             for group in groups:
                 found[breakdown].setdefault(group, []).append(case)
     parts = {
-        name: {group: table.part(cases) for group, cases in sorted(groups.items())}
+        name: {group: CasePart(cases, table) for group, cases in sorted(groups.items())}
         for name, groups in found.items()
     }
-    return {"": {"": table.part(range(len(table)))}, **parts}
+    return {"": {"": CasePart(range(len(table)), table)}, **parts}
 
 
 def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, MetricSummary]:
@@ -199,7 +199,9 @@ def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, Metri
     column = table.scores.metric("correctness")
     applies = np.flatnonzero(~np.isnan(column)).tolist()
     parts = {
-        name: table.part([case for case in applies if table.firsts[case].has_reference is known])
+        name: CasePart(
+            [case for case in applies if table.firsts[case].has_reference is known], table
+        )
         for name, known in (("reference", True), ("no_reference", False))
     }
     if not all(len(part.cases) for part in parts.values()):

@@ -169,7 +169,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         if key not in known:
             continue
         before, after = table.before_rerank(key), table.scores.metric(key)
-        both = table.part(np.flatnonzero(np.isfinite(before) & np.isfinite(after)).tolist())
+        both = CasePart(np.flatnonzero(np.isfinite(before) & np.isfinite(after)).tolist(), table)
         if len(both.cases):
             found[key] = compare_orders(
                 before[both.cases].tolist(),

@@ -116,7 +116,7 @@ class RecordRows:
 
     def add(self, record: CaseRecord) -> None:
         """Take the numbers of one record, if it counts."""
-        case, response, scores = record.case, record.response, record.scores
+        case, reply, scores = record.case, record.reply, record.scores
         if not record.counted:
             self.uncounted.add((record.file, case.id))
             return
@@ -124,9 +124,9 @@ class RecordRows:
         coded = coded_scores(scores, keys)
         others, before = scores.metrics.keys() - keys, scores.metrics_before_rerank
         # An empty list has all of its ranks, but is not evidence of a reranker.
-        self.reranked |= before is not None and record.reply.retrieved_chunks != ()
-        if response is not None and response.indexing_coverage != self._coverage:
-            self._coverage = response.indexing_coverage
+        self.reranked |= before is not None and reply.retrieved_chunks != ()
+        if reply.indexing_coverage != self._coverage:
+            self._coverage = reply.indexing_coverage
         failed = verdict_failures(record)
         documents = self._documents(record) if self._documents else NoDocuments.NOT_REPORTED
         if not isinstance(documents, NoDocuments):
@@ -154,9 +154,9 @@ class RecordRows:
                 stage=scores.failure_stage,
                 attempt=attempt_status(record),
                 latency=record.latency,
-                usage=_NOTHING if response is None else response.usage,
+                usage=reply.usage,
                 cost=record.verdicts.cost,
-                coverage=None if response is None else self._coverage,
+                coverage=self._coverage,
                 documents=documents,
                 translation_of=case.translation_of,
                 verdicts=(sum(failed), len(failed)),
@@ -176,10 +176,6 @@ class RecordRows:
         self.rules.update(other.rules)
         self.uncounted |= other.uncounted
         self.reranked |= other.reranked
-
-    def table(self) -> CaseTable:
-        """Order the rows by file, case id and repeat, and fold the repeats of each case."""
-        return CaseTable(self)
 
 
 class CasePart:
@@ -201,7 +197,7 @@ class CaseTable:
     """Metrics of cases, in the order of file and case id; repeats are folded.
 
     Args:
-        columns: of the records.
+        columns: of the records, which must not grow while the table is in use.
     """
 
     def __init__(self, columns: RecordRows) -> None:
@@ -238,10 +234,6 @@ class CaseTable:
         """Return a retrieval metric of every case before reranking; not finite: unknown."""
         values = [row.before.get(key) for row in self.rows]
         return self.scores.fold([NOT_APPLICABLE if v is None else v for v in values])
-
-    def part(self, cases: Iterable[int]) -> CasePart:
-        """Return some cases, by their indices."""
-        return CasePart(cases, self)
 
     def coverages(self) -> list[Mapping[str, Any]]:
         """The distinct indexing coverages in the order of the cases, the last case's last."""

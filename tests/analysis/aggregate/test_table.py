@@ -12,7 +12,7 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_rows
 from pytest_rageval.analysis.aggregate.scores import ScoreTable
-from pytest_rageval.analysis.aggregate.table import RecordRows
+from pytest_rageval.analysis.aggregate.table import CaseTable, RecordRows
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
@@ -48,7 +48,7 @@ def test_a_column_holds_what_the_records_hold(key: str) -> None:
     columns = RecordRows()
     for one in random.Random(7).sample(RECORDS, len(RECORDS)):
         columns.add(one)
-    table = columns.table()
+    table = CaseTable(columns)
     cases = group_repeats(RECORDS)
     assert [row.case_id for row in table.firsts] == [case.first.case.id for case in cases]
     found = table.scores.metric(key).tolist()
@@ -60,7 +60,7 @@ def test_the_outcome_of_repeats_is_that_of_the_case() -> None:
     columns = RecordRows()
     for one in RECORDS:
         columns.add(one)
-    assert columns.table().outcomes == [case.outcome for case in group_repeats(RECORDS)]
+    assert CaseTable(columns).outcomes == [case.outcome for case in group_repeats(RECORDS)]
 
 
 def test_a_record_with_metrics_in_another_order_counts_the_same() -> None:
