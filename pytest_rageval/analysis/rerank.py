@@ -266,7 +266,7 @@ class OrderStudy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseTable:
+class OrderTable:
     """The delivered order and the ceiling of every case."""
 
     cases: Sequence[Candidates]
@@ -292,7 +292,7 @@ class CaseTable:
         return sum(not one.exact for one in self.ceilings.values())
 
 
-def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseTable:
+def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> OrderTable:
     """Measure the delivered order and the ceiling of every case.
 
     Args:
@@ -300,7 +300,7 @@ def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseT
         ks: cutoffs, ascending, each at least 1.
         main: one of them.
     """
-    return CaseTable(
+    return OrderTable(
         cases=cases,
         ks=tuple(ks),
         main=main,
@@ -309,7 +309,7 @@ def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseT
     )
 
 
-def study_order(table: CaseTable, orders: Mapping[CaseKey, Order]) -> OrderStudy:
+def study_order(table: OrderTable, orders: Mapping[CaseKey, Order]) -> OrderStudy:
     """Compare an order with the delivered one, case by case.
 
     Args:
@@ -355,7 +355,7 @@ def study_order(table: CaseTable, orders: Mapping[CaseKey, Order]) -> OrderStudy
 
 
 def _moved(
-    case: Candidates, table: CaseTable, after: Mapping[Metric, float], order: Order
+    case: Candidates, table: OrderTable, after: Mapping[Metric, float], order: Order
 ) -> Moved:
     metric = ("ndcg", table.main)
     return Moved(

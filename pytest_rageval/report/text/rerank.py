@@ -12,7 +12,7 @@ from pytest_rageval.report.text.console import Block, Line, Row, Rows, labelled
 from pytest_rageval.support.text import clean, counted, format_value
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.rerank import CaseTable, Metric, Moved, OrderStudy, Reordered
+    from pytest_rageval.analysis.rerank import Metric, Moved, OrderStudy, OrderTable, Reordered
     from pytest_rageval.values.numbers import RerankSummary
 
 TITLE: Final = "Reranking study"
@@ -35,7 +35,7 @@ class NamedOrder:
 
 def rerank_document(
     run_id: str,
-    table: CaseTable,
+    table: OrderTable,
     orders: Sequence[NamedOrder],
     left_out: Mapping[str, int],
     *,
@@ -140,7 +140,7 @@ def _queries(obtained: Reordered, price: float | None) -> dict[str, Any]:
     }
 
 
-def _warnings(table: CaseTable, orders: Sequence[NamedOrder]) -> Iterator[str]:
+def _warnings(table: OrderTable, orders: Sequence[NamedOrder]) -> Iterator[str]:
     most = max(len(case.chunks) for case in table.cases)
     if most <= table.main:
         yield (
