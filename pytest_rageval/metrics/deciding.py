@@ -237,10 +237,7 @@ def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) 
 
 def _some_only_page(case: Case) -> bool:
     """Return whether an anchor is pages of a document, whatever their heading."""
-    for anchor in anchors_of(case):  # for every case of a run, so not with any()
-        if anchor.pages and not anchor_segments(anchor):
-            return True
-    return False
+    return any(anchor.pages and not anchor_segments(anchor) for anchor in anchors_of(case))
 
 
 def cited_golds(
@@ -311,10 +308,7 @@ def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:
 
 def names_pages(case: Case) -> bool:
     """Return whether any gold or irrelevant support of a case names pages."""
-    for anchor in anchors_of(case):  # for every case of a run, so not with any()
-        if anchor.pages:
-            return True
-    return False
+    return any(anchor.pages for anchor in anchors_of(case))
 
 
 def relevant_facts(case: Case, reported: Reported, mode: MatchingMode) -> Reported:

@@ -236,12 +236,10 @@ def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bo
     Not to have abstained does not show that a case with golds was answered from them, as where the
     target reports no chunks.
     """
-    for key in (evidence_key(case, metrics), *EXPECTED):  # for every case, so not with any()
-        if metrics.get(key) is not None and not (
-            key == "over_abstention_rate" and case.gold_supports
-        ):
-            return True
-    return "answer" in judged_on and any(metrics.get(key) is not None for key in ANSWER_KEYS)
+    keys = {evidence_key(case, metrics), *EXPECTED, *(ANSWER_KEYS if "answer" in judged_on else ())}
+    if case.gold_supports:
+        keys.discard("over_abstention_rate")
+    return any(metrics.get(key) is not None for key in keys)
 
 
 def is_unsure(record: CaseRecord) -> bool:

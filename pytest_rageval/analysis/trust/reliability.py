@@ -5,7 +5,7 @@ Pure. Nothing here changes a metric or the gate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -121,23 +121,16 @@ def judge_reliability(
     Raises:
         DatasetError: a label matches several cases.
     """
-    kept = list(records)
-    return JudgeReliability(
-        spot_check=summarise_spot_checks(kept, confidence=confidence),
-        corrected={} if labels is None else _corrections(kept, labels, confidence),
-    )
-
-
-def _corrections(
-    records: Sequence[CaseRecord], labels: JudgeLabels, confidence: float
-) -> dict[str, Correction]:
-    cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
-    by_rubric = labels_by_case(labels, cases)
-    return {
-        rubric: _correction(rubric, by_rubric[rubric], cases, confidence)
-        for rubric in ("groundedness", "correctness")
-        if rubric in by_rubric
-    }
+    kept, corrected = list(records), dict[str, Correction]()
+    if labels is not None:
+        cases = {(case.first.file, case.first.name): case for case in group_repeats(kept)}
+        by_rubric = labels_by_case(labels, cases)
+        for rubric in ("groundedness", "correctness"):
+            if rubric in by_rubric:
+                found = _correction(rubric, by_rubric[rubric], cases, confidence)
+                corrected[rubric] = found
+    checks = summarise_spot_checks(kept, confidence=confidence)
+    return JudgeReliability(spot_check=checks, corrected=corrected)
 
 
 def _correction(
