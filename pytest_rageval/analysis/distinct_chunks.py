@@ -66,7 +66,7 @@ def distinct_chunks(
         for chunk in cut_of(record):
             key = chunk_key(chunk, path_case)
             chunks.setdefault(key, chunk)
-            golds = record.case.gold_supports if record.case_stored else ()
+            golds = record.case.gold_supports
             for index in sorted({*(chunk.matched_golds or ())}):
                 if index >= len(golds):
                     continue

@@ -124,7 +124,7 @@ def build_map(
     for key, chunk in chunks.items():
         builder.add_chunk(key, chunk)
     n_chunks = len(builder.points)
-    golds = dict.fromkeys(gold for case in cases for gold in _golds(case))
+    golds = dict.fromkeys(gold for case in cases for gold in case.first.case.gold_supports)
     for gold in golds:
         builder.add_gold(gold, (gold_texts or {}).get(gold))
     questions = [(case, at) for case in cases if (at := builder.add_question(case)) is not None]
@@ -150,10 +150,6 @@ def _with_cosines(
         for (case, at), row in zip(block, products, strict=True):
             # Rounding may carry the cosine of equal directions past 1.
             yield case, at, np.clip(row, -1.0, 1.0)
-
-
-def _golds(case: CaseGroup) -> tuple[Anchor, ...]:
-    return case.first.case.gold_supports if case.first.case_stored else ()
 
 
 class _Builder:
@@ -196,7 +192,7 @@ class _Builder:
 
     def add_question(self, case: CaseGroup) -> int | None:
         first = case.first
-        golds = _golds(case)
+        golds = case.first.case.gold_supports
         point = MapPoint(
             kind="question",
             text=first.case.question,
@@ -242,7 +238,11 @@ class _Neighbours:
                 self._by_path[one.document[1]].append(near)
 
     def of(self, case: CaseGroup, at: int, cosines: Floats) -> MapCase:
-        golds = [self._builder.golds[g] for g in _golds(case) if g in self._builder.golds]
+        golds = [
+            self._builder.golds[g]
+            for g in case.first.case.gold_supports
+            if g in self._builder.golds
+        ]
         relevance = self._relevance(case)
         retrieved = [
             (place, chunk.matched_golds)
@@ -251,11 +251,11 @@ class _Neighbours:
         ]
         near = [*golds, *(place for place, relevant in relevance.items() if relevant)]
         best = max((float(cosines[place]) for place in near), default=None)
-        wrong = self._wrong(relevance) if case.first.case_stored else None
+        wrong = self._wrong(relevance)
         return MapCase(
             point=at,
             stage=case.stage,
-            anchors=_golds(case),
+            anchors=case.first.case.gold_supports,
             golds=tuple(Neighbour(point=p, similarity=float(cosines[p])) for p in golds),
             retrieved=tuple(
                 Neighbour(
@@ -273,7 +273,10 @@ class _Neighbours:
     def _relevance(self, case: CaseGroup) -> dict[int, bool | None]:
         """Return whether chunks match a gold; chunks that are not named are wrong."""
         found: dict[int, bool | None] = {}
-        paths = {norm_path(gold.rel_path, self._scoring.path_case) for gold in _golds(case)}
+        paths = {
+            norm_path(gold.rel_path, self._scoring.path_case)
+            for gold in case.first.case.gold_supports
+        }
         beside = [chunk for path in paths for chunk in self._by_path.get(path, ())]
         for chunk in decide_chunks(case.first.case, beside, self._scoring):
             matched = chunk.matched_golds

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.values.errors import RagEvalError
+from pytest_rageval.values.json_documents import value
 
 if TYPE_CHECKING:
     from pytest_rageval.values.config import RunConfig
@@ -61,9 +62,9 @@ def _cases_of_run(context: click.Context) -> Iterator[str]:
 
     folder = resolve_run(_results(), context.params.get("run") or "last")
     records = list(_documents(folder / RESULTS))
+    known = [(value(one, "case", "id"), value(one, "scores", "outcome")) for one in records]
     for passed in (False, True):  # the misses are what one asks about
-        found = (one for one in records if (one.get("outcome") == "passed") == passed)
-        yield from (one["case_id"] for one in found if isinstance(one.get("case_id"), str))
+        yield from (i for i, o in known if isinstance(i, str) and (o == "passed") == passed)
 
 
 def _cases_of_files(context: click.Context) -> Iterator[str]:

@@ -17,7 +17,6 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import case_json_schema
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
-from pytest_rageval.runs.record_json import PARTS
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import case as cases
 from pytest_rageval.values import config, gate, numbers, own_metric, record, reply, settings
@@ -30,9 +29,6 @@ _MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
 }
 _ALSO: Final = {"Metrics": "Aggregate", "Latency": "LatencySummary"}
 """Classes that describe objects which schemas name otherwise."""
-_OF_PART: Final = {
-    "case": "Case", "response": "AskResponse", "scores": "CaseScores", "verdicts": "CaseVerdicts",
-}  # fmt: skip
 
 
 def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
@@ -60,11 +56,7 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
     for module in (cases, record, reply, numbers, gate, config, own_metric, settings):
         found |= dict(_classes(module))
     found |= {name: found[own] for name, own in _ALSO.items()}
-    line = dict(found["CaseRecord"])
-    for part, names in PARTS.items():
-        own = found.get(_OF_PART[part], {})
-        line |= {name: own[field] for name, field in names.items() if field in own}
-    return {**found, "Record": line}
+    return found
 
 
 def _classes(module: ModuleType) -> Iterator[tuple[str, dict[str, str]]]:

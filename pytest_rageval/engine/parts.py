@@ -103,9 +103,7 @@ def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
     reported = reported_by(record for record, _ in records)
     settled = []
     for record, settings in records:
-        if record.case_stored:
-            record = settle(record, record.case, settings, reported, settled_before=True)
-        settled.append(record)
+        settled.append(settle(record, record.case, settings, reported, settled_before=True))
     return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 
 

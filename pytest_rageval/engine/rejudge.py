@@ -22,19 +22,15 @@ from pytest_rageval.metrics.scoring import (
     with_stored_own,
 )
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
+from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, to_plain
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import MetricSummary
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, ScoreSettings
 
 _SHOWN: Final = 3
 _VECTORS: Final = tuple(k for k, i in BUILT_IN.cases.items() if i.level == "embedding")
-_KEPT: Final = (
-    "case_id", "file", "case_hash", "repeat", "outcome", "failure_stage", "groundedness",
-    "correctness", "abstention", "judgements", "spot_check", "judge_input", "cost",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +46,14 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
     """Raise an error if a text to be judged is not whole.
 
     Raises:
-        StorageError: a record lacks its case, or its answer or a passage is stored cut.
+        StorageError: an answer or a passage is stored cut.
     """
-    bare, cut, long = [], [], []
+    cut, long = [], []
     for record in records:
-        if not record.case_stored:
-            bare.append(record.case.id)
         if any(chunk.text_truncated for chunk in (record.reply.retrieved_chunks or ())[: record.k]):
             cut.append(record.case.id)
         if len(record.answer or "") < (record.answer_chars or 0):
             long.append(record.case.id)
-    if bare:
-        raise StorageError(
-            f"{first_few(bare, _SHOWN)}: the records do not hold their cases; run them again"
-        )
     if cut:
         raise StorageError(
             f"{first_few(cut, _SHOWN)}: the text of a chunk is not whole, because the target cut "
@@ -83,15 +73,12 @@ def rejudge(
     registry: Registry = BUILT_IN,
     slots: Slots | None = None,
 ) -> Rejudged:
-    """Judge one stored answer, whose record has its case and whole texts; see ``judge_case``.
+    """Judge one stored answer, whose record has its whole texts; see ``judge_case``.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
-        ValueError: the record does not hold its case.
     """
     case = record.case
-    if not record.case_stored:
-        raise ValueError(f"case {record.case.id!r}: expected a record that holds its case")
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
     judged = judge_case(
@@ -139,13 +126,22 @@ def summarise_judged(
 def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator[str]:
     """Yield one JSON line per record: its case, its verdicts and the judged metrics."""
     for one in rejudged:
-        document = record_to_json(one.record)
-        kept = {name: document[name] for name in ("schema_version", *_KEPT)}
-        kept["metrics"] = {key: one.record.scores.metrics.get(key) for key in keys}
-        kept["not_applicable"] = {
-            key: reason for key, reason in one.record.scores.not_applicable.items() if key in keys
+        record, scores = one.record, one.record.scores
+        kept = replace(
+            scores,
+            metrics={key: scores.metrics.get(key) for key in keys},
+            not_applicable={k: why for k, why in scores.not_applicable.items() if k in keys},
+        )
+        line = {
+            "schema_version": SCHEMA_VERSION,
+            "case_id": record.case.id,
+            "file": record.file,
+            "case_hash": record.case_hash,
+            "repeat": record.repeat,
+            "scores": to_plain(kept),
+            "verdicts": to_plain(record.verdicts),
         }
-        yield json.dumps(kept, ensure_ascii=False, allow_nan=False)
+        yield json.dumps(line, ensure_ascii=False, allow_nan=False)
 
 
 def verdicts_name(identity: str, rubrics: Sequence[str], versions: Mapping[str, str]) -> str:

@@ -145,7 +145,7 @@ def _sorted_out(
             n_again += 1
         else:
             # Takes over the fields of the case file that do not change asking or scoring.
-            today = replace(record, lineno=located.lineno, case=located.case, case_stored=True)
+            today = replace(record, lineno=located.lineno, case=located.case)
             today = decided_by(today, settings.judged_on)
             is_on_disk = is_on_disk and today == record
             kept[record.nodeid, record.repeat] = today

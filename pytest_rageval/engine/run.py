@@ -26,7 +26,7 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, case_set, git_state, run_config
-from pytest_rageval.runs.record_json import record_line, record_to_json
+from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
@@ -143,12 +143,12 @@ class Run:
     def finished_keys(self) -> dict[str, dict[int, Any]]:
         """Return the finished repeats by node id, as workers need them.
 
-        Records are included as JSON values where a test function of the user may read them.
+        Records are included as lines where a test function of the user may read them.
         """
         own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
         return {
             nodeid: {
-                repeat: record_to_json(record) if record and record.file in own else None
+                repeat: record_line(record).decode() if record and record.file in own else None
                 for repeat, record in repeats.items()
             }
             for nodeid, repeats in self.state.finished.items()
@@ -188,16 +188,16 @@ class Run:
             most, long = self._most_whole, self._appended_bytes > _MOST_WHOLE_BYTES
             if most is not None and (long or self._appended > most):
                 self._places[nodeid, record.repeat] = place
-                record = self._slimmed(line)
+                record = self._slimmed(record)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
             if self._appended % _LEFT_OUT_AFTER == 0:
                 leave_out_what_is_loaded()
 
-    def _slimmed(self, line: bytes) -> CaseRecord:
+    def _slimmed(self, record: CaseRecord) -> CaseRecord:
         if self._slim is None:
             self._slim = Slimmer(judges=True)
-        return self._slim(line)
+        return self._slim(record)
 
     def _whole(self, record: CaseRecord) -> CaseRecord:
         """Return a record with its texts, as its line holds it where it has none."""
@@ -212,7 +212,7 @@ class Run:
         """Return a record that the facts of the whole run score otherwise, as it is kept."""
         found = self._settled(record)
         slim = (record.nodeid, record.repeat) in self._places
-        return self._slimmed(record_line(found)) if slim else found
+        return self._slimmed(found) if slim else found
 
     def _rewrite(self, writer: RunWriter, records: Sequence[CaseRecord]) -> None:
         places = writer.rewrite(map(self._settled, records))

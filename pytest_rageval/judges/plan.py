@@ -56,7 +56,7 @@ def plan_verdicts(
         ConfigError: the judge or a rubric is wrong.
         StorageError: the cache cannot be read.
     """
-    kept = [record for record in records if record.case_stored]
+    kept = list(records)
     lines = [_plan(kept, settings, environ)]
     if asks_second_judge(settings):
         chosen = choose_cases(((r.file, r.case) for r in kept), settings)

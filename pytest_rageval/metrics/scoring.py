@@ -428,6 +428,8 @@ def settle(
         settled_before: whether the record may have been settled for a part of the run, which
             matters only where it has nothing to guess from: no chunks, or no citations.
     """
+    if record.response is None and record.error is None:  # a line that lost its response
+        return record
     in_text, mode = cites_in_text(record), settings.matching_mode
     guess = seems_reported(
         case,

@@ -140,12 +140,12 @@ def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRec
     finished = json.loads(from_controller.get("rageval_finished", "{}"))
     if not finished:
         return {}
-    from pytest_rageval.runs.record_json import record_from_json
+    from pytest_rageval.runs.record_json import record_of_line
 
     return {
         nodeid: {
-            int(repeat): None if document is None else record_from_json(document)
-            for repeat, document in repeats.items()
+            int(repeat): None if line is None else record_of_line(line)
+            for repeat, line in repeats.items()
         }
         for nodeid, repeats in finished.items()
     }

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from pytest_rageval.runs.record_json import record_line
-from pytest_rageval.runs.store import record_of_line
+from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.values.record import CaseRecord
 
 INPUT: Final = "rageval_channel"

@@ -13,8 +13,6 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from pytest_rageval.runs.metrics_document import BREAKDOWNS, STATISTICS
-from pytest_rageval.runs.record_json import LINE_FIELDS, OPTIONAL_FIELDS, PART_TYPES, PARTS
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import (
@@ -27,6 +25,7 @@ from pytest_rageval.values.numbers import (
 )
 from pytest_rageval.values.record import CaseRecord
 
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _Count = Annotated[int, Field(ge=0)]
 _Object = Mapping[str, Any]
 
@@ -160,19 +159,8 @@ def gate_json_schema() -> dict[str, Any]:
 
 
 def record_json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of one line of ``results.jsonl``.
-
-    Fields beyond it are allowed, since later versions add some; a field of the reply is null where
-    the case has none.
-    """
-    hints = _hints(CaseRecord, schema_version=int, case=Case | None)
-    for part, names in PARTS.items():
-        own = get_type_hints(PART_TYPES[part])
-        nullable = part == "response"
-        hints |= {line: own[name] | None if nullable else own[name] for line, name in names.items()}
-    fields = ("schema_version", *LINE_FIELDS, "case", "parameters", *OPTIONAL_FIELDS)
-    line = _object("Record", {name: hints[name] for name in fields})
-    return _schema(line, "schema_version", "case_id", "status", "metrics")
+    """Return the JSON Schema (2020-12) of one line of ``results.jsonl``."""
+    return {"$schema": _DIALECT, **TypeAdapter(CaseRecord).json_schema()}
 
 
 def _summary() -> Any:
@@ -191,7 +179,7 @@ def _schema(type_: Any, *required: str) -> dict[str, Any]:
     schema = TypeAdapter(type_).json_schema()
     if required:
         schema["required"] = list(required)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+    return {"$schema": _DIALECT, **schema}
 
 
 DOCUMENT_SCHEMAS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {

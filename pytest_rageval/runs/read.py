@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
-from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
     SECTIONS,
@@ -25,7 +23,6 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
@@ -64,28 +61,29 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
     Raises:
         StorageError: a record cannot be read.
     """
-    run = read_documents(folder, tags=tags)
+    run, slim, places = read_documents(folder, tags=tags), Slimmer(), dict[CaseKey, int]()
+
+    def lines() -> Iterator[CaseRecord]:
+        for place, record in iterate_records(folder):
+            places[case_key(record)] = place
+            yield record if texts else slim(record)
+
+    def whole(record: CaseRecord) -> CaseRecord:
+        found = settled(run, read_record(folder, places[case_key(record)]))
+        return replace(found, scores=record.scores)
+
+    def again(record: CaseRecord) -> CaseRecord:
+        found = settled(run, record)
+        if texts or found.scores.metrics is record.scores.metrics:
+            return found
+        # Only with its texts can a record be scored again.
+        return slim(settled(run, read_record(folder, places[case_key(record)])))
+
     with without_gc():
-        if not texts:
-            return _slim_run(run)
-        records = records_of_run(folder)
+        records = _last_of_each(folder, list(lines()))
         run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-        return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
-
-
-def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
-    """Open the run that a user named to look at few of its cases.
-
-    Its records have no texts, and are neither checked nor settled: its ``whole`` does so with one.
-
-    Raises:
-        ConfigError: the settings of the project are wrong.
-        StorageError: no run or more than one is meant, or a line holds no record.
-    """
-    configured = load_settings(Path.cwd(), flags={}, environ=environ)
-    run = read_documents(resolve_run(Path(configured.results_dir), name))
-    run, places = _without_texts(run, Slimmer(checked=False))
-    return replace(run, whole=partial(_read_one, run, places))
+        run = replace(run, records=tuple(map(again, records)))
+    return run if texts else replace(run, whole=whole)
 
 
 CaseKey = tuple[str, str, int]
@@ -95,43 +93,6 @@ CaseKey = tuple[str, str, int]
 def case_key(record: CaseRecord) -> CaseKey:
     """Return the key of a record within its run."""
     return record.file, record.name, record.repeat
-
-
-def _without_texts(run: StoredRun, slim: Slimmer) -> tuple[StoredRun, dict[CaseKey, int]]:
-    """Return a run with its records as they are stored, and the places of their lines."""
-    lines = list(iterate_records(run.folder, slim))
-    records = _last_of_each(run.folder, [record for _, record in lines])
-    scoring = score_settings(run.settings, reported_by(records))
-    places = {case_key(record): place for place, record in lines}
-    return replace(run, records=tuple(records), scoring=scoring), places
-
-
-def _read_one(run: StoredRun, places: Mapping[CaseKey, int], record: CaseRecord) -> CaseRecord:
-    found = read_record(run.folder, places[case_key(record)])
-    return settled(run, found, found.stored_case)
-
-
-def _slim_run(run: StoredRun) -> StoredRun:
-    slim = Slimmer()
-    run, places = _without_texts(run, slim)
-    scored_again: set[CaseKey] = set()
-
-    def again(record: CaseRecord) -> CaseRecord:
-        found = settled(run, record, record.stored_case)
-        if found.scores.metrics is record.scores.metrics:
-            return found
-        # Only with its texts can a record be scored again.
-        scored_again.add(case_key(record))
-        return slim(record_line(_read_one(run, places, record)))
-
-    def whole(record: CaseRecord) -> CaseRecord:
-        if case_key(record) in scored_again:
-            found = _read_one(run, places, record)
-        else:
-            found = read_record(run.folder, places[case_key(record)])
-        return replace(found, scores=record.scores)
-
-    return replace(run, records=tuple(map(again, run.records)), whole=whole)
 
 
 def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> StoredRun:
@@ -182,22 +143,21 @@ def _sections(folder: Path) -> tuple[Mapping[str, Any], ...]:
     return tuple(one for one in found if isinstance(one, Mapping))
 
 
-def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord:
+def settled(run: StoredRun, record: CaseRecord) -> CaseRecord:
     """Return a record as the end of the run scored it, and decided by the rule of the run.
 
     A line of ``results.jsonl`` is written before the whole run shows whether the target
     reports headings and citations, and stays so where a run was killed before its end.
     """
-    if case is not None:
-        scoring = run.scoring
-        facts = Reported(
-            headings=scoring.headings_reported,
-            texts=scoring.texts_reported,
-            pages=scoring.pages_reported,
-            citations=scoring.citations_reported,
-            citations_in_text=scoring.citations_in_text,
-        )
-        record = settle(record, case, run.settings, facts)
+    scoring = run.scoring
+    facts = Reported(
+        headings=scoring.headings_reported,
+        texts=scoring.texts_reported,
+        pages=scoring.pages_reported,
+        citations=scoring.citations_reported,
+        citations_in_text=scoring.citations_in_text,
+    )
+    record = settle(record, record.case, run.settings, facts)
     return decided_by(record, run.settings.judged_on)
 
 

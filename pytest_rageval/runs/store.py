@@ -12,7 +12,7 @@ import re
 import secrets
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
@@ -21,7 +21,7 @@ from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
-from pytest_rageval.runs.record_json import encode_text, record_from_json, record_line
+from pytest_rageval.runs.record_json import encode_text, record_line, record_of_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import (
@@ -273,28 +273,8 @@ def read_records(path: Path) -> list[CaseRecord]:
     return [record for _, record in iterate_records(path)]
 
 
-def record_of_line(text: bytes) -> CaseRecord:
-    """Read a record from its line.
-
-    Raises:
-        StorageError: the line holds none.
-    """
-    try:
-        document = msgspec.json.decode(text, type=dict)
-    except (ValueError, RecursionError):
-        # json accepts half a surrogate pair and NaN, and its messages name the place.
-        document = _object(text)
-    return record_from_json(document)
-
-
-def iterate_records(
-    path: Path, read: Callable[[bytes], CaseRecord] = record_of_line
-) -> Iterator[tuple[int, CaseRecord]]:
+def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
     """Yield the records of a run one by one, each with the place of its line; see `read_records`.
-
-    Args:
-        path: as there.
-        read: returns the record of a line.
 
     Raises:
         StorageError: as there, of broken lines only at the end.
@@ -307,7 +287,7 @@ def iterate_records(
             text = line.removesuffix(b"\n")
             if text and (text != line or is_json(text)):
                 try:
-                    yield place, read(text)
+                    yield place, record_of_line(text)
                 except StorageError as error:
                     message = f"{error}; {_LEAVE_OUT}"
                     faults.append(Fault(file=str(file), line=number, message=message))

@@ -13,7 +13,7 @@ from pytest_rageval.values.reply import (
     ErrorInfo,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 """Version of every stored JSON document. 1: first."""
 MOST_SCORE: Final = 1e50
 """Powers and sums of larger scores overflow, which only metrics of a project's own code reach."""
@@ -222,12 +222,11 @@ _NO_REPLY: Final = AskResponse(answer="")
 class CaseRecord:
     """All data of one case of a run: one line of ``results.jsonl``."""
 
+    schema_version: Literal[1] = SCHEMA_VERSION
+    """Version of the format; docs/stability.md says when it changes."""
     case: Case
     """The case as it was asked and scored, so that a stored run can be explained, judged and
     scored again even if its file has changed."""
-    case_stored: bool = True
-    """False in records from another tool that hold only the question and the profile of the case,
-    so that its golds and expected facts are unknown."""
     file: str
     """Case file relative to the rootdir, ``/``-separated."""
     lineno: int
@@ -272,11 +271,6 @@ class CaseRecord:
     def answer(self) -> str | None:
         """Text of the answer; None: there was none."""
         return None if self.response is None else self.response.answer
-
-    @property
-    def stored_case(self) -> Case | None:
-        """The case, where the record holds it whole."""
-        return self.case if self.case_stored else None
 
     @property
     def counted(self) -> bool:

@@ -105,22 +105,6 @@ def test_without_golds_every_chunk_is_wrong_and_nothing_is_nearer() -> None:
     assert (one.gold_similarity, one.n_nearer, found.points[1].rel_path) == (None, None, None)
 
 
-def test_a_record_without_its_case_has_no_wrong_chunks() -> None:
-    (one,) = build_map(
-        [asked("q", wrong("b.md", "near"), case=None)], VECTORS, ScoreSettings()
-    ).cases
-    assert (one.wrong, one.n_nearer) == ((), None)
-
-
-def test_a_chunk_that_cannot_be_decided_is_not_called_wrong() -> None:
-    undecided = chunk("a.md | # A", text="near", matched_golds=None, text_truncated=True)
-    settings = ScoreSettings(snippets="any")
-    quoted = Anchor(rel_path="a.md", heading_path="# A", snippets=("x",))
-    records = [asked("q", undecided, case=case(gold_supports=(quoted,)))]
-    (one,) = build_map(records, VECTORS, settings).cases
-    assert (one.wrong, [n.relevant for n in one.retrieved]) == ((), [None])
-
-
 def test_texts_without_a_direction_are_left_out_and_counted() -> None:
     records = [
         asked("q", gold("a.md | # A", "zero"), wrong("b.md", "near"), wrong("c.md", "unknown")),

@@ -115,7 +115,7 @@ def test_below_weighs_more_than_above() -> None:
 
 def test_questions_without_figures_are_counted_by_reason() -> None:
     one = asked("q", ["a.md"], {"a.md": 1})
-    lost = replace(failed("lost"), case=one.case, case_stored=True)
+    lost = replace(failed("lost"), case=one.case)
     found = study([one, lost])
     assert (found.n, found.left_out) == (1, {"the target failed": 1})
     assert study_suite([lost], [NDCG_3], k=3, own_documents={}) is None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, Final
 
 from pytest_rageval.engine.case import Trial, ask, record_of
 from pytest_rageval.judges.asking import judge_cost
 from pytest_rageval.judges.cost import Price
-from pytest_rageval.runs.record_json import PARTS, redact
+from pytest_rageval.runs.record_json import redact
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.gate import Selection
-from pytest_rageval.values.record import CaseRecord, CaseScores
+from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 from pytest_rageval.values.verdict import Judgement, JudgeUsage
 
@@ -23,18 +24,22 @@ def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> Case
     return record_of(trial, ask(trial, client, clock=clock))
 
 
+PARTS: Final = {
+    "case": Case, "response": AskResponse, "scores": CaseScores, "verdicts": CaseVerdicts,
+}  # fmt: skip
+_OWN: Final = {one.name for one in fields(CaseRecord)}
+
+
 def record(
-    case_id: str, metrics: dict[str, float | None] | None = None, **fields: Any
+    case_id: str, metrics: dict[str, float | None] | None = None, **given: Any
 ) -> CaseRecord:
     """Record of an answered case; a metric that is None and has no reason is an error.
 
-    ``fields`` are named as in a line of ``results.jsonl``. Without a ``case`` it is one of a tool
-    that stores none.
+    ``given`` are fields of the record or, by their own names, of its parts.
     """
     scores = CaseScores(metrics=metrics or {}, not_applicable={}, outcome="passed")
     plain = CaseRecord(
         case=Case(id=case_id, question="?"),
-        case_stored=False,
         file="evals/set.jsonl",
         lineno=1,
         case_hash="0" * 16,
@@ -43,22 +48,30 @@ def record(
         latency={},
         scores=scores,
     )
-    return changed(plain, **{"case_id": case_id, **fields})
+    return changed(plain, **{"case_id": case_id, **given})
 
 
-def changed(of: CaseRecord, **fields: Any) -> CaseRecord:
-    """Return a record with other facts, named as in a line of ``results.jsonl``."""
-    if "case" in fields:
-        whole = fields.pop("case")
-        fields |= {"case_stored": whole is not None, "case": whole or of.case}
-    for part, names in PARTS.items():
-        given = {field: fields.pop(name) for name, field in names.items() if name in fields}
-        held = fields.get(part, getattr(of, part))
+def changed(of: CaseRecord, **given: Any) -> CaseRecord:
+    """Return a record with other values of its fields, or of those of its parts."""
+    if "case_id" in given:
+        given["id"] = given.pop("case_id")
+    for part, kind in PARTS.items():
+        names = {one.name for one in fields(kind)} - _OWN
+        own = {name: given.pop(name) for name in names & given.keys()}
+        held = given.get(part, getattr(of, part))
         if part == "response":
-            fields[part] = _response(held, given)
-        elif given:
-            fields[part] = replace(held, **given)
-    return replace(of, **fields)
+            given[part] = _response(held, own)
+        elif own:
+            given[part] = replace(held, **own)
+    return replace(of, **given)
+
+
+def flat_line(line: str | bytes) -> dict[str, Any]:
+    """Values of a line of ``results.jsonl``, those of its parts beside those of the record."""
+    own = json.loads(line)
+    bare = dict.fromkeys(one.name for one in fields(AskResponse))
+    parts = {**own["case"], **(own["response"] or bare), **own["scores"], **own["verdicts"]}
+    return {**parts, **own, "case_id": own["case"]["id"]}
 
 
 def _response(held: AskResponse | None, given: dict[str, Any]) -> AskResponse | None:

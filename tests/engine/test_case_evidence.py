@@ -17,7 +17,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.text.console import draw
 from pytest_rageval.report.text.explanation import render_explanation
-from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.runs.record_json import record_line, record_of_line, redact
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Evidence
 from pytest_rageval.values.settings import Settings
@@ -161,7 +161,7 @@ def test_an_uncited_answer_scores_0_once_the_run_is_known_to_cite() -> None:
 
 def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
     record = ask(UNUSED)
-    stored = record_from_json(record_to_json(redact(record, full_text=False)))
+    stored = record_of_line(record_line(redact(record, full_text=False)))
     assert isinstance(stored.verdicts.evidence, Evidence)
     assert stored.verdicts.evidence == record.verdicts.evidence
     again = rejudge(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from pytest_rageval.judges.asking import Judges, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import record_from_json, record_line, record_to_json
+from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -152,7 +151,7 @@ def test_the_record_keeps_scores_claims_cost_and_what_was_judged() -> None:
 
 def test_a_judged_record_survives_its_json() -> None:
     record = judged(GOLD, reply(), FakeJudge())
-    again = record_from_json(record_to_json(record))
+    again = record_of_line(record_line(record))
     assert (again.scores.metrics, again.verdicts.groundedness) == (
         record.scores.metrics,
         record.verdicts.groundedness,
@@ -442,7 +441,7 @@ def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:
         4.5,
         3.0,
     )
-    assert record_from_json(json.loads(record_line(record))).scores.metrics == record.scores.metrics
+    assert record_of_line(record_line(record)).scores.metrics == record.scores.metrics
 
     silent = FakeJudge({"abstention": Verdict(abstained=true)})
     record = judged(GOLD, reply(abstained=None), silent, rubrics=("groundedness",))
@@ -578,7 +577,7 @@ def test_the_fields_of_a_second_judge_survive_json() -> None:
             second_judgement("correctness", failure=failure, duration_ms=3.0),
         ],
     )
-    kept = record_from_json(record_to_json(stored("a", spot_check=fields))).verdicts.spot_check
+    kept = record_of_line(record_line(stored("a", spot_check=fields))).verdicts.spot_check
     assert kept == fields
     assert kept is not None
     assert kept["judge"] == "m2 at h"

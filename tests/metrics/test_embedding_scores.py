@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import record_to_json, redact
+from pytest_rageval.runs.record_json import record_line, redact
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResult
@@ -97,8 +97,11 @@ def test_a_record_keeps_the_figures_and_no_vector() -> None:
     located = LocatedCase(case=case("a.md"), lineno=1)
     record = record_of(Trial(located, "evals/set.jsonl", Settings(rootdir=".")), result)
     for full_text in (True, False):
-        line = json.dumps(record_to_json(redact(record, full_text=full_text)))
+        line = record_line(redact(record, full_text=full_text)).decode()
         assert "0.123456789" not in line
         stored = json.loads(line)
-        assert stored["metrics"]["similarity_margin"] == pytest.approx(1)
-        assert [chunk["embedding"] for chunk in stored["retrieved_chunks"]] == [None, None]
+        assert stored["scores"]["metrics"]["similarity_margin"] == pytest.approx(1)
+        assert [chunk["embedding"] for chunk in stored["response"]["retrieved_chunks"]] == [
+            None,
+            None,
+        ]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.build.records import flat_line
 from tests.plugin.scratch import QUIET, Project, case
 
 WAIT_S = 240.0
@@ -103,7 +104,7 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
 def lines_of(folder: Path) -> list[dict[str, Any]]:
     """The records of a run, each line of it."""
     text = (folder / "results.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return [flat_line(line) for line in text.splitlines()]
 
 
 def n_lines(folder: Path) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.cli import main as cli
+from tests.build.records import flat_line
 from tests.plugin.scratch import Project, case, comparable
 
 SETTINGS = """
@@ -88,7 +89,7 @@ def documents(project: Project, run_id: str, name: str) -> Any:
 
 def records(project: Project, run_id: str = "one") -> dict[str, Any]:
     text = (project.folder(run_id) / "results.jsonl").read_text(encoding="utf-8")
-    return {r["case_id"]: r for r in map(json.loads, text.splitlines())}
+    return {r["case_id"]: r for r in map(flat_line, text.splitlines())}
 
 
 def numbers(project: Project, run_id: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.build.files import write_lines
+from tests.build.records import flat_line
 
 QUIET = ("-p", "no:randomly", "-p", "no:hypothesispytest")
 """Plugins that change the order of tests, or that a signal may hit in a hook where pluggy warns."""
@@ -141,7 +142,7 @@ class Project:
     def records(self) -> dict[str, dict[str, Any]]:
         (folder,) = self.run_folders()
         text = (folder / "results.jsonl").read_text(encoding="utf-8")
-        return {r["case_id"]: r for r in map(json.loads, text.splitlines())}
+        return {r["case_id"]: r for r in map(flat_line, text.splitlines())}
 
 
 def checks(document: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,7 @@ import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
 from tests.build.hostile_server import hostile_server
+from tests.build.records import flat_line
 from tests.build.streams import SlowStream, sse
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
 from tests.plugin.scratch import QUIET, Project, case, checks, comparable, outcomes
@@ -73,7 +74,7 @@ def concurrency(project: Project, name: str) -> Any:
 
 def errors(project: Project, name: str) -> dict[str, Any]:
     path = project.path / "evals" / "results" / name / "results.jsonl"
-    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    records = map(flat_line, path.read_text(encoding="utf-8").splitlines())
     return {record["case_id"]: record["error"] for record in records}
 
 

@@ -93,12 +93,12 @@ def test_long_records_are_kept_on_disk_although_they_are_few(
 ) -> None:
     project.write_pages()
     project.cases(numbered_cases(6))
-    kept: list[bytes] = []
+    kept: list[CaseRecord] = []
     slimmed = Run._slimmed
 
-    def noted(run: Run, line: bytes) -> CaseRecord:
-        kept.append(line)
-        return slimmed(run, line)
+    def noted(run: Run, record: CaseRecord) -> CaseRecord:
+        kept.append(record)
+        return slimmed(run, record)
 
     monkeypatch.setattr(Run, "_slimmed", noted)
     project.run("--rageval-run-id", "short")

@@ -219,7 +219,7 @@ def test_answers_without_citations_count_once_any_answer_cites(
     rate = found["statistics"]["attribution_hit_rate"]
     assert (rate["n"], round(rate["mean"], 3)) == (3, 0.333)
     lines = (project.folder() / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    scores = [json.loads(line)["metrics"]["attribution_hit_rate"] for line in lines]
+    scores = [json.loads(line)["scores"]["metrics"]["attribution_hit_rate"] for line in lines]
     assert scores == [1.0, 0.0, 0.0, None]
 
 

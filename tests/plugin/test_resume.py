@@ -65,7 +65,7 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
             assert not (folder / "metrics.json").exists()
         server.let_through()
         with (folder / "results.jsonl").open("ab") as torn:
-            torn.write(b'{"schema_version": 1, "case_id": "c0')
+            torn.write(b'{"schema_version":1,"case":{"id":"c0')
         result = project.run_apart("--rageval-resume", "last")
         calls = server.calls
     assert outcomes(result) == {"passed": cases - 86, "missed": 86, "checks passed": 2}
@@ -362,7 +362,7 @@ def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
     whole = results.read_bytes()
     results.write_bytes(whole.replace(b"{", b"", 1))
     text = refused(project.run("--rageval-resume", "one"))
-    assert "results.jsonl:1: not JSON" in text
+    assert "results.jsonl:1: Expected `object`, got `str`" in text
     assert "take the line out, and --rageval-resume asks its case again" in text
     results.write_bytes(whole)
     (folder / "config.json").write_bytes(b"")

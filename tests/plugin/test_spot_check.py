@@ -14,6 +14,7 @@ import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from pytest_rageval.judges.spot_check import choose_spot_check
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, is_alternate, rating
+from tests.build.records import flat_line
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 
 FIRST, SECOND = "first-2024-08-06", "second-2024-08-06"
@@ -178,7 +179,7 @@ def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> Non
         scratch.run_apart("--judge-spot-check", "4", "--rageval-run-id", name, *arguments)
         folder = scratch.path / "evals" / "results" / name
         documents[name] = comparable(json.loads((folder / "metrics.json").read_text("utf-8")))
-        records = map(json.loads, (folder / "results.jsonl").read_text("utf-8").splitlines())
+        records = map(flat_line, (folder / "results.jsonl").read_text("utf-8").splitlines())
         chosen[name] = {r["case_id"] for r in records if r["spot_check"]}
     keys = [("evals/eval_set.jsonl", one["id"]) for one in CASES if one.get("answerable", True)]
     expected = {case_id for _, case_id in choose_spot_check(keys, 4)} - {"shy-1"}

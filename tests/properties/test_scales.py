@@ -16,7 +16,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.runs.record_json import record_to_json
+from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import TargetErrorKind
@@ -96,7 +96,7 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 @settings(deadline=None, max_examples=60)
 @given(seeded(make_run))
 def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
-    documents = [record_to_json(record) for record in records]
+    documents = [json.loads(record_line(record)) for record in records]
     numbers = aggregate(records, timeout_ms=1000)
     documents.append(metrics_document(numbers, NO_CONFIG))
     for document in documents:

@@ -50,7 +50,7 @@ def test_every_schema_version_so_far_has_a_run() -> None:
 def test_a_run_keeps_its_figures_and_cases(results: Path, name: str) -> None:
     stored = json.loads((results / name / "metrics.json").read_text("utf-8"))
     lines = (results / name / "results.jsonl").read_text("utf-8").splitlines()
-    documents = {document["case_id"]: document for document in map(json.loads, lines)}
+    documents = {document["case"]["id"]: document for document in map(json.loads, lines)}
 
     run = read_run(results / name)
 
@@ -58,9 +58,10 @@ def test_a_run_keeps_its_figures_and_cases(results: Path, name: str) -> None:
     assert {record.case.id for record in run.records} == documents.keys()
     for record in run.records:
         line = documents[record.case.id]
-        assert record.scores.outcome == line["outcome"]
-        assert {key: record.scores.metrics[key] for key in line["metrics"]} == line["metrics"]
-        assert len(record.reply.retrieved_chunks or ()) == len(line["retrieved_chunks"])
+        known = line["scores"]["metrics"]
+        assert record.scores.outcome == line["scores"]["outcome"]
+        assert {key: record.scores.metrics[key] for key in known} == known
+        assert len(record.reply.retrieved_chunks or ()) == len(line["response"]["retrieved_chunks"])
 
 
 @pytest.mark.parametrize("name", NAMES)

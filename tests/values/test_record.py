@@ -40,11 +40,6 @@ def test_an_empty_list_of_the_response_is_not_a_missing_one() -> None:
     assert changed(PLAIN, retrieved_chunks=()).reply.retrieved_chunks == ()
 
 
-def test_a_case_is_whole_only_where_the_record_stores_it() -> None:
-    assert PLAIN.stored_case is None
-    assert changed(PLAIN, case=PLAIN.case).stored_case is PLAIN.case
-
-
 def test_a_case_counts_unless_nobody_reviewed_it() -> None:
     draft = dataclasses.replace(PLAIN.case, review="generated")
     assert PLAIN.counted

@@ -67,8 +67,8 @@ class Row(NamedTuple):
     profile: Profile
     cluster: str | None
     k: int
-    has_reference: bool | None
-    """Whether a judge can compare the answer with more than the retrieved chunks; None: unknown."""
+    has_reference: bool
+    """Whether a judge can compare the answer with more than the retrieved chunks."""
     outcome: CaseOutcome
     stage: FailureStage | None
     attempt: AttemptStatus
@@ -131,9 +131,7 @@ class RecordRows:
         documents = self._documents(record) if self._documents else NoDocuments.NOT_REPORTED
         if not isinstance(documents, NoDocuments):
             documents = frozenset(map(self._once, documents))
-        has_reference = None
-        if record.case_stored:
-            has_reference = bool(case.expected_key_facts or (case.expected_answer or "").strip())
+        has_reference = bool(case.expected_key_facts or (case.expected_answer or "").strip())
         self.rows.append(
             Row(
                 name=(self._once(record.file), record.name),

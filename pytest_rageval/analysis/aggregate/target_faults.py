@@ -125,7 +125,7 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
         any_chunk = any_chunk or bool(response.retrieved_chunks)
         if record.error is not None:
             continue
-        if not record.case_stored or not record.case.answerable or not record.case.gold_supports:
+        if not record.case.answerable or not record.case.gold_supports:
             continue
         n_cases += 1
         unreported += response.retrieved_chunks is None
@@ -144,7 +144,7 @@ def _golds_and_chunks(
 ) -> Iterator[tuple[Sequence[Anchor], Sequence[RetrievedChunk]]]:
     """Yield the golds of each answered case, and its chunks, where there are both."""
     for record in {record.nodeid: record for record in records if record.response}.values():
-        golds = record.case.gold_supports if record.case_stored and record.case.answerable else ()
+        golds = record.case.gold_supports if record.case.answerable else ()
         if golds and record.reply.retrieved_chunks:
             yield golds, record.reply.retrieved_chunks
 

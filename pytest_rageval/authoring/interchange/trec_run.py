@@ -93,8 +93,6 @@ def _unscored(record: CaseRecord, level: Level) -> str | None:
     """Return the reason why a record has no retrieval figures; None: it has."""
     if record.repeat:
         return "a further repeat of its case"
-    if not record.case_stored:
-        return "stored without its case"
     key = "doc_recall_at_k" if level == "document" else "recall_at_k"
     if record.scores.metrics.get(key) is None:
         return record.scores.not_applicable.get(key) or "the case ended in an error"

@@ -19,8 +19,7 @@ from pytest_rageval.report.html.runs.page import render_list, render_side_by_sid
 from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
 from pytest_rageval.runs.list import ran_at, run_to_compare_with, unusable_folders, usable_runs
 from pytest_rageval.runs.notes import put_note
-from pytest_rageval.runs.read import read_compared, read_documents, read_run
-from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.read import case_key, read_compared, read_documents, read_run
 from pytest_rageval.runs.store import RESULTS, iterate_records
 from pytest_rageval.runs.tags import read_tags, remove_tag, tags_by_run, write_tag
 from pytest_rageval.values.errors import StorageError
@@ -165,8 +164,7 @@ class ProjectRuns:
         stamp = _stamp(folder / RESULTS)
         known = self._names.get(folder.name)
         if known is None or known[0] != stamp:
-            lines = iterate_records(folder, Slimmer(checked=False))
-            known = stamp, frozenset((r.file, r.name, r.repeat) for _, r in lines)
+            known = stamp, frozenset(case_key(record) for _, record in iterate_records(folder))
             self._names[folder.name] = known
         return known[1]
 

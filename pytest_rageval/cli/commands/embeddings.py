@@ -183,13 +183,12 @@ def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:
     from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
 
     settings = project_settings({})
-    stored = [record for record in run.records if record.case_stored]
-    files = dict.fromkeys(Path(settings.rootdir) / record.file for record in stored)
+    files = dict.fromkeys(Path(settings.rootdir) / record.file for record in run.records)
     notes = read_document_notes(files, settings.documents_loader)
     vault = vault or (Path(settings.target.vault) if settings.target.vault else None)
     if vault is not None:
         notes += read_vault(vault)
-    golds = dict.fromkeys(gold for record in stored for gold in record.case.gold_supports)
+    golds = dict.fromkeys(gold for record in run.records for gold in record.case.gold_supports)
     return gold_texts(golds, notes, run.settings.path_case)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import click
@@ -20,8 +19,7 @@ from pytest_rageval.cli.output import (
     terminal_width,
 )
 from pytest_rageval.support.text import did_you_mean, first_few
-from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import DatasetError, StorageError
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
@@ -63,7 +61,6 @@ def command(
     """
     from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
     from pytest_rageval.values.trace import trace_link
 
@@ -78,10 +75,8 @@ def command(
         return
     explanations = []
     for record in map(stored.whole, _choose(stored.records, case, repeat)):
-        known = record.stored_case or _case_of_file(record)
-        scored = settled(stored, record, known)
         explanation = explain_record(
-            scored, stored.scoring, case=known, registry=stored_registry(stored.config)
+            record, stored.scoring, registry=stored_registry(stored.config)
         )
         explanation = replace(
             explanation,
@@ -118,17 +113,17 @@ def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
 
 def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
     """Return the named run and case; a single name may be that of a case of the last run."""
-    from pytest_rageval.runs.read import open_index, open_run
+    from pytest_rageval.runs.read import open_run
 
     if case is not None:
-        return open_index(run_or_last(run), os.environ), case
+        return open_run(run_or_last(run), os.environ, texts=False), case
     if run is None:
         return open_run(run_or_last(run), os.environ, texts=False), None
     try:
         return open_run(run, os.environ, texts=False), None
     except StorageError as error:
         try:
-            last = open_index("last", os.environ)
+            last = open_run("last", os.environ, texts=False)
         except StorageError:
             raise error from None
         if not _named(last.records, run):
@@ -152,21 +147,6 @@ def _print_misses(
 
 
 # --- which case ----------------------------------------------------------------------------
-
-
-def _case_of_file(record: CaseRecord) -> Case | None:
-    """Return the case from its file, if it has not changed since the run."""
-    from pytest_rageval.project.case_reader import load_cases
-
-    path = Path(record.file)
-    if not path.resolve().is_relative_to(Path.cwd()):  # a path from data stays in its folder
-        return None
-    try:
-        cases = load_cases(path, display=record.file).cases
-    except DatasetError:
-        return None
-    same = (one for one in cases if one.case.id == record.case.id)
-    return next((one.case for one in same if one.case_hash == record.case_hash), None)
 
 
 def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> list[CaseRecord]:

@@ -169,7 +169,7 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
-    chosen = choose_cases(((r.file, r.case) for r in stored.records if r.case_stored), settings)
+    chosen = choose_cases(((r.file, r.case) for r in stored.records), settings)
 
     def judge_again(record: CaseRecord) -> Rejudged:
         twice = (record.file, record.case.id) in chosen

@@ -48,7 +48,6 @@ from pytest_rageval.report.explain.values import (
     ChunkReason,
     CitationReason,
     Explanation,
-    GroupReason,
     LeftOut,
     MetricReason,
     MetricStatus,
@@ -60,13 +59,8 @@ from pytest_rageval.report.explain.verdict import (
     stage_meaning,
 )
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 
-_CASE_UNKNOWN: Final = (
-    "The record does not hold its case, and the case in its file is no longer the one that was "
-    "asked: golds and the arithmetic over them cannot be shown."
-)
 _FAMILIES: Final = [one for one in FAMILIES if one not in {score_embeddings, score_judged}]
 _REASONS: Final[Mapping[Kind, str]] = {
     "thought": "a thought is no part of the answer",
@@ -78,36 +72,25 @@ _LISTED: Final = "a list of sources claims nothing; its entries are the citation
 _LISTED_APART: Final = (
     "a list of sources claims nothing, and adds no citations to those in the text"
 )
-_AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be shown"
 
 
 def explain_record(
-    record: CaseRecord,
-    settings: ScoreSettings,
-    *,
-    case: Case | None = None,
-    registry: Registry = BUILT_IN,
+    record: CaseRecord, settings: ScoreSettings, *, registry: Registry = BUILT_IN
 ) -> Explanation:
     """Explain one record.
 
     Args:
         record: as stored; matches of its chunks were decided from their full text and are kept.
         settings: matching settings of the run.
-        case: the case as asked, if the record does not contain it.
         registry: the metrics of the run.
     """
-    case = record.stored_case or case
-    chunks = explain_chunks(case, record, settings)
-    golds: tuple[AnchorReason, ...] = ()
-    groups: tuple[GroupReason, ...] = ()
-    irrelevant: tuple[AnchorReason, ...] = ()
-    citations = None
-    if case is not None:
-        golds = explain_golds(case, record, settings)
-        groups = explain_groups(case, golds, reported=chunks is not None)
-        irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
-        citations = explain_citations(case, record, settings)
-    figures, before = _all_figures(record, case, settings, chunks, golds, citations)
+    case = record.case
+    chunks = explain_chunks(record, settings)
+    golds = explain_golds(case, record, settings)
+    groups = explain_groups(case, golds, reported=chunks is not None)
+    irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
+    citations = explain_citations(case, record, settings)
+    figures, before = _all_figures(record, settings, chunks, golds, citations)
     order = [key for key in registry.cases if key in record.scores.metrics]
     order += [key for key in record.scores.metrics if key not in registry.cases]
     metrics = tuple(
@@ -117,17 +100,16 @@ def explain_record(
         record=record,
         stage_meaning=stage_meaning(record),
         next_steps=next_steps(record, golds, groups, irrelevant),
-        expectations=explain_expectations(case, record, metrics, settings.judged_on),
-        case_known=case is not None,
+        expectations=explain_expectations(record, metrics, settings.judged_on),
         golds=golds,
         groups=groups,
         irrelevant=irrelevant,
         chunks=chunks,
         citations=citations,
         left_out=tuple(_left_out(record.answer or "")),
-        judgements=explain_judgements(record, case),
+        judgements=explain_judgements(record),
         metrics=metrics,
-        notes=tuple(_notes(case, metrics)),
+        notes=tuple(_notes(metrics)),
     )
 
 
@@ -141,8 +123,7 @@ def _left_out(answer: str) -> Iterator[LeftOut]:
             yield LeftOut(kind=one.kind, text=text, reason=reason)
 
 
-def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
-    notes = [] if case is not None else [_CASE_UNKNOWN]
+def _notes(metrics: Sequence[MetricReason]) -> Iterator[str]:
     differing = [
         metric.key
         for metric in metrics
@@ -151,36 +132,34 @@ def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
         and abs(metric.value - metric.computed) > TOLERANCE
     ]
     if differing:
-        notes.append(
+        yield (
             f"What is stored gives other values than those recorded for {', '.join(differing)}: "
             "the run was scored with other settings, or with texts that are stored cut."
         )
-    return notes
 
 
 def _all_figures(
     record: CaseRecord,
-    case: Case | None,
     settings: ScoreSettings,
     chunks: Sequence[ChunkReason] | None,
     golds: Sequence[AnchorReason],
     citations: Sequence[CitationReason] | None,
 ) -> tuple[dict[str, Figure], dict[str, Figure]]:
     """Return the figures of metrics, and those before reranking, by key."""
-    sentences = {**abstention_sentences(record, settings), **scope_sentences(record, golds)}
-    if chunks is not None:
-        sentences |= list_sentences(chunks, record.k)
-    before: dict[str, Figure] = {}
-    if case is not None:
-        sentences |= _retrieval_sentences(record, case, settings)
-        sentences |= evidence_sentences(case, record)
-        view = _stored_view(record, case, settings)
-        sentences |= {"leak_rate": leak_sentence(view), **token_sentences(view)}
-        sentences["answer_rules_pass_rate"] = rules_sentence(case, record)
-        before = _figures_before_rerank(record, case, settings)
-        if citations is not None:
-            sentences |= citation_sentences(case, golds, citations)
-    figures = _figures(sentences, computed_scores(record, case, settings))
+    case, view = record.case, _stored_view(record, settings)
+    sentences = {
+        **abstention_sentences(record, settings),
+        **scope_sentences(record, golds),
+        **({} if chunks is None else list_sentences(chunks, record.k)),
+        **_retrieval_sentences(record, settings),
+        **evidence_sentences(case, record),
+        "leak_rate": leak_sentence(view),
+        **token_sentences(view),
+        "answer_rules_pass_rate": rules_sentence(case, record),
+        **({} if citations is None else citation_sentences(case, golds, citations)),
+    }
+    figures = _figures(sentences, computed_scores(record, settings))
+    before = _figures_before_rerank(record, settings)
     return figures | EMBEDDING_FIGURES | judged_figures(record), before
 
 
@@ -228,12 +207,12 @@ def _metric(
 
 def _as_recorded(said: MetricDetail, info: MetricInfo | None) -> str:
     if info is None or info.level != "own":
-        return _AS_RECORDED
+        return "as recorded; its arithmetic cannot be shown"
     return said.detail or f"by {info.source}"
 
 
-def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:
-    chunks, k = record.reply.retrieved_chunks, record.k
+def _retrieval_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[str, str]:
+    case, chunks, k = record.case, record.reply.retrieved_chunks, record.k
     if chunks is None or not case.gold_supports:
         return {}
     place = cut_text(len(chunks), k)
@@ -255,9 +234,7 @@ def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings
     return sentences | {f"doc_{key}": text for key, text in by_document.items()}
 
 
-def _figures_before_rerank(
-    record: CaseRecord, case: Case, settings: ScoreSettings
-) -> dict[str, Figure]:
+def _figures_before_rerank(record: CaseRecord, settings: ScoreSettings) -> dict[str, Figure]:
     before = order_before_rerank(record.reply.retrieved_chunks)
     if before is None or record.scores.metrics_before_rerank is None:
         return {}
@@ -266,34 +243,31 @@ def _figures_before_rerank(
         response=record.response and replace(record.response, retrieved_chunks=before),
         scores=replace(record.scores, metrics=record.scores.metrics_before_rerank),
     )
-    chunks = explain_chunks(case, reordered, settings) or ()
-    sentences = list_sentences(chunks, record.k) | _retrieval_sentences(reordered, case, settings)
-    figures = _figures(sentences, computed_scores(reordered, case, settings))
+    chunks = explain_chunks(reordered, settings) or ()
+    sentences = list_sentences(chunks, record.k) | _retrieval_sentences(reordered, settings)
+    figures = _figures(sentences, computed_scores(reordered, settings))
     scored = record.scores.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
 
 
-def computed_scores(
-    record: CaseRecord, case: Case | None, settings: ScoreSettings
-) -> dict[str, float]:
+def computed_scores(record: CaseRecord, settings: ScoreSettings) -> dict[str, float]:
     """Score a stored record, without metrics that need more data, such as vectors and verdicts.
 
     Args:
         record: with chunks that were matched by their full text.
-        case: None if it is no longer known; then only metrics without anchors are scored.
         settings: of the run; the cutoff is that of the record.
     """
-    view = _stored_view(record, case or record.case, settings)
+    view = _stored_view(record, settings)
     scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
     return {key: score for key, score in scores.items() if isinstance(score, float)}
 
 
-def _stored_view(record: CaseRecord, case: Case, settings: ScoreSettings) -> CaseView:
+def _stored_view(record: CaseRecord, settings: ScoreSettings) -> CaseView:
     response = record.response
     if response is not None:
         response = replace(response, abstained=says_it_abstains(response, settings))
     return CaseView(
-        case=replace(case, k=record.k),
+        case=replace(record.case, k=record.k),
         settings=settings,
         response=response,
         failed=record.error is not None,

@@ -232,13 +232,10 @@ class _Ruling:
     irrelevant: tuple[int, ...] = ()
 
 
-def explain_chunks(
-    case: Case | None, record: CaseRecord, settings: ScoreSettings
-) -> tuple[ChunkReason, ...] | None:
+def explain_chunks(record: CaseRecord, settings: ScoreSettings) -> tuple[ChunkReason, ...] | None:
     """Explain every chunk of a record in rank order; None: chunks are not reported.
 
     Args:
-        case: the case as asked; None: not known, so only decisions can be shown.
         record: its chunks are decided against the anchors.
         settings: matching settings of the run.
     """
@@ -249,7 +246,7 @@ def explain_chunks(
     copies = earlier_copies(chunks, settings)
     found = []
     for rank, chunk in enumerate(chunks, start=1):
-        ruling, copy_of = _rule(case, chunk, chunks, settings), copies[rank - 1]
+        ruling, copy_of = _rule(record.case, chunk, chunks, settings), copies[rank - 1]
         inside = None if folders is None else in_scope(chunk.rel_path, folders, settings.path_case)
         text = ruling.text
         if copy_of is not None:
@@ -301,34 +298,23 @@ def earlier_copies(
 
 
 def _rule(
-    case: Case | None,
+    case: Case,
     chunk: RetrievedChunk,
     chunks: Sequence[RetrievedChunk],
     settings: ScoreSettings,
 ) -> _Ruling:
     if chunk.matched_golds is None:
         text = "undecided: snippets are read, and its full text was not reported"
-        if case is not None and not reads_snippets(case, settings):
+        if not reads_snippets(case, settings):
             text = "undecided: it has no heading, full text or page to compare with an anchor"
             if has_whole_text(chunk) and not any(a.snippets or a.pages for a in anchors_of(case)):
                 text = "undecided: it has no heading, and no anchor has snippets to look for"
         return _Ruling(role="undecided", rule="undecided", text=text)
-    if case is None:
-        return _unknown_case(chunk)
     if chunk.irrelevant:
         return _irrelevant(case, chunk, settings)
     if chunk.matched_golds:
         return _matched(case, chunk, settings)
     return _other(case, chunk, chunks, settings)
-
-
-def _unknown_case(chunk: RetrievedChunk) -> _Ruling:
-    golds = chunk.matched_golds or ()
-    if chunk.irrelevant:
-        return _Ruling(role="irrelevant", rule="decided_at_capture", text="irrelevant evidence")
-    text = f"matches gold {indices(golds)}" if golds else "matches no gold"
-    role: Role = "relevant" if golds else "other"
-    return _Ruling(role=role, rule="decided_at_capture", text=text, golds=golds)
 
 
 def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Ruling:

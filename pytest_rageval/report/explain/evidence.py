@@ -25,7 +25,7 @@ def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
     """Explain the metrics about key facts in the context and about supporting citations."""
     if record.verdicts.evidence is None:
         return {}
-    return {**_facts(case, record), **_citations(record.verdicts.evidence.claims or ())}
+    return {**_facts(record), **_citations(record.verdicts.evidence.claims or ())}
 
 
 def rules_sentence(case: Case, record: CaseRecord) -> str:
@@ -82,22 +82,22 @@ def _user(view: CaseView) -> str:
     return "the user" if view.case.user is None else f"the user {cut(str(view.case.user), _CHARS)}"
 
 
-def context_ranks(case: Case | None, record: CaseRecord) -> Sequence[tuple[str, tuple[int, ...]]]:
+def context_ranks(record: CaseRecord) -> Sequence[tuple[str, tuple[int, ...]]]:
     """Return each key fact with the ranks that state it; empty: not looked up."""
     found = None if record.verdicts.evidence is None else record.verdicts.evidence.facts
-    facts = () if case is None else case.stated_facts
+    facts = record.case.stated_facts
     return list(zip(facts, found, strict=True)) if found and len(found) == len(facts) else []
 
 
-def unused_sentence(case: Case | None, record: CaseRecord) -> str:
+def unused_sentence(record: CaseRecord) -> str:
     """Name the key facts that were in the context and are not in the answer; empty: none."""
-    return _listed(_unused(case, record) or ())
+    return _listed(_unused(record) or ())
 
 
-def _unused(case: Case | None, record: CaseRecord) -> list[str] | None:
+def _unused(record: CaseRecord) -> list[str] | None:
     """Return the facts of the context that the answer lacks; None: they were not looked up."""
     stated = None if record.verdicts.evidence is None else record.verdicts.evidence.facts_stated
-    held = context_ranks(case, record)
+    held = context_ranks(record)
     if stated is None or len(stated) != len(held):
         return None
     return [
@@ -107,8 +107,8 @@ def _unused(case: Case | None, record: CaseRecord) -> list[str] | None:
     ]
 
 
-def _facts(case: Case, record: CaseRecord) -> dict[str, str]:
-    held = context_ranks(case, record)
+def _facts(record: CaseRecord) -> dict[str, str]:
+    held = context_ranks(record)
     if not held:
         return {}
     lost = [_quoted(fact) for fact, places in held if not places]
@@ -117,7 +117,7 @@ def _facts(case: Case, record: CaseRecord) -> dict[str, str]:
     text = f"{n} of {counted(len(held), 'key fact')} stated in the cut"
     text += f"; not {_listed(lost)}" if lost else f": {_listed(found)}"
     sentences = {"fact_recall_in_context": text}
-    if (unused := _unused(case, record)) is not None:
+    if (unused := _unused(record)) is not None:
         text = f"{n - len(unused)} of {counted(n, 'key fact')} in the context are in the answer"
         text += f"; not {_listed(unused)}" if unused else ""
         sentences["context_utilization"] = text

@@ -237,8 +237,6 @@ class Explanation:
     stage_meaning: str | None
     next_steps: tuple[str, ...]
     expectations: tuple[Expectation, ...]
-    case_known: bool
-    """False: neither the record nor its file has the case as asked."""
     golds: tuple[AnchorReason, ...]
     groups: tuple[GroupReason, ...]
     irrelevant: tuple[AnchorReason, ...]

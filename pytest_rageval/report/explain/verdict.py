@@ -34,7 +34,6 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.support.tracebacks import last_place
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts, word
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
@@ -134,7 +133,6 @@ _READS_LITTLE: Final = (
 
 
 def explain_expectations(
-    case: Case | None,
     record: CaseRecord,
     metrics: Sequence[MetricReason],
     judged_on: Sequence[Aspect],
@@ -143,14 +141,7 @@ def explain_expectations(
 
     Defined in docs/metrics.md#outcome-of-a-case.
     """
-    if case is not None:
-        first = evidence_key(case, record.scores.metrics)
-    else:
-        first = (
-            "hit_at_k"
-            if record.scores.metrics.get("recall_all_at_k") is None
-            else "recall_all_at_k"
-        )
+    first = evidence_key(record.case, record.scores.metrics)
     by_key = {metric.key: metric for metric in metrics}
     found = []
     answer = {key: pass_line(key) for key in ANSWER_KEYS} if "answer" in judged_on else {}
@@ -216,7 +207,7 @@ def next_steps(
     unseen = record.reply.retrieved_chunks is None
     if stage == "not_cited":
         return (*([_unseen_uncited(record)] if unseen else _uncited(golds)), *steps)
-    if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
+    if stage == "not_used" and (unused := unused_sentence(record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     if stage == "incorrect":
         return (*_wrong_answer(record), *steps)
@@ -273,22 +264,21 @@ def _unseen_uncited(record: CaseRecord) -> str:
     if not record.scores.citations:
         return "Cite the documents used: the answer has no citations."
     if record.scores.metrics.get("attribution_hit_rate"):
-        case = record.stored_case
-        newer = case is not None and case.recency_conflict_rule == "cite_newer"
+        newer = record.case.recency_conflict_rule == "cite_newer"
         return f"Cite {'the newer source' if newer else 'all sources'} of the conflict."
     return "Compare the paths of its citations with those of the golds, which must be equal."
 
 
 def _wrong_answer(record: CaseRecord) -> Iterator[str]:
     """Say what to try for an answer that breaks a rule, hides a conflict or is not correct."""
-    metrics, case = record.scores.metrics, record.stored_case
+    metrics, case = record.scores.metrics, record.case
     if metrics.get("answer_rules_pass_rate") == 0:
         yield "The answer breaks a rule of answer_rules; below, its metric names which."
     if metrics.get("recency_conflict_accuracy") == 0:
         yield "The answer cites all sources of the conflict and does not say that they differ."
     if below_pass_line("correctness", metrics):
         evidence = "" if record.reply.retrieved_chunks is None else " and the evidence"
-        if case is None or case.expected_key_facts:
+        if case.expected_key_facts:
             yield f"Compare the answer with expected_key_facts{evidence}."
         elif case.expected_answer:
             yield f"Compare the answer with expected_answer{evidence}."
@@ -384,7 +374,7 @@ _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 """Rubrics whose claims a record keeps, in order of preference."""
 
 
-def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[JudgementReason, ...]:
+def explain_judgements(record: CaseRecord) -> tuple[JudgementReason, ...]:
     """Explain every requested verdict in order, second opinions last."""
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
@@ -396,7 +386,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
             reasoning=word(verdict, "reasoning") or "",
             error=judge_error(verdict),
             claims=_claims(record) if rubric == claimed else (),
-            facts=_facts(record, case) if rubric == "correctness" else (),
+            facts=_facts(record) if rubric == "correctness" else (),
         )
         for rubric, verdict in verdicts.items()
     )
@@ -445,7 +435,7 @@ def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:
 
 def missing_facts(record: CaseRecord) -> tuple[str, ...]:
     """Return the expected key facts that the judge did not find in the answer."""
-    return tuple(fact.text for fact in _facts(record, record.stored_case) if not fact.found)
+    return tuple(fact.text for fact in _facts(record) if not fact.found)
 
 
 def judge_error(verdict: Mapping[str, Any]) -> str | None:
@@ -501,11 +491,11 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 # --- key facts -----------------------------------------------------------------------------
 
 
-def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
-    expected = () if case is None else case.expected_key_facts
+def _facts(record: CaseRecord) -> tuple[FactReason, ...]:
+    expected = record.case.expected_key_facts
     found, held = (
         items(record.verdicts.correctness, "key_facts_found"),
-        dict(context_ranks(case, record)),
+        dict(context_ranks(record)),
     )
     if len(expected) != len(found):
         return ()

@@ -159,10 +159,9 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int) -> Iterator[Block]
 
 def _texts(record: CaseRecord) -> Iterator[tuple[str, str]]:
     yield "question", record.case.question
-    if (case := record.stored_case) is not None:
-        facts = "; ".join(case.expected_key_facts)
-        expected = (case.expected_answer or facts) if case.answerable else "that it abstains"
-        if expected:
-            yield "expected", expected
+    case = record.case
+    facts = "; ".join(case.expected_key_facts)
+    if expected := (case.expected_answer or facts) if case.answerable else "that it abstains":
+        yield "expected", expected
     if record.answer is not None:
         yield "answer", record.answer or "(empty)"

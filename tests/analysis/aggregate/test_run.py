@@ -256,7 +256,6 @@ def test_correctness_is_averaged_apart_by_whether_there_is_a_reference() -> None
         referenced("blank", 4.0, expected_answer=" \n"),
         record("unanswerable", {"correctness": None}, not_applicable={"correctness": "no answer"},
                case=Case(id="unanswerable", question="?", answerable=False)),
-        record("unknown", {"correctness": 1.0}),
     ]  # fmt: skip
     found = aggregate(records)
     parts = found.correctness_by_reference
@@ -264,7 +263,7 @@ def test_correctness_is_averaged_apart_by_whether_there_is_a_reference() -> None
         ("reference", 2.5, 2, 1, 0),
         ("no_reference", 4.5, 2, 0, 0),
     ]
-    assert found.metrics["correctness"].mean == 3.0
+    assert found.metrics["correctness"].mean == 3.5
 
 
 @pytest.mark.parametrize("reference", [{}, {"expected_answer": "a"}])

@@ -289,11 +289,10 @@ def test_a_note_on_nothing_is_refused(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"file": {"a": []}}, "results.jsonl:1: file: "),
-        ({"case_id": []}, "results.jsonl:1: case_id: "),
-        ({"schema_version": 99}, "results.jsonl:1: schema_version: got 99, expected 1"),
-        ({"retrieved_chunks": [5]}, "results.jsonl:1: retrieved_chunks.0: "),
-        (None, "results.jsonl:1: schema_version: got None"),
+        ({"file": {"a": []}}, "got `object` - at `$.file`"),
+        ({"case": []}, "results.jsonl:1: Expected `object`, got `array` - at `$.case`"),
+        ({"schema_version": 99}, "results.jsonl:1: Invalid enum value 99 - at `$.schema_version`"),
+        (None, "results.jsonl:1: Object missing required field `case`"),
     ],
 )
 def test_a_note_on_a_run_of_another_program_is_one_sentence(

@@ -193,7 +193,7 @@ def test_a_broken_record_is_named_by_its_line(capsys: Output) -> None:
     with Path("evals/results/one/results.jsonl").open("a", encoding="utf-8") as file:
         file.write("{}\n")
     assert cli.run(["explain", "one", "alpha"]) == ExitCode.USAGE
-    assert "results.jsonl:2: schema_version" in capsys.readouterr().err
+    assert "results.jsonl:2: Object missing required field `case`" in capsys.readouterr().err
 
 
 def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output) -> None:
@@ -307,45 +307,6 @@ def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
     found = {metric["key"]: metric for metric in one["metrics"]}
     assert (found["correctness"]["status"], found["correctness"]["value"]) == ("scored", 4.0)
     assert found["mrr"]["status"] == "scored"
-
-
-def write_case_file(heading: str) -> None:
-    line = {
-        "id": "c",
-        "question": "Where is it?",
-        "gold_supports": [{"rel_path": "a.md", "heading_path": heading}],
-    }
-    Path("evals/set.jsonl").write_text(json.dumps(line), encoding="utf-8")
-
-
-def test_an_old_record_borrows_its_case_from_a_file_that_still_agrees(capsys: Output) -> None:
-    write_run([record("c", U, case=None)], config={})
-    write_case_file("# S")
-    out = explain("one", "c", capsys=capsys)
-    assert 'heading 1 is "u", not "s"' in out
-    assert "cannot be shown" not in out
-
-
-@pytest.mark.parametrize("heading", [None, "# Changed", "\x00"])
-def test_an_old_record_whose_case_has_changed_says_what_cannot_be_shown(
-    heading: str | None, capsys: Output
-) -> None:
-    write_run([record("c", U, case=None)], config={})
-    if heading == "\x00":
-        Path("evals/set.jsonl").write_text("{broken", encoding="utf-8")
-    elif heading is not None:
-        write_case_file(heading)
-    (one,) = document("one", "c", capsys=capsys)["repeats"]
-    assert (one["case_known"], one["golds"]) == (False, [])
-    assert "cannot be shown" in one["notes"][0]
-
-
-def test_a_case_is_read_from_no_file_outside_the_project(capsys: Output, project: Path) -> None:
-    write_run([record("c", U, case=None, file="../set.jsonl")], config={})
-    write_case_file("# S")
-    Path("evals/set.jsonl").rename(project.parent / "set.jsonl")
-    (one,) = document("one", "c", capsys=capsys)["repeats"]
-    assert not one["case_known"]
 
 
 # --- the terminal ----------------------------------------------------------------------------

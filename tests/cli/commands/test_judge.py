@@ -68,8 +68,9 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     assert [Path(name).suffix for name in new] == [".json", ".jsonl"]
     lines = [json.loads(line) for line in after[new[1]].decode().splitlines()]
     assert [line["case_id"] for line in lines] == ["yes", "none", "lost"]
-    assert lines[0]["groundedness"]["supported_claims"]
-    assert lines[0]["metrics"]["correctness"] == document["statistics"]["correctness"]["mean"]
+    assert lines[0]["verdicts"]["groundedness"]["supported_claims"]
+    mean = document["statistics"]["correctness"]["mean"]
+    assert lines[0]["scores"]["metrics"]["correctness"] == mean
 
 
 def test_another_judge_and_another_rubric_have_files_of_their_own(stored: Path) -> None:
@@ -161,7 +162,7 @@ def test_several_answers_are_judged_at_once_and_saved_in_their_order(
     [file] = Path("evals/results/run-1").glob("judged-*.jsonl")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert [line["case_id"] for line in lines] == names
-    assert {line["metrics"]["groundedness"] for line in lines} == {4.0}
+    assert {line["scores"]["metrics"]["groundedness"] for line in lines} == {4.0}
 
 
 def test_a_broken_cache_is_named_as_what_to_mend(

@@ -83,7 +83,8 @@ def test_a_stored_run_is_judged_twice_in_part(
     assert (document["verdicts"], document["failures"]) == (2 * N, 0)
     (verdicts,) = stored.glob("judged-*.jsonl")
     kept = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
-    assert {line["case_id"]: line["spot_check"]["scores"]["groundedness"] for line in kept} == {
+    second = {line["case_id"]: line["verdicts"]["spot_check"]["scores"] for line in kept}
+    assert {case_id: scores["groundedness"] for case_id, scores in second.items()} == {
         f"c{i}": 2.0 if i == 3 else 4.0 for i in range(N)
     }
 

@@ -156,7 +156,7 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
 
     folder = project / "evals" / "results" / "r1"
     folder.mkdir(parents=True)
-    from pytest_rageval.runs.record_json import record_to_json
+    from pytest_rageval.runs.record_json import record_line
 
     records = [
         record("queue", file=SET, outcome="passed"),
@@ -164,7 +164,7 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
         record("gone", file=SET, outcome="missed"),
         record("other", file="evals/other.jsonl", outcome="missed"),
     ]
-    lines = [json.dumps(record_to_json(one)) for one in records]
+    lines = [record_line(one).decode() for one in records]
     (folder / "results.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert label("--failed-from", "r1") == ExitCode.YES
     assert label.shown == ["moon"]

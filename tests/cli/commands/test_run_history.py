@@ -73,7 +73,7 @@ def test_a_broken_run_makes_the_answer_no(capsys: Output, index: str) -> None:
     (RESULTS / "r2" / "results.jsonl").write_text("[]\n", encoding="utf-8")
     assert cli.run(["runs", "sync"]) == ExitCode.NO
     captured = capsys.readouterr()
-    assert "r2/results.jsonl:1: got [], expected an object" in captured.err
+    assert "r2/results.jsonl:1: Expected `object`, got `array`" in captured.err
     assert "4 added" in captured.out
     assert list(run(capsys, "sync", code=ExitCode.NO)["broken"]) == ["r2"]
 

@@ -146,8 +146,8 @@ def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert (config["settings"]["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
     first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["groundedness"]["claims"][0]["passage"] == 1
-    assert first["judge_input"]["context_chunk_ids"] == ["c1"]
+    assert first["verdicts"]["groundedness"]["claims"][0]["passage"] == 1
+    assert first["verdicts"]["judge_input"]["context_chunk_ids"] == ["c1"]
 
 
 def test_people_see_what_the_judge_is_worth(

@@ -250,19 +250,6 @@ def test_a_judge_may_be_the_one_who_says_that_it_abstained() -> None:
 # --- what is not known -----------------------------------------------------------------------
 
 
-def test_without_its_case_a_record_shows_its_decisions_and_says_what_is_missing() -> None:
-    record = changed(recorded(case(S), response("x.md", S)), case=None)
-    found = explain_record(record, ScoreSettings())
-    assert not found.case_known
-    assert "cannot be shown" in found.notes[0]
-    assert found.chunks is not None
-    assert [one.reason for one in found.chunks] == ["matches no gold", "matches gold [0]"]
-    one = metric(found, "mrr")
-    assert (one.value, one.computed) == (0.5, None)
-    assert one.reason == "as recorded; without the case its arithmetic cannot be shown"
-    assert explain_record(record, ScoreSettings(), case=case(S)).case_known
-
-
 def test_numbers_that_the_stored_evidence_does_not_give_are_pointed_out() -> None:
     record = recorded(case(S), response(S))
     found = explain_record(
@@ -319,7 +306,7 @@ def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
             *("case_id", "file", "lineno", "repeat", "category", "difficulty", "tags"),
             *("answerable", "k", "question", "answer", "abstained", "abstain_reason", "error"),
             *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
-            *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
+            *("expectations", "folder_selection", "golds", "groups", "irrelevant"),
             *("chunks", "citations", "left_out", "judgements", "metrics", "latency", "notes"),
             *("trace_id", "trace_link", "asked_at"),
         ]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE
-from pytest_rageval.runs.record_json import record_from_json, record_to_json
+from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from tests.build.records import cut_to_begins
 from tests.report.explain.builders import metric, runs
@@ -75,7 +75,7 @@ def test_storage_changes_no_explanation_of_a_match(
     run: tuple[CaseRecord, ScoreSettings],
 ) -> None:
     record, scoring = run
-    stored = record_from_json(record_to_json(cut_to_begins(record)))
+    stored = record_of_line(record_line(cut_to_begins(record)))
     before, after = explain_record(record, scoring), explain_record(stored, scoring)
     assert [(c.golds, c.role) for c in after.chunks or ()] == [
         (c.golds, c.role) for c in before.chunks or ()

@@ -53,7 +53,7 @@ def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
 
 
 def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
-    (one,) = explain_judgements(judged("groundedness"), CASE)
+    (one,) = explain_judgements(judged("groundedness"))
     assert (one.rubric, one.judge, one.scores, one.reasoning, one.error) == (
         "groundedness", "fake/1", {"groundedness": 2.0}, "So so.", None,
     )  # fmt: skip
@@ -68,29 +68,27 @@ def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
 @pytest.mark.parametrize("ids", [["b"], ["b", "other"], None])
 def test_a_passage_that_cannot_be_told_from_the_record_is_not_guessed(ids: object) -> None:
     found = judged("groundedness", judge_input={"context_chunk_ids": ids})
-    (one,) = explain_judgements(found, CASE)
+    (one,) = explain_judgements(found)
     assert {claim.rank for claim in one.claims} == {None}
 
 
 def test_key_facts_are_named_with_whether_they_were_found() -> None:
     found = judged("correctness")
-    (one,) = explain_judgements(found, CASE)
+    (one,) = explain_judgements(found)
     assert [(fact.text, fact.found) for fact in one.facts] == [("thirty", True), ("days", False)]
     assert missing_facts(found) == ("days",)
-    (unknown,) = explain_judgements(found, None)
-    assert unknown.facts == ()
 
 
 def test_claims_stand_under_one_rubric_where_two_ask_for_them() -> None:
-    both = explain_judgements(judged("claims", "groundedness"), CASE)
+    both = explain_judgements(judged("claims", "groundedness"))
     assert [(one.rubric, len(one.claims)) for one in both] == [("claims", 0), ("groundedness", 3)]
-    (alone,) = explain_judgements(judged("claims"), CASE)
+    (alone,) = explain_judgements(judged("claims"))
     assert len(alone.claims) == 3
 
 
 def test_a_failed_verdict_says_its_kind_and_has_no_claims() -> None:
     found = judged("groundedness", say=lambda *_: "refused")
-    (one,) = explain_judgements(found, CASE)
+    (one,) = explain_judgements(found)
     assert (one.error, one.scores, one.claims) == ("refused: no luck", {}, ())
     assert unsupported_claims(found) == ()
 
@@ -101,7 +99,7 @@ def test_unsupported_claims_come_in_the_order_of_the_answer() -> None:
 
 def test_a_record_of_foreign_origin_may_name_its_claims_alone() -> None:
     found = record("x", groundedness={"score": 1, "unsupported_claims": ["a"]})
-    (one,) = explain_judgements(found, None)
+    (one,) = explain_judgements(found)
     assert [(claim.text, claim.supported) for claim in one.claims] == [("a", False)]
     assert one.scores == {"groundedness": 1.0}
 
@@ -120,7 +118,7 @@ def test_a_record_of_foreign_origin_may_name_its_claims_alone() -> None:
 )
 def test_what_has_not_the_shape_it_should_have_breaks_nothing(fields: dict[str, Any]) -> None:
     found = record("x", case=CASE, **fields)
-    for one in explain_judgements(found, CASE):
+    for one in explain_judgements(found):
         assert all(isinstance(claim.text, str) and not claim.supported for claim in one.claims)
     assert all(isinstance(text, str) for text in unsupported_claims(found))
     assert missing_facts(found) == ()
@@ -134,7 +132,7 @@ def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> 
         "reasoning": {"groundedness": "All there."},
         "errors": {"correctness": {"kind": "refused", "message": "no"}},
     }
-    reasons = explain_judgements(judged("groundedness", "correctness", spot_check=second), CASE)
+    reasons = explain_judgements(judged("groundedness", "correctness", spot_check=second))
     assert [(r.rubric, r.judge, r.scores, r.reasoning, r.error) for r in reasons[2:]] == [
         ("groundedness, second judge", "other/1", {"groundedness": 5.0}, "All there.", None),
         ("correctness, second judge", "other/1", {}, "", "refused: no"),
@@ -143,7 +141,7 @@ def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> 
 
 @pytest.mark.parametrize("odd", [{}, {"rubrics": 3}, {"rubrics": ["x"], "scores": [1]}])
 def test_a_second_opinion_of_another_shape_is_left_out(odd: dict[str, Any]) -> None:
-    assert len(explain_judgements(judged("groundedness", spot_check=odd), CASE)) == 1
+    assert len(explain_judgements(judged("groundedness", spot_check=odd))) == 1
 
 
 @pytest.mark.parametrize(

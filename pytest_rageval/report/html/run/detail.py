@@ -84,10 +84,10 @@ def view_detail(
     before = None if read_before is None else read_before()
     detail = _plain(record, run)
     if before is None and _passed_plainly(record):
-        case = record.stored_case
-        golds = explain_golds(case, record, run.scoring) if case and _misses(record) else ()
-        citations = explain_citations(case, record, run.scoring) if case else None
-        _with_evidence(detail, record, number, explain_judgements(record, case), golds, citations)
+        case = record.case
+        golds = explain_golds(case, record, run.scoring) if _misses(record) else ()
+        citations = explain_citations(case, record, run.scoring)
+        _with_evidence(detail, record, number, explain_judgements(record), golds, citations)
         return redacted(detail, record, run) if options.redact else detail
     found = explain_record(record, run.scoring, registry=registry)
     _with_evidence(detail, record, number, found.judgements, found.golds, found.citations)
@@ -140,7 +140,7 @@ def _with_evidence(
         *phrase_marks(answer, phrases, "fact"),
         *citation_marks(answer, cited, number),
     )
-    detail.citations = citations or () if record.case_stored else ()
+    detail.citations = citations or ()
     detail.chunks = _chunks(record, facts)
     detail.golds, detail.judgements = golds, judgements
 

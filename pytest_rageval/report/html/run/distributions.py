@@ -165,7 +165,7 @@ def ceiling(record: CaseRecord, key: str) -> float | None:
     several chunks hold one gold, has its own value as the bound.
     """
     value = record.scores.metrics.get(key)
-    if value is None or key not in CEILINGS or not record.case_stored:
+    if value is None or key not in CEILINGS:
         return None
     golds = len(record.case.gold_supports)
     reached = min(golds, record.k)

@@ -155,14 +155,6 @@ def test_the_commands_tell_cases_of_one_id_in_two_files_apart() -> None:
     assert found == [f"rageval explain run-1 evals/{name}.jsonl::c" for name in "ab"]
 
 
-def test_a_record_without_its_case_is_shown_all_the_same() -> None:
-    found = detail(passed("a", case=None))
-
-    assert found.golds == ()
-    assert found.citations == ()
-    assert found.facts == ()
-
-
 @pytest.mark.parametrize("field", ["answer", "retrieved_chunks"])
 def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     now = passed("a")
