@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Final
 
-ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),
-    "question": ("question", "query", "input", "user_input", "prompt", "text"),
+from pytest_rageval.values.case import Case
+
+_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("case_id", "test_id", "qid", "query_id", "question_id", "name"),
+    "question": ("query", "input", "user_input", "prompt", "text"),
     "expected_answer": (
-        "expected_answer", "reference", "reference_answer", "ground_truth", "expected_output",
-        "ideal", "expected", "answer", "answers", "golden_answers", "possible_answers",
-        "generation_gt",
+        "reference", "reference_answer", "ground_truth", "expected_output", "ideal", "expected",
+        "answer", "answers", "golden_answers", "possible_answers", "generation_gt",
     ),
-    "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
-    "answer_rules": ("answer_rules",),
+    "expected_key_facts": ("key_facts", "facts", "must_contain"),
     "gold_supports": (
-        "gold_supports", "expected_references", "gold", "golds", "references", "sources",
-        "relevant_documents", "expected_sources",
+        "expected_references", "gold", "golds", "references", "sources", "relevant_documents",
+        "expected_sources",
     ),
-    "irrelevant_supports": ("irrelevant_supports", "must_not_retrieve"),
-    "required_support_groups": ("required_support_groups",),
-    "recency_conflict_rule": ("recency_conflict_rule",),
-    "answerable": ("answerable", "is_answerable"),
-    "category": ("category", "type", "question_type"),
-    "difficulty": ("difficulty", "level"),
-    "tags": ("tags", "labels"),
-    "vaults": ("vaults", "vault"),
-    "folders": ("folders", "folder"),
-    "k": ("k", "top_k", "topK"),
-    "language": ("language", "lang"),
-    "translation_of": ("translation_of",),
-    "required": ("required",),
-    "review": ("review",),
-    "notes": ("notes", "note", "comment", "comments", "description"),
-    "metadata": ("metadata",),
+    "irrelevant_supports": ("must_not_retrieve",),
+    "answerable": ("is_answerable",),
+    "category": ("type", "question_type"),
+    "difficulty": ("level",),
+    "tags": ("labels",),
+    "vaults": ("vault",),
+    "folders": ("folder",),
+    "k": ("top_k", "topK"),
+    "language": ("lang",),
+    "notes": ("note", "comment", "comments", "description"),
 }  # fmt: skip
-"""Alternative names by case field; the first one present is used."""
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    name: (name, *_OTHERS.get(name, ())) for name in [*_OTHERS, *(one.name for one in fields(Case))]
+}
+"""Names by case field, in the order of reading; the first one present is used."""
 
 ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),

@@ -253,14 +253,14 @@ class ObjectLine(Generic[T]):
         if fault["type"] == "missing":
             return "missing"
         if fault["type"] == "unexpected_keyword_argument":
-            known = names_at(self.type, parents) if hinted else ()
+            known = _names_at(self.type, parents) if hinted else ()
             meant = self.meant.get(str(name).lower(), ())
             near = next((one for one in meant if one in known), name)
             hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
             return f"unknown field{hint if known else ''}"
         wanted = expected(fault)
         if fault["type"] == "dataclass_type":
-            wanted += f" with {', '.join(names_at(self.type, fault['loc']))}"
+            wanted += f" with {', '.join(_names_at(self.type, fault['loc']))}"
         choices = _CHOICES.findall(wanted) if fault["type"] == "literal_error" else ()
         return (
             f"{shown_json(fault['input'])}, expected {wanted}"
@@ -278,7 +278,7 @@ _HINTS: Final = {
 """Advice on what to write, by the character that is not JSON."""
 
 
-def names_at(kind: Any, loc: Sequence[int | str]) -> tuple[str, ...]:
+def _names_at(kind: Any, loc: Sequence[int | str]) -> tuple[str, ...]:
     """Return the names of the fields of the dataclass that stands at a place of another."""
     for step in loc:
         if isinstance(step, str):
