@@ -29,7 +29,6 @@ from pytest_rageval.runs.documents import RunFacts, case_set, git_state, run_con
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
-from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.config import GitState, RunConfig
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one
 whose replies are many times as long."""
-_LEFT_OUT_AFTER: Final = 500
-"""Records after which what lives is left out of garbage collection, which grows with a long run."""
 
 
 class Run:
@@ -191,8 +188,6 @@ class Run:
                 record = self._slimmed(record)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
-            if self._appended % _LEFT_OUT_AFTER == 0:
-                leave_out_what_is_loaded()
 
     def _slimmed(self, record: CaseRecord) -> CaseRecord:
         if self._slim is None:
@@ -326,7 +321,6 @@ class Run:
         # Imported at the end: no answer waits for what only the end of a run needs.
         from pytest_rageval.engine.finish import finish_run, with_page
 
-        leave_out_what_is_loaded()
         with self._lock:
             self._ended = True
             writer = self._open_writer()

@@ -111,7 +111,7 @@ def judge_case(
         StorageError: its cache or the file of its rate limits cannot be used.
     """
     case, response = view.case, view.response
-    in_use = frozenset([key for rubric in rubrics for key in rubric_keys(rubric)])
+    in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
     if response is None or view.failed:
         return Judged(
             verdicts=Verdicts(judged_keys=in_use),
@@ -139,7 +139,7 @@ def judge_case(
         judgements=tuple(found.values()),
         own_scores=dict(_own_scores(found, rubrics, registry, case)),
         source="target" if response.abstained is not None else "judge",
-        context_chunk_ids=tuple([passage.chunk_id for passage in request.context]),
+        context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
         repeated=tuple(repeated),
         second=tuple(second),
     )
@@ -252,7 +252,7 @@ def _without_numpy(verdict: Verdict) -> Verdict:
     return replace(
         verdict,
         scores={key: plain(score) for key, score in verdict.scores.items()},
-        claims=tuple([replace(c, supported=plain(c.supported)) for c in verdict.claims]),
+        claims=tuple(replace(c, supported=plain(c.supported)) for c in verdict.claims),
         key_facts_found=None if facts is None else tuple(map(plain, facts)),
         abstained=plain(verdict.abstained),
         acknowledges_conflict=plain(verdict.acknowledges_conflict),
@@ -442,7 +442,7 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
         "question": question,
         "answer": answer,
         "context_chunk_ids": list(judged.context_chunk_ids),
-        "context_chunks_truncated": any([j.truncated_chunk_ids for j in judged.judgements]),
+        "context_chunks_truncated": any(j.truncated_chunk_ids for j in judged.judgements),
         "prompt_hash": hashes,
     }
 
@@ -486,8 +486,8 @@ def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
 
     sent = [usage for usage in usages if not usage.cached]
     return {
-        "judge_prompt_tokens": sum([usage.prompt_tokens for usage in sent]),
-        "judge_completion_tokens": sum([usage.completion_tokens for usage in sent]),
+        "judge_prompt_tokens": sum(usage.prompt_tokens for usage in sent),
+        "judge_completion_tokens": sum(usage.completion_tokens for usage in sent),
         "judge_cost_usd": sum_known([usage.cost_usd for usage in usages]),
         "judge_cost_usd_uncached": sum_known([usage.cost_usd_uncached for usage in usages]),
         "cached": not sent,

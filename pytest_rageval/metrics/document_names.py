@@ -45,7 +45,7 @@ def own_names(
         settings: ``strip_root`` and ``path_case`` are used.
     """
     paths = [one.rel_path for one in found]
-    if not settings.strip_root and not any(["#" in path or "?" in path for path in paths if path]):
+    if not settings.strip_root and not any("#" in path or "?" in path for path in paths if path):
         return found
     known = {norm_path(anchor.rel_path, settings.path_case) for anchor in anchors}
     own = [path and _own_name(path, known, settings) for path in paths]

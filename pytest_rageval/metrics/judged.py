@@ -87,7 +87,7 @@ def score_judged(view: CaseView) -> Scores:
     if verdicts is None:
         return dict.fromkeys(_JUDGED_KEYS, _UNUSED)
     used = {*verdicts.judged_keys, *verdicts.scores}
-    five = any([key.startswith("five.") for key in used])
+    five = any(key.startswith("five.") for key in used)
     used.update(verdicts.not_applicable)
     (used.add if five else used.discard)("five.composite")
     return {k: _score(view, verdicts, k) if k in used else _UNUSED for k in _JUDGED_KEYS}

@@ -75,7 +75,7 @@ class Ranking:
             if not self.duplicate[index]:
                 n_relevant += 1
                 if new := golds - seen:
-                    gains[index] = max([self.grades[i] for i in new])
+                    gains[index] = max(self.grades[i] for i in new)
             seen |= golds
         self.found = frozenset(seen)
         self.n_relevant = n_relevant
@@ -112,7 +112,7 @@ def precision_returned_at_k(ranking: Ranking) -> float:
 
 def dcg(gains: Sequence[int]) -> float:
     """Sum of each rank's gain / log2(rank + 1) (Järvelin & Kekäläinen 2002, linear gains)."""
-    return sum([gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain])
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain)
 
 
 @lru_cache(maxsize=4096)

@@ -111,7 +111,7 @@ def score_case(
     stage = find_failure_stage(view, metrics, before)
     judged_on = view.settings.judged_on
     met = metrics[evidence_key(view.case, metrics)] in (None, 1.0) and all(
-        [metrics[key] in (None, want) for key, want in EXPECTED.items()]
+        metrics[key] in (None, want) for key, want in EXPECTED.items()
     )
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
@@ -378,7 +378,7 @@ def reported_by(records: Iterable[CaseRecord]) -> Reported:
 def cites_in_text(record: CaseRecord) -> bool:
     """Return whether a claim of the answer has a citation, as far as claims were looked at."""
     claims = record.verdicts.evidence.claims if record.verdicts.evidence is not None else None
-    return any([claim.citations for claim in claims or ()])
+    return any(claim.citations for claim in claims or ())
 
 
 def seems_reported(

@@ -285,7 +285,7 @@ def read_citations(
     if response.references is None and not found:
         return None
     found = [*own_names(found, anchors_of(case), settings)]
-    if any([citation.chunk_rank is not None for citation in found]):
+    if any(citation.chunk_rank is not None for citation in found):
         found = [_by_section(citation, case, chunks or (), settings) for citation in found]
         found = _without_whole_documents(found, path_case)
     return distinct_citations(found, path_case)

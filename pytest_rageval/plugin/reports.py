@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
 from typing import Any, Final
 
 import pytest
@@ -150,7 +149,7 @@ def set_properties(
     Replaced by name, not appended: rerun plugins measure the same item again.
     """
     found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
-    found += [_number(k, v) for k, v in _means(records).items() if v is not None]
+    found += [(f"rageval.{k}", v) for k, v in _means(records).items() if v is not None]
     record = deciding_record(records)
     found.append(("rageval.outcome", record.scores.outcome))
     if record.error is not None:
@@ -161,12 +160,6 @@ def set_properties(
     if (mean := fmean(times)) is not None:
         found.append(("rageval.latency_ms", round(mean, 3)))
     return found
-
-
-@lru_cache(maxsize=4096)
-def _number(key: str, value: float) -> tuple[str, float]:
-    # pytest keeps all reports: this stores what cases have in common once.
-    return f"rageval.{key}", value
 
 
 def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:

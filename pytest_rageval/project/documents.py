@@ -29,7 +29,6 @@ PREFIX_RULE: Final = (
     "a relative folder of at least two steps and six letters that holds nothing else, such as "
     "evals/handbook/"
 )
-MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
 _SOURCES: Final = ("text", "file", "ref")
 _FIELDS: Final = frozenset({"rel_path", *_SOURCES, "source_id", "metadata"})
 
@@ -254,8 +253,6 @@ def _file_text(name: str, folder: Path, where: str) -> str:
     if not path.is_relative_to(base) or Path(name).is_absolute():
         raise DatasetError(f"{where}: {shown(name)} leaves the folder of the documents")
     try:
-        if path.stat().st_size > MAX_TEXT_BYTES:
-            raise DatasetError(f"{where}: {shown(name)} is larger than {MAX_TEXT_BYTES >> 20} MB")
         with open_plain(path) as file:
             return file.read().decode("utf-8-sig")
     except OSError as error:

@@ -110,16 +110,6 @@ def import_whole(name: str) -> None:
             handler(*interrupts[0])
 
 
-def leave_out_what_is_loaded() -> None:
-    """Exclude all live objects from garbage collection, after one last run.
-
-    Nearly all objects of a run are libraries and records. The collector would visit them again and
-    again, and pytest runs it ten times at its end, which takes a second.
-    """
-    gc.collect()
-    gc.freeze()
-
-
 def raise_open_files(wanted: int) -> int:
     """Raise the limit of files and sockets open at once to a number, as far as the system allows.
 

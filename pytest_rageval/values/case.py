@@ -164,4 +164,4 @@ class Case:
     @property
     def stated_facts(self) -> tuple[str, ...]:
         """The key facts that say anything: those that are not blank."""
-        return tuple([fact for fact in self.expected_key_facts if fact.strip()])
+        return tuple(fact for fact in self.expected_key_facts if fact.strip())

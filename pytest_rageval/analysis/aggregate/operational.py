@@ -78,7 +78,7 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
     attempted = Counter[tuple[AttemptStatus, ...]]()
     # Nearly all are alike, so that each distinct one is looked at once.
     for case, n in Counter(map(tuple, cases)).items():
-        if asked := tuple([s for s in case if s != "not_attempted"]):
+        if asked := tuple(s for s in case if s != "not_attempted"):
             attempted[asked] += n
 
     def rate(*kinds: AttemptStatus) -> float | None:

@@ -16,8 +16,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import (
@@ -121,7 +119,7 @@ class JudgeCache(Closing):
         """Keep a document under a key, in place of an earlier one.
 
         Args:
-            key: from ``key_maker``.
+            key: from ``judgement_key``.
             document: JSON values without secrets.
             identity: identity of the judge, to prune by; credentials in a URL are removed.
 
@@ -286,22 +284,25 @@ def _time(seconds: int | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_NESTED: Final = frozenset({dict, list, tuple})
-_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-def key_maker(
-    *, identity: str, parameters: Mapping[str, Any], rubric_version: str, level: str
-) -> Callable[[str, int], str]:
-    """Return a function to the key of a judgement: 64 hex digits.
+def judgement_key(
+    prompt_sha256: str,
+    repeat: int,
+    *,
+    identity: str,
+    parameters: Mapping[str, Any],
+    rubric_version: str,
+    level: str,
+) -> str:
+    """Return the key of a judgement: 64 hex digits.
 
-    It takes the hash of a rendered prompt, 64 hex digits, and the number of the sampling repeat,
-    from 0; it raises ValueError if the hash is malformed. Neither the order of parameters nor the
-    way a number is written matters: 0 is 0.0.
+    Neither the order of parameters nor the way a number is written matters: 0 is 0.0.
 
     Args:
+        prompt_sha256: hash of the rendered prompt, 64 hex digits.
+        repeat: number of the sampling repeat, from 0.
         identity: identity of the judge, with base URL and model; credentials in the URL do not
             count, so that a new API key finds verdicts paid for with the old one.
         parameters: parameters sent besides the prompt; JSON values without secrets.
@@ -309,22 +310,22 @@ def key_maker(
         level: output level of the request.
 
     Raises:
-        ValueError: a parameter is not a JSON value.
+        ValueError: the hash is malformed, or a parameter is not a JSON value.
     """
-    same = {
-        "identity": _without_credentials(identity),
-        "level": level,
-        "parameters": _canonical(parameters),
-    }
-    # One JSON object, its keys in order.
-    before, after = _sorted_json(same)[:-1], _sorted_json({"rubric_version": rubric_version})[1:]
-
-    def key_of(prompt_sha256: str, repeat: int) -> str:
-        if not _SHA256.fullmatch(prompt_sha256):
-            raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
-        return _sha256(f'{before},"prompt_sha256":"{prompt_sha256}","repeat":{repeat},{after}')
-
-    return key_of
+    if not _SHA256.fullmatch(prompt_sha256):
+        raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
+    return _sha256(
+        _sorted_json(
+            {
+                "identity": _without_credentials(identity),
+                "level": level,
+                "parameters": _canonical(parameters),
+                "prompt_sha256": prompt_sha256,
+                "repeat": repeat,
+                "rubric_version": rubric_version,
+            }
+        )
+    )
 
 
 def level_key(endpoint: str, model: str) -> str:
@@ -343,7 +344,6 @@ def public_identity(identity: str) -> str:
     )
 
 
-@lru_cache(maxsize=64)
 def _encoded_identity(identity: str) -> str:
     return ascii_json(public_identity(identity))
 
@@ -360,26 +360,9 @@ def encode(value: Any) -> str:
         ValueError: NaN, an infinite number, or not a JSON value.
     """
     try:
-        if _is_plain(value):  # nearly always, and several times as fast
-            with suppress(TypeError, ValueError):  # such as half of a surrogate pair
-                return msgspec.json.encode(value).decode("ascii")
-        return _ENCODER.encode(value)
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
     except TypeError as error:
         raise ValueError(f"got {error}, expected JSON values") from None
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether msgspec encodes a value as json does: it knows more types, and NaN as null."""
-    # One loop over all: a call for each list costs more than looking at its items.
-    containers = [value]
-    for one in containers:
-        for inner in one.values() if type(one) is dict else one:
-            kind = type(inner)
-            if kind in _NESTED:
-                containers.append(inner)
-            elif kind not in _SCALARS or (kind is float and not math.isfinite(inner)):
-                return False
-    return True
 
 
 def _sorted_json(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -67,8 +67,6 @@ class _Terms:
     rubric: Rubric
     form: Form
     parameters: Mapping[str, Any]
-    key_of: Callable[[str, int], str]
-    """Cache key of a prompt's hash and a repeat."""
     closings: dict[Shape, str] = field(default_factory=dict)
     """End of the body of requests for a reply of a shape."""
 
@@ -196,17 +194,24 @@ class OpenAIJudge(Closing):
     # --- asking ----------------------------------------------------------------------------
 
     def _question(self, rubric: str, request: JudgeRequest, repeat: int) -> _Question:
+        from pytest_rageval.judges.cache.store import judgement_key
         from pytest_rageval.judges.rubrics.load import render_prompt
 
         form, terms = self._current_form(), self._terms.get(rubric)
         if terms is None or terms.form is not form:
             terms = self._terms[rubric] = self._terms_of(rubric, form, terms)
         prompt = render_prompt(terms.rubric, request, level=form.level)
-        key = terms.key_of(prompt.sha256, repeat)
+        key = judgement_key(
+            prompt.sha256,
+            repeat,
+            identity=f"{self._endpoint.model} at {self._endpoint.base_url}",
+            parameters=terms.parameters,
+            rubric_version=terms.rubric.version,
+            level=form.level,
+        )
         return _Question(terms=terms, request=request, prompt=prompt, key=key)
 
     def _terms_of(self, rubric: str, form: Form, earlier: _Terms | None) -> _Terms:
-        from pytest_rageval.judges.cache.store import key_maker
         from pytest_rageval.judges.rubrics.load import load_rubric
 
         loaded = (
@@ -214,14 +219,7 @@ class OpenAIJudge(Closing):
             if earlier is None
             else earlier.rubric
         )
-        sent = parameters(form, self._settings)
-        key_of = key_maker(
-            identity=f"{self._endpoint.model} at {self._endpoint.base_url}",
-            parameters=sent,
-            rubric_version=loaded.version,
-            level=form.level,
-        )
-        return _Terms(rubric=loaded, form=form, parameters=sent, key_of=key_of)
+        return _Terms(rubric=loaded, form=form, parameters=parameters(form, self._settings))
 
     def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
         """Ask, and once more if the reply could not be read.

@@ -111,7 +111,7 @@ def _with_citations(claim: RawClaim, listed: str) -> RawClaim:
     found = list(CITATION.finditer(listed))
     if not found:
         return claim
-    numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
+    numbers = tuple(n for m in found for n in cited_numbers(m["numbers"] or ""))
     written = " ".join([claim.written, *(m[0] for m in found)])
     return replace(claim, cited=True, numbers=claim.numbers + numbers, written=written)
 
@@ -140,7 +140,7 @@ def _claims(text: str) -> list[RawClaim]:
         if late and claims:
             claims[-1] = replace(claims[-1], written=f"{claims[-1].written} {late}")
         if not heading:
-            numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
+            numbers = tuple(n for m in found for n in cited_numbers(m["numbers"] or ""))
             own = sentence.removeprefix(late)
             claims.append(RawClaim(text=plain, cited=cited, numbers=numbers, written=own))
     return claims

@@ -118,7 +118,7 @@ class _Comparison:
         self.language: Final = self.question.language
         self._at = at
         self.best: Final[Sequence[Word]] = self._best(at)
-        self.here: Final = frozenset([word.key for word in self.best])
+        self.here: Final = frozenset(word.key for word in self.best)
         if text.is_passage:
             self.known: Set[str] = text.context.window(at) | self.here
         else:
@@ -418,7 +418,7 @@ class _Comparison:
     @property
     def _other_unit(self) -> str:
         words = self.expected.words
-        return other_unit(words, self.near) if any([word.number for word in words]) else ""
+        return other_unit(words, self.near) if any(word.number for word in words) else ""
 
     @property
     def _scattered(self) -> bool:
@@ -495,7 +495,7 @@ class _Comparison:
     def _denials(self) -> int:
         """Number of negations in the best sentence that concern fact or question."""
         words = self.best
-        if not any([word.negates for word in words]):
+        if not any(word.negates for word in words):
             return 0
         # A bare yes or no is about what the question is about.
         required = self.expected.required or [w for w in self.question.words if w.tier >= LIGHT]

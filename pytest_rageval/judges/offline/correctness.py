@@ -91,14 +91,14 @@ def _verdict(
     *, unsure: bool = False,
 ) -> Verdict:  # fmt: skip
     known = "unsure" not in {fact.state for fact in facts}
-    found = tuple([fact.state == "stated" for fact in facts]) if facts and known else None
+    found = tuple(fact.state == "stated" for fact in facts) if facts and known else None
     scores = {"correctness": score, "key_fact_recall": sum(found) / len(found) if found else None}
     absent = {"correctness": reasoning, "key_fact_recall": reasoning if facts else _NO_FACTS}
     lacking = [key for key in scores if scores[key] is None]
     return Verdict(
         scores={key: value for key, value in scores.items() if value is not None},
         not_applicable={key: absent[key] for key in lacking},
-        unsure=tuple([key for key in lacking if unsure and absent[key] is not _NO_FACTS]),
+        unsure=tuple(key for key in lacking if unsure and absent[key] is not _NO_FACTS),
         reasoning=reasoning,
         key_facts_found=found,
         acknowledges_conflict=(

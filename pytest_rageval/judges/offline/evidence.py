@@ -37,9 +37,9 @@ def find_facts(
 
     def ranks(fact: Expected) -> tuple[int, ...]:
         found = [look_up(fact, text, layer).state for text in passages]
-        return tuple([rank for rank, state in enumerate(found, 1) if state == "stated"])
+        return tuple(rank for rank, state in enumerate(found, 1) if state == "stated")
 
-    return tuple([ranks(Expected(fact, asked)) for fact in facts])
+    return tuple(ranks(Expected(fact, asked)) for fact in facts)
 
 
 def check_claims(
@@ -67,7 +67,7 @@ def check_claims(
                 CitationCheck(ranks=ranks, supports=_any_supports(ranks, chunks, claim))
                 for ranks in _cited_ranks(raw.written, chunks, path_case)
             )
-            lost = bool(checks) and not any([check.supports for check in checks])
+            lost = bool(checks) and not any(check.supports for check in checks)
             cut = enumerate(chunks[:k] if lost else (), 1)
             stated_at = next((rank for rank, chunk in cut if _supports(chunk, claim)), None)
             found.append(CheckedClaim(text=raw.text, citations=checks, stated_at=stated_at))

@@ -160,7 +160,7 @@ _stated_once = lru_cache(maxsize=64)(_stated)  # the judge and the evidence read
 def support_odds(support: Support, layer: Layer) -> float:
     """Return the log odds that a claim is supported; a contradicted one is not."""
     odds = layer.log_odds(support.features)
-    return min(odds, FAULTY) if any([support.features[name] for name in STRICT]) else odds
+    return min(odds, FAULTY) if any(support.features[name] for name in STRICT) else odds
 
 
 def _states(raw: RawClaim) -> bool:

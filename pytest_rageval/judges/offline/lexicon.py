@@ -266,7 +266,7 @@ def _signs_of_languages(text: str) -> Mapping[str, float]:
             counts[code] += 1 / len(codes)
     if not start.isascii():
         for code, table in LANGUAGES.items():
-            counts[code] += sum([letter in start for letter in table.letters])
+            counts[code] += sum(letter in start for letter in table.letters)
     return counts
 
 

@@ -67,7 +67,7 @@ _LINKS: Final = BE | frozenset("ist war that which whom que qui".split())
 
 def content_keys(words: Sequence[Word]) -> list[str]:
     """Return the keys of words in order, core words left out."""
-    return [word[1] for word in words if word[2]]  # by index, for speed in the innermost loop
+    return [word.key for word in words if word.tier]
 
 
 def alike(one: Sequence[Word], other: Sequence[Word]) -> bool:

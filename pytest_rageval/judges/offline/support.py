@@ -164,8 +164,8 @@ class Support:
             "negated": sure * (self.negated and not self.denied),
             "not_negated": sure * (self.denied and not self.negated),
             "rival": sure * (self.opposed is not None or self.exchanged),
-            "absolute": float(any([word.absolute for word in unheard])),
-            "self_talk": float(any([word.self_talk for word in unheard])),
+            "absolute": float(any(word.absolute for word in unheard)),
+            "self_talk": float(any(word.self_talk for word in unheard)),
         }
 
     @cached_property
@@ -219,7 +219,7 @@ class Support:
         names = [w for w in words[1:] if w.capital and w.tier == FULL and not w.number]
         if len(names) > len(words) / 2:  # a heading
             return ()
-        return tuple([w.form for w in names if w.key not in known and w.key not in asked])
+        return tuple(w.form for w in names if w.key not in known and w.key not in asked)
 
     @cached_property
     def opposed(self) -> tuple[str, str] | None:
@@ -261,11 +261,11 @@ def find_support(claim: ReadClaim, index: ContextIndex) -> Support | None:
 @lru_cache(maxsize=64)  # of each case for every rubric, its facts and its claims
 def question_keys(question: str, language: str = "en") -> frozenset[str]:
     """Return the keys of the words that a question asks about."""
-    return frozenset([word.key for word in read_words(question, language) if word.tier >= LIGHT])
+    return frozenset(word.key for word in read_words(question, language) if word.tier >= LIGHT)
 
 
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
-    if sum([len(index.places.get(key, ())) for key in weights]) > _MANY_PLACES:
+    if sum(len(index.places.get(key, ())) for key in weights) > _MANY_PLACES:
         return _closest_of_many(weights, index)
     scores: defaultdict[int, int] = defaultdict(int)
     for key, weight in weights.items():
@@ -291,7 +291,7 @@ def _closest_of_many(weights: Mapping[str, int], index: ContextIndex) -> list[in
 def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
     if weights.keys() <= vocabulary:
         return 1.0
-    found = sum([weight for key, weight in weights.items() if key in vocabulary])
+    found = sum(weight for key, weight in weights.items() if key in vocabulary)
     return found / sum(weights.values())
 
 
@@ -306,7 +306,7 @@ def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
         keys = (word.key for word in (*after, *reversed(before)) if word.tier >= LIGHT)
         return next(keys, None)
 
-    return tuple([near(at) for at, word in enumerate(words) if word.negates])
+    return tuple(near(at) for at, word in enumerate(words) if word.negates)
 
 
 def _negates(negated: Sequence[str | None], shared: Container[str]) -> bool:
@@ -346,8 +346,7 @@ class ReadSentence:
 
     def __init__(self, words: Sequence[Word]) -> None:
         self.words: Final = words
-        # ``content_keys`` inlined: a call costs more than a word.
-        self.keys: Final = frozenset({w[1] for w in words if w[2]})
+        self.keys: Final = frozenset(content_keys(words))
         """Keys of all words except core words."""
 
     @cached_property
@@ -486,7 +485,7 @@ def _read_block(
 
 @lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
 def _read_sentences(text: str, language: str) -> tuple[ReadSentence, ...]:
-    return tuple([ReadSentence(read_words(one, language)) for one in sentences(unwrapped(text))])
+    return tuple(ReadSentence(read_words(one, language)) for one in sentences(unwrapped(text)))
 
 
 def word_runs(words: Sequence[Word]) -> set[tuple[str, str, str]]:

@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.support.json_ascii import ascii_json
@@ -40,10 +39,6 @@ _CHAT_TOKEN: Final = re.compile(
 _ELLIPSIS: Final = "..."
 
 
-_KEPT_CHARS: Final = 50_000
-"""Longest text of which the cleaned one is kept."""
-
-
 def clean_text(text: str) -> str:
     r"""Return text without control, bidi and invisible characters; newlines and tabs stay.
 
@@ -53,18 +48,10 @@ def clean_text(text: str) -> str:
     >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour <|im_end|>")
     'one\ntwo three\tfour < |im_end|>'
     """
-    return _clean_once(text) if len(text) <= _KEPT_CHARS else _cleaned(text)
-
-
-def _cleaned(text: str) -> str:
     # Hidden characters are not printable, and ``isprintable`` is much faster than the pattern.
     if not (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()):
         text = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
     return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", text) if "<" in text or "[" in text else text
-
-
-# Rubrics share the texts of a case, and cases their passages.
-_clean_once = lru_cache(maxsize=256)(_cleaned)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
@@ -106,7 +93,7 @@ def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
     # The hash covers the list, so that moving text from one item to the next changes it.
     encoded = f"[{', '.join(map(ascii_json, texts))}]"
     digest = hashlib.sha256(encoded.encode()).hexdigest()
-    while any([digest[:BOUNDARY_CHARS] in text for text in (encoded, *avoid)]):
+    while any(digest[:BOUNDARY_CHARS] in text for text in (encoded, *avoid)):
         digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:BOUNDARY_CHARS]
 

@@ -140,15 +140,15 @@ def fits(value: object, schema: Schema) -> bool:
         inner: Mapping[str, Schema] = schema["properties"]
         return (
             isinstance(value, dict)
-            and all([name in value for name in schema.get("required", ())])
+            and all(name in value for name in schema.get("required", ()))
             and ("additionalProperties" not in schema or value.keys() <= inner.keys())
-            and all([fits(value[name], one) for name, one in inner.items() if name in value])
+            and all(fits(value[name], one) for name, one in inner.items() if name in value)
         )
     if kind == "array":
         return (
             isinstance(value, list)
             and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
-            and all([fits(item, schema["items"]) for item in value])
+            and all(fits(item, schema["items"]) for item in value)
         )
     whole = kind == "number" or isinstance(value, int) or is_scale(schema)
     if not whole or number(value) is None:

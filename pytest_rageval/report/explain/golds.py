@@ -185,7 +185,7 @@ def explain_citations(
         places = None
         if record.reply.retrieved_chunks is not None:
             cited = cited_ranks(citation, record.reply.retrieved_chunks, settings.path_case)
-            places = tuple([rank for rank in cited if citation.chunk_rank in (None, rank)])
+            places = tuple(rank for rank in cited if citation.chunk_rank in (None, rank))
         found.append(
             CitationReason(
                 number=number,

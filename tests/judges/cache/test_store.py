@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.judges.cache import database, store
-from pytest_rageval.judges.cache.store import JudgeCache, key_maker
+from pytest_rageval.judges.cache.store import JudgeCache, judgement_key
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -56,9 +56,7 @@ def key(**changes: Any) -> str:
         "prompt_sha256": "a" * 64,
         "repeat": 0,
     }
-    parts |= changes
-    prompt, repeat = parts.pop("prompt_sha256"), parts.pop("repeat")
-    return key_maker(**parts)(prompt, repeat)
+    return judgement_key(**{**parts, **changes})
 
 
 def nth(n: int) -> str:
