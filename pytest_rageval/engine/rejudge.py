@@ -22,7 +22,7 @@ from pytest_rageval.metrics.scoring import (
     with_stored_own,
 )
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, to_plain
+from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.errors import StorageError
@@ -57,8 +57,7 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
     if cut:
         raise StorageError(
             f"{first_few(cut, _SHOWN)}: the text of a chunk is not whole, because the target cut "
-            f"it or an older version kept {STORED_CHUNK_CHARS} characters of it, and a judge needs "
-            "the whole; run the cases again"
+            "it, and a judge needs the whole"
         )
     if long:
         raise StorageError(f"{first_few(long, _SHOWN)}: the answer was too long to be kept whole")

@@ -1,6 +1,6 @@
 """Verdict on a case: outcome, failed stage and next steps, and the judge's verdicts on its answer.
 
-A judge's verdicts are stored unchanged, and a run may come from another tool: malformed values are
+A judge's verdicts are stored unchanged, also those of code of a project: malformed values are
 left out.
 """
 
@@ -412,20 +412,9 @@ def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
 
 
 def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
-    """Return the verdicts by rubric; for records from another tool, those with separate fields."""
-    found = {
-        rubric: verdict
-        for rubric, verdict in record.verdicts.judgements.items()
-        if isinstance(verdict, OBJECT)
-    }
-    if found:
-        return found
-    own = {"groundedness": record.verdicts.groundedness, "correctness": record.verdicts.correctness}
-    return {
-        rubric: {**verdict, "scores": {rubric: verdict.get("score")}}
-        for rubric, verdict in own.items()
-        if verdict is not None
-    }
+    """Return the verdicts by rubric."""
+    given = record.verdicts.judgements
+    return {rubric: verdict for rubric, verdict in given.items() if isinstance(verdict, OBJECT)}
 
 
 def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ def test_texts_that_were_cut_are_not_judged(stored: Path, capsys: Output) -> Non
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "yes: the text of a chunk is not whole" in err
-    assert "run the cases again" in err
+    assert "because the target cut it" in err
 
 
 def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:

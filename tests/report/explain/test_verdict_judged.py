@@ -97,13 +97,6 @@ def test_unsupported_claims_come_in_the_order_of_the_answer() -> None:
     assert unsupported_claims(judged("groundedness")) == ("Forty pigeons.", "On Mars.")
 
 
-def test_a_record_of_foreign_origin_may_name_its_claims_alone() -> None:
-    found = record("x", groundedness={"score": 1, "unsupported_claims": ["a"]})
-    (one,) = explain_judgements(found)
-    assert [(claim.text, claim.supported) for claim in one.claims] == [("a", False)]
-    assert one.scores == {"groundedness": 1.0}
-
-
 @pytest.mark.parametrize(
     "fields",
     [
