@@ -48,11 +48,9 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _row(name: str, row: Mapping[str, Any]) -> Row:
-    figures = (format_value(row[key]) for key in ("precision", "recall", "f1"))
-    interval = interval_text(row["kappa_low"], row["kappa_high"])
-    counts = (str(row["n"]), str(row["n_error"]))
-    scores = (format_value(row["auroc"]), format_value(row["kappa"]), interval)
-    return (clean(name, 40), *counts, *scores, *figures)
+    figures = [row[key] for key in ("n", "n_error", "auroc", "kappa", "precision", "recall", "f1")]
+    figures.insert(4, interval_text(row["kappa_low"], row["kappa_high"]))
+    return (clean(name, 40), *figures)
 
 
 def _explanation(document: Mapping[str, Any]) -> Iterator[Block]:
@@ -115,12 +113,8 @@ def agreement_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     rows = {name: document[key] for key, name in _ROWS}
     cells = [
         (
-            name,
-            format_value(row["value"]),
-            interval_text(row["low"], row["high"]),
-            format_value(row["observed"]),
-            str(row["n"]),
-            str(row["n_cases"]),
+            *(name, row["value"], interval_text(row["low"], row["high"])),
+            *(row["observed"], row["n"], row["n_cases"]),
         )
         for name, row in rows.items()
     ]

@@ -249,8 +249,7 @@ def _metric_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
         yield from _banner(view.found)
     percent = f"{comparison.confidence * 100:g}% bounds"
     names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", ">p", "verdict")
-    if rows:
-        yield Rows(names, rows, optional=(percent, "p", "n"))
+    yield Rows(names, rows, optional=(percent, "p", "n"))
     if view.found.latency_problem and not comparison.latency:
         yield labelled("note", view.found.latency_problem, "yellow")
 
@@ -323,7 +322,7 @@ def _group_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
     rows = [
         (
             clean(f"{one.change.key} [{one.name}]", _GROUP_CHARS),
-            str(one.change.n),
+            one.change.n,
             change_text(one.change.key, one.change.delta),
             change_interval(one.change),
             ((group_verdict(one), _STYLES[one.verdict] if one.verdict else "dim"),),
@@ -331,8 +330,7 @@ def _group_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
         for one in shown
     ]
     percent = f"{view.found.comparison.confidence * 100:g}% bounds"
-    if rows:
-        yield Rows(("metric [group]", ">n", ">delta", f">{percent}", "verdict"), rows)
+    yield Rows(("metric [group]", ">n", ">delta", f">{percent}", "verdict"), rows)
     if hidden := len(view.groups) - len(rows):
         yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from pytest_rageval.support.text import clean, clean_lines
+from pytest_rageval.support.text import clean, clean_lines, format_value
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
@@ -22,8 +22,8 @@ Style = Literal["", "green", "red", "yellow", "bold", "dim"]
 Line = tuple[tuple[str, Style], ...]
 """Segments of one line, left to right; it is cut at the width of the terminal."""
 
-Cell = str | Line
-"""Cell of a table; a segment ``\\n`` of its own begins another line in it."""
+Cell = str | int | float | Line | None
+"""Text, count, score or nothing (``-``); a segment ``\\n`` of its own begins another line."""
 
 
 Row = Sequence[Cell]
@@ -117,6 +117,7 @@ def _console(width: int, *, colour: bool) -> Console:
 
     return Console(
         width=width,
+        height=100,  # of no consequence, but else looked up for each block
         color_system="standard" if colour else None,
         force_terminal=colour,
         force_jupyter=False,
@@ -156,11 +157,15 @@ def wrap(text: str, width: int) -> list[str]:
 def _text(cell: Cell) -> Text:
     from rich.text import Text
 
-    segments: Line = ((cell, ""),) if isinstance(cell, str) else cell
+    line: Line
+    if isinstance(cell, tuple):
+        line = cell
+    else:
+        line = ((str(cell) if isinstance(cell, str | int) else format_value(cell), ""),)
     return Text.assemble(
         *(
             (part if part == "\n" else " ".join(clean_lines(part).splitlines()), style)
-            for part, style in segments
+            for part, style in line
         ),
         overflow="fold",
     )

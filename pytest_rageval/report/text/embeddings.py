@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.report.text.console import Block, Rows, paragraph
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.metrics_document import statistics_document
-from pytest_rageval.support.text import format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_rageval.values.run import StoredRun
 
 _CONSISTENCY: Final = "cross_lingual_consistency"
+_COLUMNS: Final = ("n", "n_not_applicable", "n_error", "mean")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,19 +112,12 @@ def embedding_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the document as blocks of a terminal."""
     yield paragraph(_heading(document))
     rows = [
-        (
-            key,
-            *(str(row[name]) for name in ("n", "n_not_applicable", "n_error")),
-            format_value(row["mean"]),
-            interval_text(row["low"], row["high"]),
-        )
+        (key, *(row[name] for name in _COLUMNS), interval_text(row["low"], row["high"]))
         for key, row in document["statistics"].items()
     ]
     yield Rows(("mean over cases", ">n", ">n/a", ">errors", ">value", ">95% CI"), rows)
-    labels = [
-        (name, str(row["n"]), str(row["n_labels"]), format_value(row["value"]))
-        for name, row in document["embedding_silhouette"].items()
-    ]
+    silhouettes = document["embedding_silhouette"].items()
+    labels = [(name, row["n"], row["n_labels"], row["value"]) for name, row in silhouettes]
     yield Rows(("silhouette of chunks by", ">n", ">labels", ">value"), labels)
 
 

@@ -401,7 +401,7 @@ def _metrics(explanation: Explanation) -> Iterator[Block]:
                 [
                     (
                         f"  {clean(one.key, _KEY_CHARS)}",
-                        format_value(one.value),
+                        one.value,
                         _stack((f"= {one.reason}", "dim")),
                     )
                     for one in group

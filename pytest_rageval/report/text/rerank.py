@@ -208,7 +208,7 @@ def _table(document: Mapping[str, Any], order: Mapping[str, Any] | None) -> Rows
     for key in _shown_metrics(document):
         row = {name: document[name][key] for name in ("delivered", "ceiling")}
         row = row if order is None else order["metrics"][key]
-        cells: Row = (key, format_value(row["delivered"]), format_value(row["ceiling"]))
+        cells: Row = (key, row["delivered"], row["ceiling"])
         if order is not None:
             interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"
             moved = f"{row['improved']}/{row['worsened']}"
@@ -230,7 +230,7 @@ def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Rows:
     for category, metrics in order["by_category"].items():
         found = [metrics[key] for key in keys]
         cells = (f"{format_value(one['reranked'])} {one['delta']:+.3f}" for one in found)
-        rows.append((clean(category, 80), str(found[-1]["n"]), *cells))
+        rows.append((clean(category, 80), found[-1]["n"], *cells))
     return Rows(("category", ">n", *(f">{key}" for key in keys)), rows)
 
 

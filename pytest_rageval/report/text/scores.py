@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
-from pytest_rageval.report.text.console import Block, Row, Rows, labelled, paragraph
+from pytest_rageval.report.text.console import Block, Cell, Row, Rows, labelled, paragraph
 from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of, stage_counts
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 
@@ -65,36 +65,27 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
 
 
 def _metric_row(name: str, summary: MetricSummary) -> Row:
-    value = "no data" if summary.mean is None else format_value(summary.mean)
+    value = "no data" if summary.mean is None else summary.mean
     counts = (summary.n, summary.n_not_applicable, summary.n_error)
-    return (name, *map(str, counts), value, interval_text(summary.low, summary.high))
+    return (name, *counts, value, interval_text(summary.low, summary.high))
 
 
 def _abstentions(totals: Aggregate) -> Rows:
     names = ("abstained", "answered", "error", "unknown")
-    rows = [
-        (name, *(str(cells[key]) for key in names)) for name, cells in totals.abstention.items()
-    ]
+    counts = totals.abstention.items()
+    rows: list[Row] = [(name, *(cells[key] for key in names)) for name, cells in counts]
     if not any(cells["abstained"] + cells["answered"] for cells in totals.abstention.values()):
         rows = []
-    return Rows(("cases", ">abstained", ">answered", ">errors", ">unknown") if rows else (), rows)
+    return Rows(("cases", ">abstained", ">answered", ">errors", ">unknown"), rows)
 
 
 def _reranking(totals: Aggregate) -> Rows:
-    rows = [
-        (
-            key,
-            str(found.n),
-            format_value(found.before),
-            format_value(found.after),
-            f"{found.delta:+.3f}",
-            interval_text(found.low, found.high),
-            f"{found.improved}/{found.worsened}",
-        )
-        for key, found in totals.rerank.items()
-    ]
-    names = ("reranking", ">n", ">before", ">after", ">delta", ">95% CI", ">+/-")
-    return Rows(names if rows else (), rows)
+    rows: list[Row] = []
+    for key, found in totals.rerank.items():
+        interval = interval_text(found.low, found.high)
+        delta, moved = f"{found.delta:+.3f}", f"{found.improved}/{found.worsened}"
+        rows.append((key, found.n, found.before, found.after, delta, interval, moved))
+    return Rows(("reranking", ">n", ">before", ">after", ">delta", ">95% CI", ">+/-"), rows)
 
 
 def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> Iterator[Block]:
@@ -107,7 +98,7 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
     rows: list[Row] = []
     for key, found in document["statistics"].items():
         before = document["before"].get(key, {}).get("mean")
-        rows.append((*_judged_row(key, found), format_value(before)))
+        rows.append((*_judged_row(key, found), before))
         if key == "correctness":
             rows += [(*_judged_row(f"  {PARTS[name]}", one), "") for name, one in apart.items()]
     yield Rows(("metric", ">n", ">errors", ">value", ">95% CI", ">before"), rows)
@@ -122,9 +113,9 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
     yield labelled("saved", document["saved"])
 
 
-def _judged_row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    counts, mean = (str(found["n"]), str(found["n_error"])), format_value(found["mean"])
-    return (name, *counts, mean, interval_text(found["low"], found["high"]))
+def _judged_row(name: str, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    interval = interval_text(found["low"], found["high"])
+    return name, found["n"], found["n_error"], found["mean"], interval
 
 
 def _spent(usd: float | None, tokens: int) -> str:

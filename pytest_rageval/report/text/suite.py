@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.text.console import HEAD, Block, Line, Row, Rows, Style, labelled
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.suites import SuiteStudy, Verdict
@@ -98,7 +98,7 @@ def suite_lines(document: Mapping[str, Any]) -> Iterator[Block]:
         interval = "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
         published = _range(row["published"])
         verdict = (_WORDS[row["verdict"]],)
-        rows.append((key, format_value(row["value"]), interval, published, verdict))
+        rows.append((key, row["value"], interval, published, verdict))
     yield Rows(("", ">measured", ">95% CI", ">published", "verdict"), rows)
     yield labelled("source", document["source"])
     for note in document["notes"]:

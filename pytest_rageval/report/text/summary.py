@@ -338,7 +338,7 @@ def _group_table(
     for name, summaries in sorted(groups.items()):
         n = group_size(summaries)
         means = (mean_text(summaries.get(key), n) for key, _ in columns)
-        rows.append((clean(name, _GROUP_CHARS), str(n), *means))
+        rows.append((clean(name, _GROUP_CHARS), n, *means))
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
                 value, limit = held_value_text(result, result.estimate), limit_text(result)
@@ -347,8 +347,7 @@ def _group_table(
                 style: Style = "red" if result.status == "fail" else ""
                 rows.append(Note((), ((text, style), VERDICTS[result.status])))
     names = [name for _, name in columns]
-    headings = (title, ">n", *(f">{name}" for name in names)) if rows else ()
-    return Rows(headings, rows, optional=names[:0:-1])
+    return Rows((title, ">n", *(f">{name}" for name in names)), rows, optional=names[:0:-1])
 
 
 def mean_text(summary: MetricSummary | None, n: int) -> str:

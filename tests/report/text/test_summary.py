@@ -26,6 +26,7 @@ from pytest_rageval.report.text.summary import (
     worst_records,
 )
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
@@ -35,7 +36,7 @@ from tests.build.records import failed, hits, record
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
     verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
-    folder, config = Path("evals/results/r-1"), fields.pop("config", {})
+    folder, config = Path("evals/results/r-1"), replace(NO_CONFIG, **fields.pop("config", {}))
     given: dict[str, Any] = {
         "run": StoredRun(folder=folder, records=records, config=config),
         "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
