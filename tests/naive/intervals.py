@@ -35,6 +35,18 @@ def wilson(k: int, n: int, conf: float = 0.95) -> Values:
     return {"low": float(found.low), "high": float(found.high)}
 
 
+def clopper_pearson(k: int, n: int, conf: float = 0.95) -> Values:
+    if n == 0:
+        return NOTHING
+    found = stats.binomtest(k, n).proportion_ci(conf, method="exact")
+    return {"low": float(found.low), "high": float(found.high)}
+
+
+def beta_credible(k: int, n: int, conf: float = 0.95) -> Values:
+    low, high = stats.beta.interval(conf, k + 1, n - k + 1)
+    return {"low": float(low), "high": float(high)}
+
+
 def labels(n: int, clusters: Clusters) -> list[str]:
     """One name a case; a case without a cluster is its own."""
     named = [None] * n if clusters is None else clusters

@@ -280,6 +280,8 @@ OPERATIONS: dict[str, Callable[[Random], Values]] = {
 
 STATISTICS: dict[str, Callable[[Random], Values]] = {
     "wilson": proportion,
+    "clopper_pearson": proportion,
+    "beta_credible": proportion,
     "mean_interval": mean_interval,
     "clustered_se": clustered_se,
     "quantile_ci": quantile_ci,

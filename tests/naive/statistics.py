@@ -157,6 +157,8 @@ OPERATIONS: dict[str, Callable[..., Values]] = {
 
 STATISTICS: dict[str, Callable[..., Values]] = {
     "wilson": intervals.wilson,
+    "clopper_pearson": intervals.clopper_pearson,
+    "beta_credible": intervals.beta_credible,
     "mean_interval": intervals.mean_interval,
     "clustered_se": intervals.clustered_se,
     "quantile_ci": intervals.quantile_ci,

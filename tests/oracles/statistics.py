@@ -194,6 +194,8 @@ def _flakiness(args: Values) -> Values:
 
 _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "wilson": _proportion(intervals.wilson),
+    "clopper_pearson": _proportion(intervals.clopper_pearson),
+    "beta_credible": _proportion(intervals.beta_credible),
     "mean_interval": _mean_interval,
     "clustered_se": _clustered_se,
     "quantile_ci": lambda args: _bounds(

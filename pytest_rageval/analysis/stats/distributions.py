@@ -78,6 +78,11 @@ def bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
             high = middle
 
 
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The x with P(X <= x) = p for X ~ Beta(a, b), 0 < p < 1."""
+    return bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
+
+
 def student_t_tail(t: float, df: float) -> float:
     """P(T > t) of Student's t with ``df`` > 0 degrees of freedom."""
     if math.isinf(t):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
+    beta_quantile,
     binomial_cdf,
     normal_quantile,
     student_t_quantile,
@@ -112,6 +113,29 @@ def wilson_bounds(p: float, n: int, z: float) -> tuple[float, float]:
     low = 0.0 if p <= 0 else max(0.0, centre - half)
     high = 1.0 if p >= 1 else min(1.0, centre + half)
     return low, high
+
+
+def clopper_pearson(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Guaranteed ("exact") two-sided interval of a proportion (Clopper and Pearson 1934)."""
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = 0.0 if k == 0 else beta_quantile(alpha, k, n - k + 1)
+    high = 1.0 if k == n else beta_quantile(1 - alpha, k + 1, n - k)
+    return Interval(low=low, high=high, method="clopper_pearson")
+
+
+def beta_credible(k: int, n: int, *, confidence: float = 0.95) -> Interval:
+    """Equal-tailed credible interval of a proportion with a Beta(1, 1) prior.
+
+    Source: Bowyer, Aitchison, Ivanova 2025, arXiv 2503.01747.
+    """
+    if n == 0:
+        return NO_INTERVAL
+    alpha = (1 - confidence) / 2
+    low = beta_quantile(alpha, k + 1, n - k + 1)
+    high = beta_quantile(1 - alpha, k + 1, n - k + 1)
+    return Interval(low=low, high=high, method="beta_credible")
 
 
 def clustered_se(sample: ClusteredSample) -> float | None:

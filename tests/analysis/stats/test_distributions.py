@@ -9,6 +9,7 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.distributions import (
     beta_cdf,
+    beta_quantile,
     binomial_cdf,
     normal_quantile,
     student_t_quantile,
@@ -56,3 +57,9 @@ def test_normal_quantile_agrees_with_scipy(p: float) -> None:
 @given(st.floats(0.001, 0.999), st.integers(1, 300))
 def test_t_cdf_turns_the_quantile_back(p: float, df: int) -> None:
     assert student_t_tail(-student_t_quantile(p, df), df) == pytest.approx(p, abs=1e-10)
+
+
+@pytest.mark.parametrize("p", [0.005, 0.025, 0.5, 0.975])
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (2, 7), (43, 9), (500, 3)])
+def test_beta_quantile_agrees_with_scipy(a: float, b: float, p: float) -> None:
+    assert beta_quantile(p, a, b) == pytest.approx(stats.beta.ppf(p, a, b), rel=1e-9)

@@ -16,7 +16,9 @@ from pytest_rageval.analysis.stats.intervals import (
     BOOTSTRAP_SEED,
     Interval,
     Scale,
+    beta_credible,
     bootstrap_means,
+    clopper_pearson,
     clustered_se,
     mean_interval,
     percentile,
@@ -59,8 +61,21 @@ def test_one_sided_bound_is_that_of_a_wider_two_sided_interval() -> None:
     assert wilson(8, 10, confidence=0.95, sided=1) == wilson(8, 10, confidence=0.9, sided=2)
 
 
-def test_no_trial_has_no_interval() -> None:
-    assert wilson(0, 0) == Interval(low=None, high=None, method=None)
+@pytest.mark.parametrize("function", [wilson, clopper_pearson, beta_credible])
+def test_no_trial_has_no_interval(function: object) -> None:
+    assert callable(function)
+    assert function(0, 0) == Interval(low=None, high=None, method=None)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 5), (5, 5), (1, 5), (42, 50)])
+def test_clopper_pearson_agrees_with_scipy(k: int, n: int) -> None:
+    expected = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+    assert bounds(clopper_pearson(k, n)) == pytest.approx((expected.low, expected.high))
+
+
+def test_beta_credible_is_the_posterior_of_a_flat_prior() -> None:
+    expected = stats.beta.interval(0.95, 43, 9)
+    assert bounds(beta_credible(42, 50)) == pytest.approx(tuple(expected))
 
 
 @given(shares)
