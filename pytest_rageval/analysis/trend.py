@@ -22,20 +22,20 @@ from pytest_rageval.analysis.gate.figures import BY_OUTCOME, ERROR_KINDS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
-from pytest_rageval.values.json_documents import number, part, whole
+from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import STAGES
-from pytest_rageval.values.run import RUN_METRICS, TIMED, other_concurrency
+from pytest_rageval.values.run import TIMED, other_concurrency
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
+_RATES: Final = ("pass_rate", *ERROR_KINDS, "judge_error_rate", "flaky_rate")
 _INDEXING: Final = (
     "no_chunks_generated_rate",
     "chunks_skipped_rate",
     "chunks_skipped_due_to_context_rate",
 )
-_LATENCY: Final = {"p50": "p50_ms", "p95": "p95_ms", "sum": "total_ms"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,76 +59,55 @@ class RunFigure:
     se: float | None = None
 
 
-def run_figures(metrics: Mapping[str, Any], config: RunConfig) -> Iterator[RunFigure]:
-    """Yield every figure of a run; documents of another tool may lack any part."""
-    yield from _means("overall", "", metrics)
+def run_figures(numbers: Aggregate, config: RunConfig) -> Iterator[RunFigure]:
+    """Yield every figure of a run."""
+    yield from _means("overall", "", numbers.metrics)
     for scope in SCOPES[1:]:
-        for group, document in part(metrics, f"by_{scope}").items():
-            yield from _means(scope, str(group), part(document))
-    for name, value in _of_the_run(metrics, config):
-        yield RunFigure(scope="overall", group="", metric=name, value=number(value))
+        for group, found in getattr(numbers, f"by_{scope}").items():
+            yield from _means(scope, group, found)
+    for name, value in _of_the_run(numbers, config):
+        yield RunFigure(scope="overall", group="", metric=name, value=value)
 
 
-def _means(scope: Scope, group: str, document: Mapping[str, Any]) -> Iterator[RunFigure]:
-    for key, entry in part(document, "statistics").items():
-        found = part(entry)
+def _means(scope: Scope, group: str, found: Mapping[str, MetricSummary]) -> Iterator[RunFigure]:
+    for key, one in found.items():
         yield RunFigure(
             scope=scope,
             group=group,
-            metric=str(key),
-            value=number(found, "mean"),
-            n=whole(found, "n"),
-            n_not_applicable=whole(found, "n_not_applicable"),
-            n_error=whole(found, "n_error"),
-            median=number(found, "median"),
-            low=number(found, "low"),
-            high=number(found, "high"),
-            se=number(found, "se"),
+            metric=key,
+            value=one.mean,
+            n=one.n,
+            n_not_applicable=one.n_not_applicable,
+            n_error=one.n_error,
+            median=one.median,
+            low=one.low,
+            high=one.high,
+            se=one.se,
         )
 
 
-def _of_the_run(metrics: Mapping[str, Any], config: RunConfig) -> Iterator[tuple[str, object]]:
-    yield from _totals(part(metrics, "aggregate_metrics"))
-    if "stages" in metrics:
-        stages = part(metrics, "stages")  # the document leaves out those that no case has
-        yield from ((STAGE_PREFIX + stage, stages.get(stage, 0)) for stage in STAGES)
-    for key, found in part(metrics, RUN_METRICS).items():
-        yield str(key), part(found).get("value")
-    if config.wall_s is not None:
-        yield "suite_wall_s", config.wall_s
-
-
-def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for found, keys in (
-        (aggregate, ("pass_rate", "cross_lingual_consistency")),
-        (part(aggregate, "operational_metrics"), (*ERROR_KINDS, "judge_error_rate", "flaky_rate")),
-        (part(aggregate, "indexing_coverage"), _INDEXING),
-    ):
-        yield from ((key, found[key]) for key in keys if key in found)
-    reliability = part(aggregate, "judge_reliability")
+def _of_the_run(numbers: Aggregate, config: RunConfig) -> Iterator[tuple[str, float | None]]:
+    rates, indexing = numbers.rates, numbers.indexing
+    yield from ((key, rates[key]) for key in _RATES if key in rates)
+    yield "cross_lingual_consistency", numbers.cross_lingual.get("mean")
+    yield from ((key, indexing[key]) for key in _INDEXING if key in indexing)
+    reliability = numbers.judge_reliability or {}
     if "disagreement_rate" in reliability:
         yield "judge_disagreement_rate", reliability["disagreement_rate"]
-    latency = part(aggregate, "latency")
-    yield from _percentiles("latency_ms", latency)
-    for phase, found in part(latency, "by_phase").items():
-        if phase != "total":
-            yield from _percentiles(f"latency_ms.{phase}", part(found))
-    cost = part(aggregate, "cost")
-    yield from (
-        (name, cost[key])
-        for name, key in {
-            "cost_usd.total": "total_usd",
-            "cost_usd.uncached": "uncached_usd",
-            "judge_tokens": "judge_tokens",
-        }.items()
-        if key in cost
-    )
-
-
-def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    yield from (
-        (f"{name}.{what}", latency[key]) for what, key in _LATENCY.items() if key in latency
-    )
+    phases = {f".{phase}": one for phase, one in numbers.latency_by_phase.items()}
+    phases.pop(".total", None)
+    for phase, one in {"": numbers.latency, **phases}.items():
+        yield f"latency_ms{phase}.p50", one.p50_ms
+        yield f"latency_ms{phase}.p95", one.p95_ms
+        yield f"latency_ms{phase}.sum", one.sum_ms
+    yield "cost_usd.total", numbers.cost_usd
+    yield "cost_usd.uncached", numbers.cost_usd_uncached
+    yield "judge_tokens", numbers.judge_tokens
+    # The stages leave out those that no case has.
+    yield from ((STAGE_PREFIX + stage, numbers.stages.get(stage, 0)) for stage in STAGES)
+    yield from ((key, one.value) for key, one in numbers.run_metrics.items())
+    if config.wall_s is not None:
+        yield "suite_wall_s", config.wall_s
 
 
 # --- over many runs ----------------------------------------------------------------------------

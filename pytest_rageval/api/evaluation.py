@@ -226,7 +226,7 @@ def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
     documents = read_documents(stored.folder)
     stored = replace(
         stored,
-        metrics=documents.metrics,
+        aggregate=documents.aggregate,
         notes=tuple(notes),
         whole=itself,  # all are; that of the engine holds on to it, and cannot be pickled
     )

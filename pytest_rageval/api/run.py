@@ -14,7 +14,7 @@ from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.json_documents import number, part
+from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -78,9 +78,9 @@ class Run:
         return self.stored.config
 
     @property
-    def metrics(self) -> Mapping[str, Any]:
-        """The content of ``metrics.json`` with the breakdowns of ``groups.json``."""
-        return self.stored.metrics
+    def aggregate(self) -> Aggregate | None:
+        """The content of ``metrics.json`` and ``groups.json``; None: the run has not ended."""
+        return self.stored.aggregate
 
     @property
     def gate(self) -> GateResult | None:
@@ -95,8 +95,8 @@ class Run:
     @property
     def means(self) -> dict[str, float | None]:
         """The mean of each metric by key; None: it applied to no case, or erred in all."""
-        found = part(self.metrics, "statistics")
-        return {str(key): number(found, str(key), "mean") for key in found}
+        found = {} if self.aggregate is None else self.aggregate.metrics
+        return {key: one.mean for key, one in found.items()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per case and repeat: ``ROW_KEYS``, then a key for every metric.

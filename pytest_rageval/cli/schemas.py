@@ -27,8 +27,6 @@ _MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "record": record_json_schema,
     **DOCUMENT_SCHEMAS,
 }
-_ALSO: Final = {"Metrics": "Aggregate", "Latency": "LatencySummary"}
-"""Classes that describe objects which schemas name otherwise."""
 
 
 def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
@@ -55,7 +53,6 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for module in (cases, record, reply, numbers, gate, config, own_metric, settings):
         found |= dict(_classes(module))
-    found |= {name: found[own] for name, own in _ALSO.items()}
     return found
 
 

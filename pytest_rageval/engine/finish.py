@@ -35,7 +35,6 @@ from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.next_commands import RunCommands
 from pytest_rageval.report.text.summary import SummaryView
-from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
@@ -43,6 +42,7 @@ from pytest_rageval.runs.store import (
     RunWriter,
     resolve_run,
     write_document,
+    write_numbers,
     write_text_document,
     write_versioned,
 )
@@ -58,7 +58,7 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import RUN_METRICS, StoredRun
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings, is_tag
 
 
@@ -92,7 +92,7 @@ class EndedRun:
             stored_registry(self.run.config),
             self.project,
         )
-        return replace(self, run=replace(self.run, metrics={RUN_METRICS: found})) if found else self
+        return replace(self, run=replace(self.run, own_figures=found))
 
     def sections(self, run: StoredRun) -> list[dict[str, Any]]:
         """Compute the sections of the project over a run with its numbers."""
@@ -206,10 +206,12 @@ def finish_run(
     baseline = ended.baseline(known) if decided is None else None
     gate = decided or ended.decide(baseline, known)
     run = ended.run
-    document = metrics_document(
-        known.aggregate, run.config, judge_reliability=known.reliability.document()
+    numbers_of_run = replace(
+        known.aggregate,
+        judge_reliability=known.reliability.document(),
+        run_metrics=run.own_figures,
     )
-    run = replace(run, metrics={**document, **run.metrics}, gate=gate)
+    run = replace(run, aggregate=numbers_of_run, gate=gate)
     view = SummaryView(
         run=run,
         aggregate=known.aggregate,
@@ -243,9 +245,8 @@ def _write_documents(folder: Path, run: StoredRun) -> None:
     if run.sections:
         write_versioned(folder, SECTIONS, {"sections": list(run.sections)})
     write_document(folder, "config.json", run.config)
-    metrics, groups = split_groups(run.metrics)
-    write_document(folder, "groups.json", groups)
-    write_document(folder, "metrics.json", metrics)
+    assert run.aggregate is not None
+    write_numbers(folder, run.aggregate)
     write_document(folder, "gate.json", run.gate)
 
 

@@ -136,7 +136,7 @@ def _notes(parts: Sequence[StoredRun]) -> Iterator[str]:
         are = "shard {} is" if len(lacking) == 1 else "shards {} are"
         yield f"{are.format(', '.join(lacking))} missing"
     for run in parts:
-        if not run.metrics:
+        if run.aggregate is None:
             name, shard = run.run_id, run.config.settings.shard
             again = f"--rageval-resume {name}" + (f" --rageval-shard {shard}" if shard else "")
             yield f"run {name} has not ended: pytest {again} asks its missing cases"

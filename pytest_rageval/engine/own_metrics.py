@@ -18,7 +18,7 @@ from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
 from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.numbers import plain
+from pytest_rageval.values.numbers import OwnFigure, plain
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
@@ -208,19 +208,16 @@ def own_notes(records: Sequence[CaseRecord]) -> list[str]:
 
 def run_scores(
     project: Registry, records: Sequence[CaseRecord], defined: Registry, settings: Settings
-) -> dict[str, dict[str, float | str]]:
-    """Compute the own metrics of a whole run, as ``metrics.json`` holds them.
+) -> dict[str, OwnFigure]:
+    """Compute the own metrics of a whole run.
 
     Args:
         project: the metrics with their functions.
         records: of the run; those that no person has reviewed do not count.
         defined: the metrics that the run defines; a function of another version is not called.
         settings: with the limit of one call.
-
-    Returns:
-        By key ``value``, or ``not_applicable`` with the reason, or ``error`` with the place.
     """
-    found: dict[str, dict[str, float | str]] = {}
+    found: dict[str, OwnFigure] = {}
     counted_ones = tuple(record for record in records if record.counted)
     for key, info in defined.runs.items():
         if info.built_in:
@@ -228,15 +225,15 @@ def run_scores(
         code = project.runs.get(key)
         if code is None or code.compute is None or code.meaning != info.meaning:
             gone = f"{info.source}: its code of version {info.version} is not there"
-            found[key] = {"error": gone}
+            found[key] = OwnFigure(error=gone)
             continue
         one = compute(code, settings, lambda: (read_only(counted_ones),))
         if isinstance(one.score, float):
-            found[key] = {"value": one.score}
+            found[key] = OwnFigure(value=one.score)
         elif isinstance(one.score, NotApplicable):
-            found[key] = {"not_applicable": one.score.reason}
+            found[key] = OwnFigure(not_applicable=one.score.reason)
         elif one.fault is not None:
-            found[key] = {"error": f"{one.said.place}: {one.fault.bare}"}
+            found[key] = OwnFigure(error=f"{one.said.place}: {one.fault.bare}")
     return found
 
 

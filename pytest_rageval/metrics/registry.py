@@ -71,19 +71,6 @@ class MetricInfo(MetricDefinition):
         low, high = self.scale
         return high if self.direction == "lower" else low
 
-    @property
-    def aggregate_key(self) -> str:
-        """Name of the mean in ``aggregate_metrics``.
-
-        Built-in rates and accuracies, which are shares of cases, keep theirs; the rest add
-        ``_avg``.
-        """
-        plain = self.key.endswith("_rate") or "_rate_" in self.key
-        # A judge's score of accuracy is a score like its siblings.
-        plain = plain or (self.key.endswith("_accuracy") and not self.judged)
-        plain = plain and self.built_in
-        return self.key if plain or self.level == "run" else f"{self.key}_avg"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Registry:

@@ -498,7 +498,7 @@ class Controller:
         if self.finished is not None:
             json_report["rageval"] = {
                 "run_id": self.finished.run.run_id,
-                "metrics": self.finished.run.metrics,
+                "metrics": to_builtins(self.finished.run.aggregate, str_keys=True),
                 "gate": to_builtins(self.finished.gate),
             }
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from pytest_rageval.metrics.deciding import UNDECIDED
-from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.reply import MATCH_RULES
 
 _BY_DOCUMENT: Final = (
@@ -14,13 +13,13 @@ _BY_DOCUMENT: Final = (
 )
 
 
-def rules_text(matching: Mapping[str, object]) -> str:
+def rules_text(matching: Mapping[str, int]) -> str:
     """Return the number of chunks by rule: ``heading 812, snippet 40``.
 
     Empty where headings decided alone, which needs no mention. Chunks that no rule could compare
     are said to be known by their document alone, which the outcome of their cases then depends on.
     """
-    counts = {name: whole(matching, name) or 0 for name in (*MATCH_RULES, UNDECIDED)}
+    counts = {name: matching.get(name, 0) for name in (*MATCH_RULES, UNDECIDED)}
     found = {name: n for name, n in counts.items() if n}
     if found.keys() <= {"heading"}:
         return ""

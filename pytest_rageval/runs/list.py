@@ -26,7 +26,6 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
 
@@ -96,7 +95,7 @@ def run_entry(run: StoredRun) -> RunEntry:
         run_id=run.run_id,
         tags=run.tags,
         timestamp=run.config.timestamp,
-        n_cases=whole(run.metrics, "total_tests"),
+        n_cases=None if run.aggregate is None else run.aggregate.total,
         verdict=run.verdict,
         judge=run.judge,
         dataset_hash=run.config.dataset_hash,
@@ -136,10 +135,13 @@ def is_partial(run: StoredRun) -> bool:
 
 def _misses_only_skipped(run: StoredRun) -> bool:
     # The hash of a merged run covers its records, and a skipped case has no record.
-    config, total = run.config, whole(run.metrics, "total_tests")
-    if not config.merged_from or not config.skipped or total is None:
+    config = run.config
+    if not config.merged_from or not config.skipped or run.aggregate is None:
         return False
-    return total + len({nodeid.split("[", 1)[0] for nodeid in config.skipped}) >= config.set.n_cases
+    return (
+        run.aggregate.total + len({nodeid.split("[", 1)[0] for nodeid in config.skipped})
+        >= config.set.n_cases
+    )
 
 
 def ran_at(run: StoredRun) -> datetime:
@@ -148,7 +150,7 @@ def ran_at(run: StoredRun) -> datetime:
     Raises:
         OSError: the folder is gone.
     """
-    stored = time_in(run.metrics)
+    stored = time_in(run.config.timestamp)
     try:
         return datetime.fromtimestamp(run_time(run.folder) if stored is None else stored, UTC)
     except (OverflowError, ValueError):  # an impossible year, in a file of another tool
@@ -242,10 +244,10 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
     metrics: set[str] = set()
     groups: set[str] = set()
     for run in documents_of_runs(results_dir, groups=query.scope != "overall"):
-        if not run.metrics:
+        if run.aggregate is None:
             continue
         wanted = None
-        for figure in run_figures(run.metrics, run.config):
+        for figure in run_figures(run.aggregate, run.config):
             metrics.add(figure.metric)
             if figure.scope == query.scope:
                 groups.add(figure.group)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
     SECTIONS,
@@ -27,12 +26,18 @@ from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items
+from pytest_rageval.values.numbers import Aggregate, LocalNumbers
 from pytest_rageval.values.record import Aspect, CaseRecord, Reported
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
-_TYPES: Final = {"config.json": RunConfig, "gate.json": GateResult}
-DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json", "groups.json")
+_TYPES: Final = {
+    "config.json": RunConfig,
+    "metrics.json": Aggregate,
+    "gate.json": GateResult,
+    "groups.json": LocalNumbers,
+}
+DOCUMENTS: Final = tuple(_TYPES)
 _CONFIG_MISSING: Final = (
     "The run has no readable config.json: default matching settings are assumed."
 )
@@ -108,21 +113,25 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
     """Read the documents of a run, the long groups.json only if wanted, and no record."""
     found: dict[str, Any] = {}
     unreadable: dict[str, str] = {}
-    for name in DOCUMENTS:
+    for name, type_ in _TYPES.items():
         if name == "groups.json" and not groups:
             continue
         try:
-            path, type_ = folder / name, _TYPES.get(name)
-            found[name] = read_json(path) if type_ is None else read_document(path, type_)
+            found[name] = read_document(folder / name, type_)
         except StorageError as error:  # a run of another tool, or one cut short, may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
     config = found.get("config.json", NO_CONFIG)
-    metrics = found.get("metrics.json", {})
+    numbers, local = found.get("metrics.json"), found.get("groups.json")
+    if numbers is not None and local is not None:
+        numbers = replace(
+            numbers, **{one.name: getattr(local, one.name) for one in fields(LocalNumbers)}
+        )
     return StoredRun(
         folder=folder,
         config=config,
-        metrics=metrics and with_groups(metrics, found.get("groups.json", {})),
+        aggregate=numbers,
+        own_figures={} if numbers is None else numbers.run_metrics,
         gate=found.get("gate.json"),
         settings=config.settings,
         tags=tags,

@@ -14,6 +14,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -36,6 +37,7 @@ from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cut_torn_line
 from pytest_rageval.support.text import counted, did_you_mean
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
+from pytest_rageval.values.numbers import Aggregate, LocalNumbers
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
@@ -224,6 +226,24 @@ def write_document(folder: Path, name: str, document: object) -> Path:
     return write_text_document(folder, name, text + "\n")
 
 
+def write_numbers(folder: Path, numbers: Aggregate) -> None:
+    """Write ``metrics.json``, which git may hold, and ``groups.json``, which stays local.
+
+    Raises:
+        StorageError: a file cannot be written.
+    """
+    document = msgspec.to_builtins(numbers, str_keys=True)
+    groups = {one.name: document.pop(one.name) for one in fields(LocalNumbers)}
+    for name, found in groups.items():
+        if name.startswith("by_"):  # tags would be mostly nulls
+            groups[name] = {
+                group: {key: one for key, one in metrics.items() if one["n"] or one["n_error"]}
+                for group, metrics in found.items()
+            }
+    write_versioned(folder, "groups.json", groups)
+    write_document(folder, "metrics.json", document)
+
+
 def write_versioned(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
     """Write a document as ``write_document`` does, under the version of the schema."""
     return write_document(folder, name, {"schema_version": SCHEMA_VERSION, **document})
@@ -377,7 +397,7 @@ def read_document(path: Path, type_: type[_T]) -> _T:
 def list_runs(results_dir: Path) -> list[Path]:
     """Return the run folders, oldest first.
 
-    A run's time is ``timestamp`` in its ``metrics.json``, which a clone of the repository
+    A run's time is ``timestamp`` in its ``config.json``, which a clone of the repository
     keeps, or else the time its records were last written.
     """
     if not results_dir.is_dir():
@@ -400,7 +420,7 @@ def run_time(path: Path) -> float:
     Raises:
         OSError: the folder is gone.
     """
-    if (stored := stored_time(path / "metrics.json")) is not None:
+    if (stored := stored_time(path / "config.json")) is not None:
         return stored
     found = [path / name for name in RUN_FILES if (path / name).is_file()]
     return (found[0] if found else path).stat().st_mtime
@@ -409,16 +429,16 @@ def run_time(path: Path) -> float:
 def stored_time(document: Path) -> float | None:
     """Return the ``timestamp`` of a document of a run, in seconds since 1970; None: it has none."""
     try:
-        return time_in(read_json(document))
+        return time_in(read_json(document).get("timestamp"))
     except StorageError:
         return None
 
 
-def time_in(document: Mapping[str, Any]) -> float | None:
-    """Return the ``timestamp`` of a document of a run that was read, as ``stored_time`` does."""
+def time_in(timestamp: object) -> float | None:
+    """Return a ``timestamp`` in seconds since 1970; None: it is none."""
     try:
-        stamp = datetime.fromisoformat(document["timestamp"])
-    except (KeyError, TypeError, ValueError):
+        stamp = datetime.fromisoformat(timestamp)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
         return None
     return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 

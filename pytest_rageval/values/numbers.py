@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_rageval.values.record import SCHEMA_VERSION
+
 
 def plain(value: Any) -> Any:
     """Return a number or truth value of NumPy as one of Python, and any other value as it is."""
@@ -47,13 +49,20 @@ class MetricSummary:
     high_one_sided: float | None = None
     detectable_se: float | None = None
     """Standard error of the one-sided interval, from which the smallest difference that the cases
-    can show is computed; not stored."""
+    can show is computed."""
     se: float | None = None
     """Standard error of the mean."""
     method: str | None = None
     """``wilson``, ``plus_two`` or ``bootstrap``."""
     clusters: int | None = None
     """Number of clusters where the clustered form was used."""
+    reason: str | None = None
+    """Why there is no mean; None: there is one."""
+
+    def __post_init__(self) -> None:
+        """Give the reason where there is no mean."""
+        reason = no_data_reason(self) if self.mean is None else None
+        object.__setattr__(self, "reason", reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +114,16 @@ class RerankSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FlakyCase:
+    """A case that passed some but not all of its repeats."""
+
+    file: str
+    case_id: str
+    passes: int
+    """Repeats that passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatSummary:
     """Noise between repeats of the same cases, each case by its own number of repeats."""
 
@@ -121,8 +140,8 @@ class RepeatSummary:
     asked at least k times."""
     pass_hat_k: Mapping[int, float]
     """The same for all of k repeats ("pass^k")."""
-    flaky_cases: tuple[tuple[str, str, int], ...]
-    """File, case id and passes of the flaky cases, nearest to half first."""
+    flaky_cases: tuple[FlakyCase, ...]
+    """At most 50, nearest to half first."""
     variance: Mapping[str, Mapping[str, float | None]]
     """By metric: n, within, between, icc, se_mean and noise_share, over the cases scored R
     times."""
@@ -146,9 +165,47 @@ AbstentionCounts = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
-    """All numbers of a run, computed from its records alone."""
+class OwnFigure:
+    """Own metric of a whole run: a value, or the reason why there is none."""
 
+    value: float | None = None
+    not_applicable: str | None = None
+    """Why it does not apply to the run."""
+    error: str | None = None
+    """Place and fault of its code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalNumbers:
+    """Numbers that grow with the groups of a run, and what may name its cases and documents.
+
+    They are in ``groups.json``, which git ignores. A metric that applies to no case of a group is
+    left out there.
+    """
+
+    by_category: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_tag: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_difficulty: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_answerable: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_vault: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
+    id."""
+    target_warnings: tuple[str, ...] = ()
+    """Warnings of the target about its index; they may quote documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate(LocalNumbers):
+    """All numbers of a run, computed from its records alone, and the content of ``metrics.json``.
+
+    Times are only in ``latency``, ``latency_by_phase`` and ``usage``, money and tokens spent only
+    in ``cost_usd``, ``cost_usd_uncached``, ``judge_tokens`` and ``usage``, so that every other
+    number is equal between serial and parallel runs.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    """Of the format: docs/stability.md says when it changes."""
     total: int
     """Cases with a record."""
     answerable: int
@@ -171,26 +228,18 @@ class Aggregate:
     """Plain metric keys, every key of the metric registry."""
     rates: Mapping[str, float | None]
     """``error_rate``, ``timeout_rate``, ``empty_response_rate``, ``pass_rate``; 0 to 1."""
-    by_category: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
-    by_tag: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
-    by_difficulty: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
-    by_answerable: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
-    by_vault: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
     latency: LatencySummary
     """Time of a reply at the client."""
     latency_by_phase: Mapping[str, LatencySummary]
     """Times of the phases that the target reports."""
     indexing: Mapping[str, Any]
-    """Rates, token statistics and warnings of the indexing coverage; empty: not reported."""
+    """Rates, token statistics and sums of the indexing coverage; empty: not reported."""
     cost_usd: float | None = 0.0
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
     """Tokens of the verdicts that were asked for, without cached ones."""
     usage: Mapping[str, UsageSummary] = field(default_factory=dict)
     """Of the target: ``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as reported."""
-    failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
-    id."""
     abstention: AbstentionCounts = field(default_factory=dict)
     rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
     """By retrieval metric; empty: no case reports its ranks before reranking."""
@@ -205,9 +254,12 @@ class Aggregate:
     matching: Mapping[str, int] = field(default_factory=dict)
     """Number of chunks within the cuts that a rule compared with anchors, by rule, and
     ``undecided``."""
+    judge_reliability: Mapping[str, Any] | None = None
+    """Findings of a spot check of the judge and corrections by people's labels; None: none."""
+    run_metrics: Mapping[str, OwnFigure] = field(default_factory=dict)
+    """Own metrics of the whole run."""
     warnings: tuple[str, ...] = ()
-    target_warnings: tuple[str, ...] = ()
-    """Warnings of the target about its index; they may quote documents."""
+    """Remarks on the figures."""
 
 
 def no_data_reason(summary: MetricSummary) -> str:

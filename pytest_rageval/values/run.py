@@ -9,14 +9,12 @@ from typing import Any, Final
 
 from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult, Verdict
-from pytest_rageval.values.json_documents import number, part, text
+from pytest_rageval.values.numbers import Aggregate, OwnFigure
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
 _SATURATED: Final = 0.9
 _NOT_COMPARED: Final = "times are not compared: concurrency"
-RUN_METRICS: Final = "run_metrics"
-"""Key of ``metrics.json``: own metrics of the whole run."""
 TIMED: Final = ("latency_ms.", "suite_wall_s")
 """Prefixes of figures that depend on the number of requests in flight."""
 
@@ -68,8 +66,10 @@ class StoredRun:
     only the documents were read."""
     config: RunConfig = NO_CONFIG
     """``config.json``."""
-    metrics: Mapping[str, Any] = field(default_factory=dict)
-    """``metrics.json``, with the breakdowns of ``groups.json``."""
+    aggregate: Aggregate | None = None
+    """``metrics.json``, with ``groups.json`` where that was read; None: the run has not ended."""
+    own_figures: Mapping[str, OwnFigure] = field(default_factory=dict)
+    """Own metrics of the whole run."""
     gate: GateResult | None = None
     """``gate.json``; None: the run has not ended."""
     settings: Settings = ASSUMED
@@ -120,15 +120,13 @@ class StoredRun:
     @property
     def run_metrics(self) -> dict[str, float]:
         """Own metrics of the whole run that have a value."""
-        found = part(self.metrics, RUN_METRICS)
-        return {str(k): v for k in found if (v := number(found, str(k), "value")) is not None}
+        return {k: one.value for k, one in self.own_figures.items() if one.value is not None}
 
     @property
     def run_metric_reasons(self) -> dict[str, str]:
         """Reasons of own metrics of the whole run without a value, by key."""
-        found = part(self.metrics, RUN_METRICS)
-        names = ("error", "not_applicable")
-        return {str(k): said for k in found for n in names if (said := text(found, str(k), n))}
+        found = self.own_figures.items()
+        return {k: said for k, one in found if (said := one.error or one.not_applicable)}
 
     @property
     def judge(self) -> str | None:

@@ -138,7 +138,7 @@ def test_a_run_is_read_again_as_it_was_returned() -> None:
     again = load_run("last")
     assert (run.run_id, run.folder) == (again.run_id, again.folder)
     assert run.rows() == again.rows()
-    assert (run.metrics, run.gate, run.config) == (again.metrics, again.gate, again.config)
+    assert (run.aggregate, run.gate, run.config) == (again.aggregate, again.gate, again.config)
     assert run.config.asked == ("reply(), given to evaluate()",)
 
 

@@ -50,7 +50,7 @@ def _files(project: Path) -> None:
 
 def figures(name: str) -> object:
     document = json.loads((RESULTS / name / "metrics.json").read_text("utf-8"))
-    document["aggregate_metrics"].pop("latency")
+    document.pop("latency")
     return {key: value for key, value in document.items() if key not in VOLATILE}
 
 

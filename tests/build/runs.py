@@ -15,11 +15,11 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.runs.documents import RunFacts, run_config
-from pytest_rageval.runs.metrics_document import metrics_document, split_groups
-from pytest_rageval.runs.store import RunWriter, write_document
+from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.run import StoredRun
@@ -69,6 +69,11 @@ def config_from(**fields: Any) -> RunConfig:
     if "settings" in fields:
         fields["settings"] = {"rootdir": ".", "judge": "none", **fields["settings"]}
     return msgspec.convert(fields, RunConfig)
+
+
+def numbers_with(**fields: Any) -> Aggregate:
+    """Numbers of a run without cases, some of them changed."""
+    return replace(aggregate([]), **fields)
 
 
 def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> RunConfig:
@@ -130,8 +135,6 @@ def write_run(
         for one in records:
             writer.append(one)
         write_document(writer.path, "config.json", stored)
-        metrics, groups = split_groups(metrics_document(aggregate(records), stored))
-        write_document(writer.path, "groups.json", groups)
-        write_document(writer.path, "metrics.json", metrics)
+        write_numbers(writer.path, aggregate(records))
         write_document(writer.path, "gate.json", GateResult(verdict="pass", sentence="PASS"))
     return results / run_id

@@ -49,4 +49,4 @@ def test_every_field_of_the_reliability_is_named() -> None:
     assert shown is not None
     fields = {*shown, *shown["spot_check"]["groundedness"], *shown["corrected"]["groundedness"]}
     assert [field for field in sorted(fields) if f"`{field}`" not in PAGE] == ["corrected"]
-    assert "`aggregate_metrics.judge_reliability.corrected`" in PAGE
+    assert "`judge_reliability.corrected`" in PAGE

@@ -177,7 +177,7 @@ def test_three_machines_and_a_merge_decide_as_one(forge: Forge, system: System) 
     assert all(result.ok for result in results.values())
     assert len(system.server.asked) == N_CASES
     merged = forge.artifact("1", "rageval-run")
-    assert json.loads((merged / "metrics.json").read_text("utf-8"))["total_tests"] == N_CASES
+    assert json.loads((merged / "metrics.json").read_text("utf-8"))["total"] == N_CASES
     assert "no baseline" in results["gate"].summary
 
     system.broken = {f"hit {i}" for i in range(6)}
@@ -240,7 +240,7 @@ def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system
     whole = forge.run_gitlab_job(jobs["whole"], branch="a", needs=parts)
     assert whole.ok, whole.log
     run = whole.workspace / "evals" / "results" / "ci"
-    assert json.loads((run / "metrics.json").read_text("utf-8"))["total_tests"] == N_CASES
+    assert json.loads((run / "metrics.json").read_text("utf-8"))["total"] == N_CASES
 
 
 def test_every_action_of_the_page_is_pinned_to_a_major_version_that_is_known() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from pytest_rageval.engine.finish import (
 )
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
+from pytest_rageval.runs import store
 from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
@@ -106,10 +106,9 @@ def test_every_file_holds_what_is_returned(project: Settings) -> None:
     folder = found.run.folder
     assert sorted(path.name for path in folder.iterdir()) == sorted([*FILES, "results.jsonl"])
     assert read_documents(folder).config == found.run.config
-    stored = {**read_json(folder / "groups.json"), **read_json(folder / "metrics.json")}
-    assert stored == found.run.metrics
+    assert found.run.aggregate is not None
     assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
-    assert len(read_records(folder)) == found.run.metrics["total_tests"] == 20
+    assert len(read_records(folder)) == found.run.aggregate.total == 20
     assert found.view.report == "evals/results/now/report.html"
 
 
@@ -149,12 +148,12 @@ def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settin
     found = finished(run, decided=UNDECIDED)
     assert found.gate is UNDECIDED
     assert read_json(found.run.folder / "gate.json")["verdict"] == "not_evaluated"
-    assert read_json(found.run.folder / "metrics.json")["total_tests"] == 20
+    assert read_json(found.run.folder / "metrics.json")["total"] == 20
 
 
 def test_an_empty_run_is_finished_without_a_mean(project: Settings) -> None:
     found = finished(ended(project, []))
-    assert found.run.metrics["total_tests"] == 0
+    assert found.view.aggregate.total == 0
     assert found.view.aggregate.metrics["hit_at_k"].mean is None
 
 
@@ -215,22 +214,23 @@ def test_a_page_that_cannot_be_written_costs_neither_verdict_nor_files(
     assert [name for name in FILES if not (found.run.folder / name).is_file()] == ["report.html"]
 
 
-def failing(name: str) -> Callable[..., Path]:
-    """Return a writer of documents for which one file's disk is full."""
+def fail(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let the disk be full for one document."""
 
     def write_others(folder: Path, file: str, document: Any) -> Path:
         if file == name:
             raise StorageError(f"{folder / file}: cannot be written: No space left on device")
         return write_document(folder, file, document)
 
-    return write_others
+    for module in (finish, store):
+        monkeypatch.setattr(module, "write_document", write_others)
 
 
 @pytest.mark.parametrize("name", ["config.json", "metrics.json", "gate.json"])
 def test_a_document_that_cannot_be_written_is_an_error_and_keeps_every_record(
     project: Settings, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(finish, "write_document", failing(name))
+    fail(monkeypatch, name)
     run = ended(project, run_of(20))
     with pytest.raises(StorageError, match=f"{name}: cannot be written"):
         finished(run)
@@ -291,7 +291,7 @@ def test_a_merged_run_takes_over_the_notes_of_its_parts(project: Settings) -> No
 def test_a_merge_that_cannot_be_written_leaves_no_half_run(
     project: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finish, "write_document", failing("gate.json"))
+    fail(monkeypatch, "gate.json")
     with pytest.raises(StorageError, match=r"gate\.json"):
         merge_parts(parts_of(project, run_of(20)), project, run_id="whole")
     assert not (results(project) / "whole").exists()
@@ -353,7 +353,7 @@ def save_scored(project: Settings) -> Aggregate:
 def test_scored_responses_that_cannot_be_saved_leave_no_half_run(
     project: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finish, "write_document", failing("metrics.json"))
+    fail(monkeypatch, "metrics.json")
     with pytest.raises(StorageError, match=r"metrics\.json"):
         save_scored(project)
     assert not (results(project) / "saved").exists()
@@ -363,7 +363,7 @@ def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Setti
     numbers = save_scored(project)
     folder = results(project) / "saved"
     assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
-    assert read_json(folder / "metrics.json")["total_tests"] == numbers.total == 5
+    assert read_json(folder / "metrics.json")["total"] == numbers.total == 5
 
 
 def test_gates_of_the_project_come_before_those_of_its_runs() -> None:

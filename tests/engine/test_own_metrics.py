@@ -82,7 +82,7 @@ def test_the_error_of_a_whole_run_names_its_kind_without_text_of_the_run(
     # The others end at once, but not within 0.05 s on every machine.
     settings = replace(SETTINGS, metric_timeout_s=0.05) if function is sleeps else SETTINGS
     registry = BUILT_IN.with_([replace(INFO, level="run", compute=function)])
-    found = run_scores(registry, (), registry, settings)["acme.x"]["error"]
+    found = run_scores(registry, (), registry, settings)["acme.x"].error
     assert str(found).endswith(f": {told}")
 
 

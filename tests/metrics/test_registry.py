@@ -64,24 +64,6 @@ def test_the_worst_value_follows_the_direction(key: str, worst: float) -> None:
     assert BUILT_IN.cases[key].worst == worst
 
 
-@pytest.mark.parametrize(
-    ("key", "mean"),
-    [
-        ("recall_at_k", "recall_at_k_avg"),
-        ("map", "map_avg"),
-        ("groundedness", "groundedness_avg"),
-        ("scope_miss_rate", "scope_miss_rate"),
-        ("attribution_hit_rate", "attribution_hit_rate"),
-        ("abstention_accuracy", "abstention_accuracy"),
-        ("hallucination_rate_unanswerable", "hallucination_rate_unanswerable"),
-        ("claim_support_rate", "claim_support_rate"),
-        *((f"five.{name}", f"five.{name}_avg") for name in (*FIVE_WEIGHTS, "composite")),
-    ],
-)
-def test_means_carry_the_customary_names(key: str, mean: str) -> None:
-    assert BUILT_IN.cases[key].aggregate_key == mean
-
-
 def test_the_weights_of_the_five_dimensions_sum_to_one() -> None:
     assert sum(FIVE_WEIGHTS.values()) == pytest.approx(1)
     assert {f"five.{name}" for name in FIVE_WEIGHTS} <= BUILT_IN.cases.keys()
@@ -164,7 +146,3 @@ def test_a_taken_name_is_refused_with_both_origins(key: str, taken: str) -> None
 def test_an_own_name_has_a_dot_and_plain_signs(key: str) -> None:
     with pytest.raises(ConfigError, match="expected two names or more"):
         BUILT_IN.with_([own(key)])
-
-
-def test_the_mean_of_an_own_metric_is_an_average_by_any_name() -> None:
-    assert own("acme.leak_rate").aggregate_key == "acme.leak_rate_avg"

@@ -418,7 +418,7 @@ def test_a_judges_traffic_is_recorded_and_replayed_without_its_key(
         assert KEY[:12] not in text
     run(scratch, "replay", *judged)
     assert len(judge.asked) == n_asked
-    assert metrics(scratch, "live")["aggregate_metrics"]["groundedness_avg"] == 4.0
+    assert metrics(scratch, "live")["metrics"]["groundedness"]["mean"] == 4.0
     assert metrics(scratch, "replay") == metrics(scratch, "live")
     assert not (scratch.path / "evals" / "cache" / "judge.sqlite").exists()
 
@@ -427,8 +427,8 @@ def test_a_judged_case_is_replayed_alone(scratch: Project, judged: tuple[str, ..
     # It was recorded last, when the judge had long learned how its server wants to be asked.
     run(scratch, "replay", *judged, "-k", "miss-1")
     found = metrics(scratch, "replay")
-    assert found["total_tests"] == 1
-    assert found["aggregate_metrics"]["groundedness_avg"] == 2.0
+    assert found["total"] == 1
+    assert found["metrics"]["groundedness"]["mean"] == 2.0
 
 
 def test_the_second_judge_is_replayed_as_well(
@@ -443,7 +443,7 @@ def test_the_second_judge_is_replayed_as_well(
     run(scratch, "replay", "--rag-url", fake.url, *REPLAY, *twice)
     assert len(judge.asked) == n_asked
     assert metrics(scratch, "replay") == metrics(scratch, "live")
-    found = metrics(scratch, "replay")["aggregate_metrics"]["judge_reliability"]["spot_check"]
+    found = metrics(scratch, "replay")["judge_reliability"]["spot_check"]
     assert (found["groundedness"]["n"], found["groundedness"]["n_error"]) == (3, 0)
 
 
@@ -456,7 +456,7 @@ def test_a_verdict_that_is_in_no_cassette_is_an_error_and_nobody_is_asked(
     run(scratch, "replay", "--rag-url", fake.url, *REPLAY, *asked)
     assert max(pauses, default=0) < 1
     assert judge.asked == []
-    assert metrics(scratch, "replay")["statistics"]["groundedness"]["n_error"] == 3
+    assert metrics(scratch, "replay")["metrics"]["groundedness"]["n_error"] == 3
     path = scratch.path / "evals" / "results" / "replay" / "results.jsonl"
     assert "does not hold this request (POST to" in path.read_text(encoding="utf-8")
 
@@ -479,7 +479,7 @@ def test_the_recorded_cases_of_this_repository_replay_like_a_live_run(
         path = project.path / name / name / "metrics.json"
         runs[name] = comparable(json.loads(path.read_text(encoding="utf-8")))
     assert runs["replay"] == runs["live"]
-    assert (runs["live"]["total_tests"], runs["live"]["errored"]) == (10, 0)
+    assert (runs["live"]["total"], runs["live"]["errored"]) == (10, 0)
 
 
 def test_a_stream_is_replayed_with_the_same_numbers_and_without_its_times(

@@ -64,7 +64,7 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
     )
     assert server.log == [f"PUT {PREFIX} 2", "ASK", f"DELETE {PREFIX}"]
     assert server.documents == {"notes/own.md": "what was there before"}
-    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+    assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
 def test_one_document_is_no_plural(garden: Project, server: DocumentServer) -> None:
@@ -122,7 +122,7 @@ def test_the_embedded_server_takes_documents_over_its_vault(garden: Project) -> 
     )
     result = garden.run("evals")
     assert result.ret == 0
-    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+    assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
     assert [one.name for one in (garden.path / "evals" / "vault").iterdir()] == ["other.md"]
 
 
@@ -282,7 +282,7 @@ def test_a_client_of_ones_own_takes_the_documents(
     garden.write("conftest.py", text)
     result = garden.run("evals", *workers)
     assert result.ret == 0
-    assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+    assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
 def test_a_client_of_ones_own_that_takes_none_is_a_usage_error(garden: Project) -> None:
@@ -410,7 +410,7 @@ def test_cassettes_hold_answers_from_documents_and_replay_puts_none_in(garden: P
     values = [
         json.loads(
             (garden.path / "evals" / "results" / name / "metrics.json").read_text(encoding="utf-8")
-        )["aggregate_metrics"]["recall_at_k_avg"]
+        )["metrics"]["recall_at_k"]["mean"]
         for name in ("first", "second")
     ]
     assert values == [1, 1]

@@ -119,7 +119,7 @@ def test_every_case_has_the_status_error_and_attempts_of_its_fault(
 def test_all_ways_come_to_the_same_figures(run_all: Callable[[str], Session]) -> None:
     # Each session has a server, and with it an address, of its own.
     first, *others = ({**run_all(way).metrics, "config_hash": None} for way in WAYS)
-    assert first["total_tests"] == TOTAL
+    assert first["total"] == TOTAL
     assert first["errored"] == sum(fault.count for fault in FAULTS.values() if fault.error)
     for other in others:
         assert other == first

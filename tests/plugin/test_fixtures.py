@@ -320,7 +320,7 @@ def test_a_test_that_changes_its_record_fails_at_that_line_and_changes_no_file(
         "E *TypeError: read-only, since the run keeps*(@metric, docs/extending.md)*",
     ])  # fmt: skip
     assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1
-    assert project.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
+    assert project.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
 def test_assertions_of_a_sibling_module_show_their_values(project: Project) -> None:

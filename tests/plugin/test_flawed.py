@@ -52,7 +52,7 @@ def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
     metrics = flawed.stored("metrics.json")
     assert (metrics["passed"], metrics["flawed"], metrics["missed"]) == (1, 1, 1)
     assert metrics["stages"] == {"not_cited": 1, "not_retrieved": 1}
-    assert metrics["aggregate_metrics"]["pass_rate"] == pytest.approx(1 / 3)
+    assert metrics["rates"]["pass_rate"] == pytest.approx(1 / 3)
     assert flawed.stored("config.json")["settings"]["judged_on"] == ["retrieval", "answer"]
     (folder,) = flawed.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")

@@ -170,6 +170,6 @@ def test_an_interrupted_run_keeps_what_it_measured(project: Project) -> None:
     result = project.run_apart("--rageval-concurrency", "1")
     assert result.ret == 2
     assert sorted(project.records()) == ["ok-1"]
-    assert project.stored("metrics.json")["total_tests"] == 1
+    assert project.stored("metrics.json")["total"] == 1
     assert project.stored("gate.json")["verdict"] == "not_evaluated"
     result.stdout.fnmatch_lines(["gate *not evaluated: the session ended after 1 of 4 cases*"])

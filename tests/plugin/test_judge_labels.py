@@ -50,8 +50,8 @@ def test_a_runs_mean_is_corrected_beside_the_plain_one(scratch: Project) -> None
     use(scratch)
     result = scratch.run()
     found = scratch.stored("metrics.json")
-    corrected = found["aggregate_metrics"]["judge_reliability"]["corrected"]["groundedness"]
-    plain = found["statistics"]["groundedness"]
+    corrected = found["judge_reliability"]["corrected"]["groundedness"]
+    plain = found["metrics"]["groundedness"]
     assert corrected["judge_mean"] == plain["mean"]
     assert corrected["human_mean"] == 2.75
     assert corrected["low"] < corrected["estimate"] < corrected["high"]
@@ -67,7 +67,7 @@ def test_the_file_of_labels_is_no_case_file(scratch: Project) -> None:
     label(scratch, *LABELS, file="evals/judge_labels.jsonl")
     use(scratch, "evals/judge_labels.jsonl")
     assert scratch.run("evals").ret == 0
-    assert scratch.stored("metrics.json")["total_tests"] == 6
+    assert scratch.stored("metrics.json")["total"] == 6
 
 
 def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None:
@@ -80,7 +80,7 @@ def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None
         folder = scratch.path / "evals" / "results" / name
         document = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
         metrics = comparable(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-        metrics["aggregate_metrics"].pop("judge_reliability")
+        metrics.pop("judge_reliability")
         documents.append((document["checks"], metrics))
     assert documents[0] == documents[1]
 
@@ -88,7 +88,7 @@ def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None
 def test_labels_of_unselected_cases_are_counted_as_unused(scratch: Project) -> None:
     use(scratch)
     scratch.run("-k", "ask-0 or ask-5")
-    found = scratch.stored("metrics.json")["aggregate_metrics"]["judge_reliability"]["corrected"]
+    found = scratch.stored("metrics.json")["judge_reliability"]["corrected"]
     assert (found["groundedness"]["n_labels"], found["groundedness"]["n_unused"]) == (1, 3)
 
 
@@ -101,7 +101,7 @@ def test_workers_correct_alike(scratch: Project) -> None:
         path = scratch.path / "evals" / "results" / name / "metrics.json"
         found.append(comparable(json.loads(path.read_text(encoding="utf-8"))))
     assert found[0] == found[1]
-    assert found[0]["aggregate_metrics"]["judge_reliability"]["corrected"]
+    assert found[0]["judge_reliability"]["corrected"]
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_an_id_that_two_files_hold_needs_its_file(scratch: Project) -> None:
 
 def test_a_run_that_judges_nothing_reads_no_labels(scratch: Project) -> None:
     scratch.run("--judge", "none", "--judge-labels", "evals/other.jsonl")
-    assert scratch.stored("metrics.json")["aggregate_metrics"]["judge_reliability"] is None
+    assert scratch.stored("metrics.json")["judge_reliability"] is None

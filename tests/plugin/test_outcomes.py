@@ -126,7 +126,7 @@ def test_answers_are_judged_offline_unless_told_otherwise(project: Project) -> N
     judged = [r for r in records.values() if r["groundedness"] is not None]
     assert judged
     assert {r["groundedness"]["judge"] for r in judged} == {"offline/11"}
-    assert project.stored("metrics.json")["statistics"]["groundedness"]["n"] == len(judged)
+    assert project.stored("metrics.json")["metrics"]["groundedness"]["n"] == len(judged)
 
 
 def test_a_run_of_retrieval_alone_names_no_judge(project: Project) -> None:
@@ -216,7 +216,7 @@ def test_answers_without_citations_count_once_any_answer_cites(
     project.write("conftest.py", WITHOUT_REFERENCES)
     project.run("--rageval-run-id", "one", *workers)
     found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
-    rate = found["statistics"]["attribution_hit_rate"]
+    rate = found["metrics"]["attribution_hit_rate"]
     assert (rate["n"], round(rate["mean"], 3)) == (3, 0.333)
     lines = (project.folder() / "results.jsonl").read_text(encoding="utf-8").splitlines()
     scores = [json.loads(line)["scores"]["metrics"]["attribution_hit_rate"] for line in lines]
@@ -252,7 +252,7 @@ def test_a_run_without_any_citation_has_no_attribution(project: Project) -> None
     project.write("conftest.py", WITHOUT_REFERENCES.replace(" [1]", ""))
     project.run("--rageval-run-id", "one")
     found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
-    assert found["statistics"]["attribution_hit_rate"]["n"] == 0
+    assert found["metrics"]["attribution_hit_rate"]["n"] == 0
 
 
 def test_a_plugin_may_fail_the_setup_of_a_case_without_an_exception(project: Project) -> None:

@@ -36,7 +36,7 @@ def test_workers_measure_what_one_process_measures(project: Project) -> None:
         for folder in project.run_folders()
     ]
     assert len(documents) == 2
-    assert documents[0]["aggregate_metrics"]["recall_at_k_avg"] == pytest.approx(2 / 3)
+    assert documents[0]["metrics"]["recall_at_k"]["mean"] == pytest.approx(2 / 3)
     assert comparable(documents[0]) == comparable(documents[1])
 
 
@@ -51,7 +51,7 @@ def test_json_report_holds_every_case_and_the_gate(
     assert found["outcome"] == "missed"
     assert found["metrics"]["recall_at_k"] == 0
     assert checks(report["rageval"]["gate"]) == {"recall_at_k": "pass", "error_rate": "pass"}
-    assert report["rageval"]["metrics"]["total_tests"] == len(CASES)
+    assert report["rageval"]["metrics"]["total"] == len(CASES)
     check = by_id["thresholds.toml::recall_at_k"]["metadata"]["rageval"]
     assert check["value"] == pytest.approx(2 / 3)
     assert {"low", "high"} <= check.keys()
@@ -139,7 +139,7 @@ def test_a_run_leaves_a_folder_with_every_file(project: Project) -> None:
     (folder,) = project.run_folders()
     assert folder.name == "mine"
     assert {*COMMITTED, "results.jsonl"} <= {p.name for p in folder.iterdir()}
-    assert project.stored("metrics.json")["run_id"] == "mine"
+    assert project.stored("config.json")["run_id"] == "mine"
     assert project.stored("config.json")["settings"]["k"] == 5
 
 

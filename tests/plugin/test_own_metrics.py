@@ -57,7 +57,7 @@ def test_a_run_keeps_definitions_scores_and_details(own: Project) -> None:
     assert stored["c02"]["metrics"]["acme.words"] == 5.0
     assert stored["c02"]["metric_details"] == {"acme.words": {"detail": "5 words <i>here</i>"}}
     assert stored["none"]["not_applicable"]["acme.pii_free"] == "The case is unanswerable."
-    found = documents(own, "one", "metrics.json")["statistics"]
+    found = documents(own, "one", "metrics.json")["metrics"]
     assert (found["acme.words"]["n"], found["acme.words"]["mean"]) == (25, 3.96)
     assert (found["acme.pii_free"]["n"], found["acme.pii_free"]["mean"]) == (24, 1.0)
     assert found["acme.pii_free"]["method"] == found["hit_at_k"]["method"]
@@ -216,7 +216,7 @@ def test_every_fault_is_an_error_of_its_metric_that_names_its_origin(
     assert details["bad.raises"]["traceback"].startswith("acme/bad.py:8: in raises\n    raise")
     assert record["metrics"]["good.one"] == record["metrics"]["acme.pii_free"] == 1.0
     assert record["metrics"]["recall_at_k"] == 0.0
-    found = documents(bad, "one", "metrics.json")["statistics"]
+    found = documents(bad, "one", "metrics.json")["metrics"]
     assert (found["bad.nan"]["n_error"], found["bad.nan"]["mean"]) == (1, None)
     everything = "".join(p.read_text("utf-8") for p in bad.folder("one").iterdir() if p.is_file())
     assert "s3cret" not in everything
@@ -246,7 +246,7 @@ def test_a_question_that_failed_is_an_error_of_own_metrics(own: Project) -> None
     assert dead["metrics"]["acme.words"] is None
     assert not {"acme.words", "acme.pii_free"} & dead["not_applicable"].keys()
     assert "metric_details" not in dead
-    found = documents(own, "one", "metrics.json")["statistics"]["acme.words"]
+    found = documents(own, "one", "metrics.json")["metrics"]["acme.words"]
     assert (found["n"], found["n_error"], found["mean_errors_as_worst"]) == (3, 1, None)
 
 
@@ -438,7 +438,7 @@ def test_shards_a_resumed_run_and_retrieval_alone_give_the_numbers_of_the_whole(
     assert records(own, "again")["c02"]["metric_details"]["acme.words"]
     own.run("--rageval-run-id", "retrieval", "--retrieval-only")
     one, other = (
-        documents(own, name, "metrics.json")["statistics"]["acme.words"]
+        documents(own, name, "metrics.json")["metrics"]["acme.words"]
         for name in ("whole", "retrieval")
     )
     assert one == other
@@ -473,9 +473,7 @@ def test_recorded_responses_are_scored_alike(
         capsys, "score", "evals/eval_set.jsonl", "responses.jsonl", "--save", "scored"
     )
     assert code in {0, 1}, shown
-    one, other = (
-        documents(own, name, "metrics.json")["statistics"] for name in ("whole", "scored")
-    )
+    one, other = (documents(own, name, "metrics.json")["metrics"] for name in ("whole", "scored"))
     for key in ("acme.words", "acme.pii_free"):
         assert one[key] == other[key]
 
@@ -484,10 +482,10 @@ def test_a_later_judge_keeps_what_own_metrics_said(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own.run("--rageval-run-id", "one")
-    before = documents(own, "one", "metrics.json")["statistics"]["acme.words"]
+    before = documents(own, "one", "metrics.json")["metrics"]["acme.words"]
     code, shown = rageval(capsys, "judge", "one", "--judge", "offline")
     assert code == 0, shown
-    assert documents(own, "one", "metrics.json")["statistics"]["acme.words"] == before
+    assert documents(own, "one", "metrics.json")["metrics"]["acme.words"] == before
 
 
 # --- stored runs ---------------------------------------------------------------------------------

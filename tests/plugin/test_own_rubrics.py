@@ -115,7 +115,8 @@ def own(project: Project, tone: Tone, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 def numbers(project: Project, run_id: str) -> Any:
     metrics = comparable(documents(project, run_id, "metrics.json"))
-    metrics["aggregate_metrics"].pop("cost")
+    for name in ("cost_usd", "judge_tokens"):
+        metrics.pop(name)
     return metrics, comparable(documents(project, run_id, "groups.json"))["by_category"]
 
 
@@ -152,13 +153,13 @@ def test_a_run_keeps_the_definitions_and_scores_of_its_own_rubric(own: Project) 
     assert "tone.politeness" not in records["c07"]["not_applicable"]
     assert records["c03"]["not_applicable"]["tone.honest"] == "the judge gave no score"
     assert records["none"]["not_applicable"]["tone.jargon"] == "The case is unanswerable."
-    found = documents(own, "one", "metrics.json")["statistics"]["tone.politeness"]
+    found = documents(own, "one", "metrics.json")["metrics"]["tone.politeness"]
     assert (found["n"], found["n_error"], found["n_not_applicable"]) == (N - 1, 1, 1)
     assert found["mean"] == pytest.approx((4 * 12 + 5 * 11) / 23)
     assert found["mean_errors_as_worst"] == pytest.approx((4 * 12 + 5 * 11 + 1) / 24)
     assert 4 < found["low"] < found["mean"] < found["high"] <= 5
     groups = documents(own, "one", "groups.json")["by_category"]
-    assert groups["odd"]["statistics"]["tone.politeness"]["mean"] == 5.0
+    assert groups["odd"]["tone.politeness"]["mean"] == 5.0
 
 
 def test_own_metrics_are_limited_by_file_and_option_and_shown(
@@ -282,9 +283,7 @@ def test_recorded_responses_are_scored_alike(
         "--save", "scored",
     )  # fmt: skip
     assert code in {0, 1}, shown
-    one, other = (
-        documents(own, name, "metrics.json")["statistics"] for name in ("whole", "scored")
-    )
+    one, other = (documents(own, name, "metrics.json")["metrics"] for name in ("whole", "scored"))
     assert {key: one[key] for key in KEYS} == {key: other[key] for key in KEYS}
     assert documents(own, "scored", "config.json")["metric_definitions"].keys() == {*KEYS}
 
@@ -466,8 +465,8 @@ def test_a_stored_run_is_judged_again_by_the_rubric(
     code, shown = rageval(capsys, "judge", "r1", "--json")
     assert code == 0, shown
     found = json.loads(shown)
-    assert [*found["statistics"]] == [*found["before"]] == [*KEYS]
-    now, then = found["statistics"]["tone.jargon"], found["before"]["tone.jargon"]
+    assert [*found["metrics"]] == [*found["before"]] == [*KEYS]
+    now, then = found["metrics"]["tone.jargon"], found["before"]["tone.jargon"]
     assert (then["mean"], now["mean"] > 0.5) == (0.25, True)
     assert (now["n"], now["n_error"], now["n_not_applicable"]) == (23, 1, 1)
 

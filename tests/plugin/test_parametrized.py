@@ -43,8 +43,8 @@ def test_each_system_counts_on_its_own(two_systems: Project, workers: tuple[str,
     two_systems.run("--rageval-run-id", "two", *workers)
     assert names_of(two_systems, "two") == NAMES
     found = document(two_systems.folder("two"))
-    assert found["statistics"]["recall_at_k"]["n"] == 6
-    assert found["aggregate_metrics"]["recall_at_k_avg"] == pytest.approx(2 / 6)
+    assert found["metrics"]["recall_at_k"]["n"] == 6
+    assert found["metrics"]["recall_at_k"]["mean"] == pytest.approx(2 / 6)
     assert [record.name for record in read_run(two_systems.folder("two")).records].count(
         "ok-1[old]"
     ) == 1

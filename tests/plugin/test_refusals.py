@@ -82,7 +82,7 @@ def test_a_fixture_may_judge_by_rubrics_that_the_offline_judge_lacks(
     project.write("conftest.py", CONFTEST + OWN_JUDGE + fixture)
     rubrics = ("--judge=offline", "--judge-rubrics=groundedness,quality")
     assert project.run("evals", *rubrics, *workers).ret == 0
-    assert project.stored("metrics.json")["aggregate_metrics"]["quality.overall_avg"] == 1.0
+    assert project.stored("metrics.json")["metrics"]["quality.overall"]["mean"] == 1.0
 
 
 @SERIAL_AND_PARALLEL

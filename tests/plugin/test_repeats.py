@@ -80,11 +80,11 @@ def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
         server.asked.clear()
         project.run_apart(*THREE, "--rageval-run-id", "two", "-n", "2")
     metrics = document(project.folder())
-    assert (metrics["total_tests"], metrics["missed"], metrics["errored"]) == (4, 2, 0)
+    assert (metrics["total"], metrics["missed"], metrics["errored"]) == (4, 2, 0)
     repeats = metrics["repeats"]
     assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
     assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
-    assert metrics["aggregate_metrics"]["hit_at_k_avg"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
+    assert metrics["metrics"]["hit_at_k"]["mean"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
     assert figures(metrics) == figures(document(project.folder("two")))
 
 

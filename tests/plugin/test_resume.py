@@ -71,7 +71,7 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
     assert outcomes(result) == {"passed": cases - 86, "missed": 86, "checks passed": 2}
     assert calls <= cases + kills * 2 * concurrency
     assert Counter(r["case_id"] for r in lines_of(folder)) == {f"c{n:03}": 1 for n in range(cases)}
-    assert (document(folder)["total_tests"], document(folder)["missed"]) == (cases, 86)
+    assert (document(folder)["total"], document(folder)["missed"]) == (cases, 86)
     assert document(folder, "gate.json")["verdict"] == "pass"
 
 
@@ -174,7 +174,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         server.let_through()
         result = project.run("evals", "--rag-k", "3", "--rageval-resume", "last")
     assert result.ret == 0
-    assert document(folder)["total_tests"] == 40
+    assert document(folder)["total"] == 40
     assert len(lines_of(folder)) == 40
 
 
@@ -225,7 +225,7 @@ def test_a_run_that_is_done_is_reported_again_without_asking(
     assert of_case["ok-1"]["metrics"]["mrr"] == 1.0
     now = document(folder)
     assert figures(now) == figures(before)
-    assert now["aggregate_metrics"]["latency"] == before["aggregate_metrics"]["latency"]
+    assert now["latency"] == before["latency"]
 
 
 @SERIAL_AND_PARALLEL
@@ -281,9 +281,9 @@ def test_what_changes_no_asking_is_taken_from_the_file_of_today(project: Project
     project.cases([CASES[0] | {"category": "new", "tags": ["fresh"]}, *CASES[1:]])
     project.run("--rageval-resume", "one")
     assert asked(project) == []
-    assert document(folder, "groups.json")["by_category"]["new"]["total_tests"] == 1
+    assert document(folder, "groups.json")["by_category"]["new"]["hit_at_k"]["n"] == 1
     assert {r["category"] for r in lines_of(folder) if r["case_id"] == "ok-1"} == {"new"}
-    assert document(folder, "groups.json")["by_tag"]["fresh"]["total_tests"] == 1
+    assert document(folder, "groups.json")["by_tag"]["fresh"]["hit_at_k"]["n"] == 1
 
 
 def test_cases_that_left_the_set_leave_the_run_and_are_named(project: Project) -> None:
@@ -291,19 +291,19 @@ def test_cases_that_left_the_set_leave_the_run_and_are_named(project: Project) -
     project.cases(CASES[1:])
     result = project.run("--rageval-resume", "one")
     assert "of cases that the set no longer has: ok-1" in told(result)
-    assert document(folder)["total_tests"] == len(CASES) - 1
+    assert document(folder)["total"] == len(CASES) - 1
 
 
 def test_a_selection_adds_to_the_run_and_takes_nothing_away(project: Project) -> None:
     folder = finished(project, "-k", "ok-1")
     project.run("--rageval-resume", "one", "-k", "short-1")
     assert sorted(r["case_id"] for r in lines_of(folder)) == ["ok-1", "short-1"]
-    assert document(folder)["total_tests"] == 2
+    assert document(folder)["total"] == 2
     gate = document(folder, "gate.json")
     assert (gate["n_expected"], gate["n_reported"]) == (2, 2)
     assert gate["checks"][0]["message"] == "needs the whole set (2 of 4 cases selected)"
     assert project.run("--rageval-resume", "one").ret == 0
-    assert document(folder)["total_tests"] == len(CASES)
+    assert document(folder)["total"] == len(CASES)
 
 
 @SERIAL_AND_PARALLEL
@@ -420,7 +420,7 @@ def test_a_run_that_was_killed_in_its_first_moment_begins_anew(
         (folder / name).touch()
     assert project.run("--rageval-resume", "one").ret == 0
     assert len(lines_of(folder)) == len(CASES)
-    assert document(folder)["run_id"] == "one"
+    assert document(folder, "config.json")["run_id"] == "one"
 
 
 # --- where the target does not say its headings ----------------------------------------------

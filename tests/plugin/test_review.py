@@ -39,9 +39,9 @@ def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
     assert set(checks(gate).values()) == {"pass"}
     assert (gate["n_expected"], gate["n_reported"], gate["complete"]) == (3, 3, True)
     metrics = project.stored("metrics.json")
-    assert metrics["total_tests"] == 2
-    assert metrics["aggregate_metrics"]["hit_at_k_avg"] == 1
-    assert metrics["statistics"]["hit_at_k"]["n"] == 2
+    assert metrics["total"] == 2
+    assert metrics["metrics"]["hit_at_k"]["mean"] == 1
+    assert metrics["metrics"]["hit_at_k"]["n"] == 2
 
 
 def test_the_summary_says_how_many_cases_are_left_out(project: Project) -> None:
@@ -55,7 +55,7 @@ def test_a_reviewed_case_counts(project: Project) -> None:
     project.cases([*CASES[:2], {**UNREVIEWED, "review": "reviewed"}])
     project.write("thresholds.toml", STRICT)
     assert project.run().ret == 1
-    assert project.stored("metrics.json")["aggregate_metrics"]["hit_at_k_avg"] == 2 / 3
+    assert project.stored("metrics.json")["metrics"]["hit_at_k"]["mean"] == 2 / 3
 
 
 def test_an_error_of_a_generated_case_is_no_error_of_the_run(project: Project) -> None:

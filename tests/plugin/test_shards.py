@@ -135,7 +135,7 @@ def test_a_shard_that_is_missing_makes_the_merged_run_incomplete(
     assert printed["gate"]["sentence"].startswith("INCOMPLETE: 3 of 4 cases reported")
     assert printed["notes"][0] == "shard 2/3 is missing"
     assert checks(printed["gate"])["recall_at_k"] == "skip"
-    assert printed["metrics"]["total_tests"] == 3
+    assert printed["metrics"]["total"] == 3
     assert merge("s1", "--json") == 1
     assert json.loads(capsys.readouterr().out)["notes"][0] == "shards 2/3, 3/3 are missing"
 
@@ -222,7 +222,7 @@ def test_a_case_that_was_skipped_is_not_missing(project: Project) -> None:
     project.run("--rageval-run-id", "whole")
     run_shards(project)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    assert document(project.folder("merged"))["total_tests"] == 3
+    assert document(project.folder("merged"))["total"] == 3
     assert (
         document(project.folder("merged"), "gate.json")["checks"]
         == (document(project.folder("whole"), "gate.json")["checks"])
@@ -367,7 +367,7 @@ def test_the_spot_check_chooses_the_same_cases_whether_or_not_the_set_is_cut(
     merge("s1", "s2", "--run-id", "merged")
     one, other = (document(project.folder(name)) for name in ("merged", "whole"))
     assert figures(one) == figures(other)
-    assert one["aggregate_metrics"]["groundedness_avg"] > 1
+    assert one["metrics"]["groundedness"]["mean"] > 1
     checked = {r["case_id"] for r in lines_of(project.folder("merged")) if r["spot_check"]}
     assert len(checked) == 6
 

@@ -65,7 +65,7 @@ def second(project: Project, model: str = SECOND) -> None:
 
 
 def reliability(project: Project) -> Any:
-    return project.stored("metrics.json")["aggregate_metrics"]["judge_reliability"]
+    return project.stored("metrics.json")["judge_reliability"]
 
 
 def checked(project: Project) -> dict[str, Mapping[str, Any]]:
@@ -119,7 +119,7 @@ def test_a_second_opinion_changes_no_metric_and_is_paid_for(
     scratch.run("--rageval-run-id", "once", "--no-judge-cache")
     scratch.run("--rageval-run-id", "twice", "--no-judge-cache", "--judge-spot-check", "20")
     once, twice = (run_document(scratch, name) for name in ("once", "twice"))
-    assert once["statistics"] == twice["statistics"]
+    assert once["metrics"] == twice["metrics"]
     assert once["gate_inputs"] == twice["gate_inputs"]
     assert twice["tokens"] == 2 * once["tokens"] > 0
 
@@ -127,11 +127,10 @@ def test_a_second_opinion_changes_no_metric_and_is_paid_for(
 def run_document(project: Project, name: str) -> dict[str, Any]:
     path = project.path / "evals" / "results" / name / "metrics.json"
     found = json.loads(path.read_text(encoding="utf-8"))
-    means = found["aggregate_metrics"]
     return {
-        "statistics": found["statistics"],
-        "gate_inputs": means["operational_metrics"],
-        "tokens": means["cost"]["judge_tokens"],
+        "metrics": found["metrics"],
+        "gate_inputs": found["rates"],
+        "tokens": found["judge_tokens"],
     }
 
 
@@ -187,9 +186,10 @@ def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> Non
     assert chosen == dict.fromkeys(ways, expected)
     for document in documents.values():
         # Later runs find their verdicts in the cache.
-        document["aggregate_metrics"].pop("cost")
+        for name in ("cost_usd", "judge_tokens"):
+            document.pop(name)
     assert documents["parallel"] == documents["serial"] == documents["threads"]
-    assert documents["serial"]["aggregate_metrics"]["judge_reliability"]["spot_check"]
+    assert documents["serial"]["judge_reliability"]["spot_check"]
 
 
 def test_a_second_run_asks_nobody(scratch: Project, server: HostileJudge) -> None:
@@ -217,7 +217,7 @@ def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> Non
     found = reliability(scratch)["spot_check"]["groundedness"]
     assert (found["n"], found["n_error"], found["disagreement_rate"]) == (7, 1, 1 / 7)
     assert checked(scratch)["ask-1"]["errors"]["groundedness"]["kind"] == "unparseable"
-    rates = scratch.stored("metrics.json")["aggregate_metrics"]["operational_metrics"]
+    rates = scratch.stored("metrics.json")["rates"]
     assert rates["judge_error_rate"] == 0.0
 
 

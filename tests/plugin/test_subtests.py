@@ -69,7 +69,7 @@ def test_a_case_stays_in_the_run_where_a_subtest_is_skipped(
     project.write("evals/eval_set.py", SKIPPING)
     assert project.run(*workers).ret == 0
     assert sorted(project.records()) == sorted(one["id"] for one in CASES)
-    assert project.stored("metrics.json")["total_tests"] == len(CASES)
+    assert project.stored("metrics.json")["total"] == len(CASES)
 
 
 @SERIAL_AND_PARALLEL

@@ -76,7 +76,7 @@ def test_every_repeat_of_a_case_whose_worker_died_is_accounted_for(project: Proj
     assert Counter(r["case_id"] for r in records) == {f"c{n:03}": 2 for n in range(6)}
     kinds = {r["case_id"]: json.dumps(r["error"] and r["error"]["kind"]) for r in records}
     assert kinds["c004"] == '"not_attempted"'
-    groundedness = document(project.folder())["statistics"]["groundedness"]
+    groundedness = document(project.folder())["metrics"]["groundedness"]
     assert (groundedness["n"], groundedness["n_error"]) == (5, 1)
 
 

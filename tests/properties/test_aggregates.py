@@ -10,11 +10,10 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.runs.metrics_document import metrics_document
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
@@ -29,8 +28,7 @@ several = settings(deadline=None, max_examples=25)
 
 def written(found: Aggregate) -> str:
     """The metrics.json of a run, to the last digit."""
-    document = metrics_document(found, NO_CONFIG)
-    return json.dumps(document, allow_nan=False)
+    return json.dumps(to_builtins(found, str_keys=True), allow_nan=False)
 
 
 def counted(summary: MetricSummary) -> int:

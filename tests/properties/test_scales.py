@@ -9,16 +9,15 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, settings
+from msgspec import to_builtins
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.target.contract import parse_ask_response
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
@@ -98,9 +97,9 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
     documents = [json.loads(record_line(record)) for record in records]
     numbers = aggregate(records, timeout_ms=1000)
-    documents.append(metrics_document(numbers, NO_CONFIG))
+    documents.append(to_builtins(numbers, str_keys=True))
     for document in documents:
-        assert json.loads(json.dumps(document, allow_nan=False)) == document
+        json.dumps(document, allow_nan=False)
 
 
 @pytest.mark.parametrize(

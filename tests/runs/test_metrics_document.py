@@ -1,28 +1,31 @@
+"""The numbers of a run in its files."""
+
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.runs.metrics_document import metrics_document
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.store import write_numbers
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
-CONFIG = RunConfig(run_id="r1", timestamp="2026-01-01T00:00:00Z")
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
-def document(
-    records: list[CaseRecord], reliability: dict[str, Any] | None = None, **facts: Any
-) -> dict[str, Any]:
-    return metrics_document(
-        aggregate(records), replace(CONFIG, **facts), judge_reliability=reliability
-    )
+def document(records: list[CaseRecord], name: str = "metrics") -> dict[str, Any]:
+    write_numbers(Path.cwd(), aggregate(records))
+    found: dict[str, Any] = json.loads(Path(f"{name}.json").read_bytes())
+    return found
 
 
 def places(value: object, words: tuple[str, ...], path: str = "") -> list[str]:
@@ -40,89 +43,50 @@ RUN = [
 ]
 
 
-def test_the_document_is_json_without_nan() -> None:
-    for records in (RUN, []):
-        text = json.dumps(document(records), allow_nan=False)
-        assert json.loads(text)["run_id"] == "r1"
+@pytest.mark.parametrize("records", [RUN, []], ids=["run", "nothing"])
+def test_numbers_are_read_as_they_were_written(records: list[CaseRecord]) -> None:
+    write_numbers(Path.cwd(), aggregate(records))
+    found = read_documents(Path.cwd()).aggregate
+    assert found is not None
+    assert found.by_tag.keys() == aggregate(records).by_tag.keys()
+    assert document(records)["schema_version"] == 1
+    small = read_documents(Path.cwd(), groups=False).aggregate
+    assert small is not None
+    assert (small.metrics, small.latency, small.by_tag) == (found.metrics, found.latency, {})
 
 
-def test_means_carry_the_seed_names_and_their_aliases() -> None:
-    means = document(RUN)["aggregate_metrics"]
-    assert means["hit_at_k_avg"] == means["recall_any_at_k_avg"] == pytest.approx(2 / 3)
-    for name in (
-        "recall_at_k_avg",
-        "recall_all_at_k_avg",
-        "mrr_avg",
-        "precision_at_k_avg",
-        "ndcg_at_k_avg",
-        "map_avg",
-        "scope_miss_rate",
-        "attribution_hit_rate",
-        "groundedness_avg",
-        "correctness_avg",
-        "abstention_accuracy",
-        "hallucination_rate_unanswerable",
-        "judge_reliability",
-    ):
-        assert means[name] is None, name
-
-
-def test_statistics_carry_plain_keys_with_counts_and_interval() -> None:
-    found = document(RUN)["statistics"]["hit_at_k"]
+def test_means_have_counts_and_an_interval() -> None:
+    found = document(RUN)["metrics"]["hit_at_k"]
     assert (found["n"], found["n_not_applicable"], found["n_error"]) == (3, 2, 0)
     assert found["method"] == "wilson"
     assert found["low"] < found["mean"] < found["high"]
 
 
 def test_a_mean_that_is_missing_has_a_reason() -> None:
-    found = document([failed("a", metrics={"mrr": None})])["statistics"]
+    found = document([failed("a", metrics={"mrr": None})])["metrics"]
     assert found["mrr"]["reason"] == "no case was scored (0 not applicable, 1 error)"
     assert found["map"]["reason"] == "no case was scored (1 not applicable, 0 errors)"
 
 
-def test_times_stand_only_under_latency_and_money_only_under_cost() -> None:
+def test_times_and_money_have_their_own_places() -> None:
     found = document(RUN)
     times = places(found, ("_ms", "_s_", "wall"))
     money = [
         place
         for place in places(found, ("usd", "token", "cost_"))
-        if place.rpartition(".")[2].removesuffix("_avg") not in BUILT_IN.cases  # a context's tokens
+        if place.rpartition(".")[2] not in BUILT_IN.cases  # a context's tokens
     ]
     assert times
-    assert money
-    assert all(p.startswith(".aggregate_metrics.latency.") for p in times)
-    assert all(p.startswith(".aggregate_metrics.cost.") for p in money)
+    assert all(place.startswith(".latency") for place in times)
+    assert set(money) == {".cost_usd", ".cost_usd_uncached", ".judge_tokens"}
 
 
-def test_latency_cost_and_rates_have_their_places() -> None:
-    found = document(RUN)["aggregate_metrics"]
-    assert found["latency"]["p50_ms"] == 5
-    assert found["latency"]["by_phase"]["retrieval"]["p50_ms"] == 2
-    assert "sum_ms" not in {**found["latency"], **found["latency"]["by_phase"]["retrieval"]}
-    assert found["cost"] == {"total_usd": 0.1, "uncached_usd": 0.1, "judge_tokens": 5}
-    assert found["operational_metrics"] == {
-        "error_rate": 0.2,
-        "timeout_rate": 0.2,
-        "empty_response_rate": 0.0,
-        "coverage_by_doc_type": {},
-    }
-
-
-def test_groups_hold_their_size_means_and_counts() -> None:
-    found = document(RUN)
-    work = found["by_tag"]["work"]
-    assert work["total_tests"] == 3
-    assert work["hit_at_k_avg"] == pytest.approx(2 / 3)
-    assert list(work["statistics"]) == ["hit_at_k"]
-    assert found["by_vault"]["v"]["total_tests"] == 1
-    assert found["by_category"]["general"]["total_tests"] == 5
-
-
-def test_facts_of_the_run_stand_at_the_top() -> None:
-    found = document(RUN, {"n": 2}, config_hash="c", dataset_hash="d", git=GitState(dirty=True))
-    assert (found["schema_version"], found["config_hash"], found["dirty"]) == (1, "c", True)
-    assert (found["total_tests"], found["answerable_tests"]) == (5, 5)
-    assert found["aggregate_metrics"]["judge_reliability"] == {"n": 2}
+def test_groups_are_apart_and_without_what_applies_to_none_of_their_cases() -> None:
+    found = document(RUN, "groups")
+    assert list(found["by_tag"]["work"]) == ["hit_at_k"]
+    assert found["by_tag"]["work"]["hit_at_k"]["mean"] == pytest.approx(2 / 3)
+    assert found["by_category"]["general"]["hit_at_k"]["n"] == 3
+    assert document(RUN).keys().isdisjoint(found.keys() - {"schema_version"})
 
 
 def test_correctness_stands_apart_by_reference_with_its_counts() -> None:
@@ -130,11 +94,9 @@ def test_correctness_stands_apart_by_reference_with_its_counts() -> None:
         record(name, {"correctness": score}, case=Case(id=name, question="?", expected_answer=text))
         for name, score, text in (("a", 2.0, "so"), ("b", 4.0, None))
     ]
-    document = metrics_document(aggregate(records), CONFIG)
-    apart = document["correctness_by_reference"]
+    apart = document(records)["correctness_by_reference"]
     assert {name: (part["mean"], part["n"]) for name, part in apart.items()} == {
         "reference": (2.0, 1),
         "no_reference": (4.0, 1),
     }
-    alike = metrics_document(aggregate(records[:1]), CONFIG)
-    assert alike["correctness_by_reference"] is None
+    assert document(records[:1])["correctness_by_reference"] == {}

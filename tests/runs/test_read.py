@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.metrics_document import BREAKDOWNS
 from pytest_rageval.runs.read import decided_run, open_run, read_documents
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.values.case import Case
@@ -142,7 +140,7 @@ def test_a_damaged_document_is_named_with_the_path_of_its_fault() -> None:
         write_document(writer.path, "config.json", {"settings": {"rootdir": ".", "k": "many"}})
         write_text_document(writer.path, "gate.json", "[]")
     run = read_documents(folder)
-    assert (run.metrics, run.gate, run.config) == ({}, None, NO_CONFIG)
+    assert (run.aggregate, run.gate, run.config) == (None, None, NO_CONFIG)
     assert run.unreadable == {
         "config.json": f"{folder / 'config.json'}: Expected `int`, got `str` - at `$.settings.k`",
         "gate.json": f"{folder / 'gate.json'}: got [], expected an object",
@@ -168,18 +166,16 @@ def test_a_run_is_read_by_its_own_rule() -> None:
     assert again.settings.judged_on == again.scoring.judged_on == ("retrieval", "answer")
 
 
-def test_breakdowns_are_read_from_their_file_and_those_of_older_runs_from_metrics_json() -> None:
+def test_breakdowns_are_read_from_their_file() -> None:
     results = Path("evals/results")
     write_run(results, "new", [record("a", SECTION)])
-    shutil.copytree(results / "new", results / "old")
-    whole = dict(read_documents(results / "new").metrics)
-    (results / "old" / "groups.json").unlink()
-    write_document(results / "old", "metrics.json", whole)
-    assert whole["by_category"]["general"]["total_tests"] == 1
-    assert read_documents(results / "old").metrics == whole
-    small = read_documents(results / "new", groups=False).metrics
-    assert {*whole} - {*small} == set(BREAKDOWNS)
+    whole = read_documents(results / "new").aggregate
+    small = read_documents(results / "new", groups=False).aggregate
+    assert whole is not None
+    assert small is not None
+    assert whole.by_category["general"]["hit_at_k"].n == 1
+    assert (small.metrics, small.by_category) == (whole.metrics, {})
 
     (results / "new" / "groups.json").write_text("[", encoding="utf-8")
     torn = read_documents(results / "new")
-    assert (torn.metrics, list(torn.unreadable)) == (small, ["groups.json"])
+    assert (torn.aggregate, list(torn.unreadable)) == (small, ["groups.json"])

@@ -32,7 +32,7 @@ def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:
     with RunWriter(results, name) as writer:
         writer.append(RECORD)
         if timestamp is not None:
-            write_document(writer.path, "metrics.json", {"timestamp": timestamp})
+            write_document(writer.path, "config.json", {"timestamp": timestamp})
     return writer.path
 
 
@@ -412,7 +412,7 @@ def test_a_whole_id_is_no_prefix_of_another(results: Path) -> None:
     assert resolve_run(results, "zz").name == "zz"
 
 
-@pytest.mark.parametrize("part", ["", "metrics.json", "results.jsonl"])
+@pytest.mark.parametrize("part", ["", "config.json", "results.jsonl"])
 def test_a_run_is_found_by_a_path(results: Path, part: str) -> None:
     path = results / "zz-oldest" / part
     assert resolve_run(Path("elsewhere"), str(path)) == results / "zz-oldest"

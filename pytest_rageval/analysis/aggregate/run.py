@@ -118,7 +118,7 @@ def aggregate_rows(
             timeout_ms=timeout_ms,
         ),
         latency_by_phase=_phases(table),
-        indexing=indexing_summary(coverages[-1]) if coverages else {},
+        indexing=_indexing(coverages),
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
@@ -137,6 +137,13 @@ def aggregate_rows(
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=target_warnings(coverages),
     )
+
+
+def _indexing(coverages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the numbers of the last coverage; warnings may quote documents, and are counted."""
+    found = indexing_summary(coverages[-1]) if coverages else {}
+    warnings = found.pop("target_warnings", ())
+    return {**found, "n_target_warnings": len(warnings)} if found else {}
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:

@@ -25,6 +25,7 @@ from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.numbers import (
     AbstentionCounts,
+    FlakyCase,
     MetricSummary,
     RepeatSummary,
     RerankSummary,
@@ -234,7 +235,9 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
         flip_probability=math.fsum(flips) / len(flips),
         pass_at_k=_mean_curve([curves[pair].at_k for pair in repeated.values()], most),
         pass_hat_k=_mean_curve([curves[pair].hat_k for pair in repeated.values()], most),
-        flaky_cases=tuple(mixed[:50]),
+        flaky_cases=tuple(
+            FlakyCase(file=file, case_id=case_id, passes=n) for file, case_id, n in mixed[:50]
+        ),
         variance=_variance(table, most),
     )
 

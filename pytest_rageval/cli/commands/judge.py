@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
@@ -217,7 +218,6 @@ def _document(
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, summarise_judged
     from pytest_rageval.judges.asking import judge_cost
-    from pytest_rageval.runs.metrics_document import statistics_document
 
     records, registry = [one.record for one in found], open_registry(settings)
     keys = judged_keys(settings.judging.rubrics, registry)
@@ -231,9 +231,9 @@ def _document(
         "outcomes": count_outcomes(records),
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
-        "statistics": statistics_document(summarise_judged(records, keys, registry)),
-        "correctness_by_reference": statistics_document(apart) or None,
-        "before": statistics_document(summarise_judged(stored.records, keys, registry)),
+        "statistics": to_builtins(summarise_judged(records, keys, registry)),
+        "correctness_by_reference": to_builtins(apart) or None,
+        "before": to_builtins(summarise_judged(stored.records, keys, registry)),
         "second_judge": second[0].judge if second else None,
         "cost": judge_cost([*judgements, *second]),
     }

@@ -79,5 +79,5 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
         "merged_from": [part.run_id for part in parts],
         "notes": list(merged.view.notes),
         "gate": merged.gate,
-        "metrics": dict(merged.run.metrics),
+        "metrics": merged.run.aggregate,
     }

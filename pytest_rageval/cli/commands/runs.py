@@ -26,7 +26,7 @@ from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import count, number, part
+from pytest_rageval.values.numbers import MetricSummary
 
 if TYPE_CHECKING:
     from pytest_rageval.runs.list import RunEntry
@@ -91,7 +91,7 @@ def show_command(run: str | None, as_json: bool) -> None:
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
     documents = {
-        "metrics": stored.metrics or None,
+        "metrics": stored.aggregate,
         "gate": stored.gate,
         "config": None if stored.config is NO_CONFIG else stored.config,
     }
@@ -103,7 +103,7 @@ def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
     yield from _fact_lines(entry, run)
     sentence = run.sentence or "not decided"
     yield Note((("gate ", ""),), ((sentence, GATE_STYLES.get(entry.verdict or "", "")),))
-    yield from _figure_lines(part(run.metrics, "statistics"))
+    yield from _figure_lines({} if run.aggregate is None else run.aggregate.metrics)
 
 
 def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
@@ -125,11 +125,11 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
         yield "its records are not here: it cannot be compared, explained or decided again"
 
 
-def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
-    for key, found in statistics.items():
-        if n := count(found, "n"):
-            interval = interval_text(number(found, "low"), number(found, "high"))
-            yield f"  {key} {format_value(number(found, 'mean'))} ({interval}, n {n})"
+def _figure_lines(metrics: Mapping[str, MetricSummary]) -> Iterator[str]:
+    for key, found in metrics.items():
+        if found.n:
+            interval = interval_text(found.low, found.high)
+            yield f"  {key} {format_value(found.mean)} ({interval}, n {found.n})"
 
 
 # --- tag -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
@@ -260,10 +261,5 @@ def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
 
 
 def _numbers(totals: Aggregate, judge: str | None) -> dict[str, Any]:
-    from pytest_rageval.runs.metrics_document import numbers_document
-
-    return {
-        **numbers_document(totals),
-        "warnings": [*totals.warnings, *totals.target_warnings],
-        **({} if judge is None else {"judge": judge}),
-    }
+    numbers = to_builtins(totals, str_keys=True)
+    return numbers if judge is None else {**numbers, "judge": judge}

@@ -9,7 +9,6 @@ from pytest_rageval.analysis.sweep.concluding import objective_row
 from pytest_rageval.analysis.sweep.plan import SweepPlan
 from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
 from pytest_rageval.runs.list import documents_of_runs
-from pytest_rageval.values.json_documents import number, whole
 from pytest_rageval.values.settings import Settings
 
 
@@ -46,8 +45,8 @@ def _judge_cost(settings: Settings, judged: int) -> float | None:
         return 0.0
     per_answer = None
     for run in documents_of_runs(settings.results_folder):
-        paid = number(run.metrics, "aggregate_metrics", "cost", "uncached_usd")
-        n = whole(run.metrics, "total_tests")
-        if run.config.settings.judge == settings.judge and paid and n:
-            per_answer = paid / n
+        found = run.aggregate
+        if found is not None and run.config.settings.judge == settings.judge:
+            if found.cost_usd_uncached and found.total:
+                per_answer = found.cost_usd_uncached / found.total
     return None if per_answer is None else per_answer * judged

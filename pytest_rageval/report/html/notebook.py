@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.report.html.markup import Element, element
-from pytest_rageval.report.html.run.figures import known_metrics
-from pytest_rageval.report.html.run.files import with_metrics
+from pytest_rageval.report.html.run.figures import known_metrics, numbers_of
 from pytest_rageval.report.text.comparison import (
     ComparisonView,
     conclusion,
@@ -22,7 +21,7 @@ from pytest_rageval.report.text.comparison import (
 )
 from pytest_rageval.report.text.summary import interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value, shortened
-from pytest_rageval.values.json_documents import count, number
+from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
 
 _CASES_SHOWN: Final = 5
@@ -33,8 +32,8 @@ _NOTE_CHARS: Final = 300
 
 def run_cell(run: StoredRun) -> str:
     """Return the counts, the gate, the main metrics and the worst cases of a run."""
-    run = with_metrics(run)
-    n = {name: count(run.metrics, name) for name in ("missed", "flawed", "errored")}
+    numbers = numbers_of(run)
+    n = {name: getattr(numbers, name) for name in ("missed", "flawed", "errored")}
     counts = [counted(run.n_cases, "case"), *(f"{found} {name}" for name, found in n.items())]
     if run.judge:
         counts.append(f"judge {'off' if run.judge == 'none' else run.judge}")
@@ -45,7 +44,7 @@ def run_cell(run: StoredRun) -> str:
         (shortened(note, _NOTE_CHARS) for note in run.notes[:_NOTES_SHOWN]), len(run.notes)
     )
     head = ("metric", "n", "mean", "interval")
-    parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(run.metrics).items())))
+    parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(numbers).items())))
     worst = [
         one for one in worst_misses(run.records) if one.counted and one.scores.outcome != "passed"
     ]
@@ -59,12 +58,11 @@ def run_cell(run: StoredRun) -> str:
     return element("div", *parts)
 
 
-def _metric(key: str, found: Mapping[str, Any]) -> tuple[str, ...]:
-    mean = number(found, "mean")
-    if not is_headline(key) or mean is None:
+def _metric(key: str, found: MetricSummary) -> tuple[str, ...]:
+    if not is_headline(key) or found.mean is None:
         return ()
-    interval = interval_text(number(found, "low"), number(found, "high"))
-    return key, str(count(found, "n")), format_value(mean), interval
+    interval = interval_text(found.low, found.high)
+    return key, str(found.n), format_value(found.mean), interval
 
 
 def comparison_cell(view: ComparisonView) -> str:

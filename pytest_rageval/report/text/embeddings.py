@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import to_builtins
+
 from pytest_rageval.report.text.console import Block, Rows, paragraph
 from pytest_rageval.report.text.summary import interval_text
-from pytest_rageval.runs.metrics_document import statistics_document
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (
@@ -58,7 +59,7 @@ def embedding_document(
             "n_with_vector": analysis.n_chunks_with_vector,
             "n_cut_texts": wanted.n_cut,
         },
-        "statistics": statistics_document({**analysis.similarity, _CONSISTENCY: summary}),
+        "statistics": to_builtins({**analysis.similarity, _CONSISTENCY: summary}),
         "embedding_silhouette": {
             name: _silhouette_document(one) for name, one in analysis.silhouette.items()
         },

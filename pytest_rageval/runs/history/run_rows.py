@@ -27,6 +27,7 @@ from pytest_rageval.support.http.address import without_secrets
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import number, whole
+from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 
 NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
@@ -82,8 +83,15 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
             unreadable.append(RESULTS)
             problems.append(str(error))
     entry = run_entry(stored)
-    config, metrics = stored.config, stored.metrics
-    counts = metrics if "flawed" in metrics or not records else count_outcomes(records)
+    config, numbers = stored.config, stored.aggregate
+    names = CASE_OUTCOMES.values()
+    counts = (
+        dict.fromkeys(names)
+        if numbers is None and not records
+        else count_outcomes(records)
+        if numbers is None
+        else {name: getattr(numbers, name) for name in names}
+    )
     run = {
         "ran_at": ran_at(stored),
         "tags": " ".join(tags),
@@ -98,9 +106,9 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "metric_definitions_version": config.metric_definitions_version,
         "k": config.settings.k,
         "n_cases": whole(entry.n_cases),
-        **{name: whole(counts, name) for name in CASE_OUTCOMES.values()},
+        **{name: counts.get(name) for name in names},
         "partial": is_partial(stored),
-        "has_metrics": bool(metrics),
+        "has_metrics": numbers is not None,
         "has_records": entry.has_records,
         "unreadable": " ".join(unreadable),
         "config": json.dumps(to_builtins(compared_config(config))),
@@ -108,14 +116,14 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     return RunRows(
         run=run,
         results=tuple(map(_result_row, records)),
-        metrics=_metric_rows(metrics, config),
+        metrics=() if numbers is None else _metric_rows(numbers, config),
         problems=tuple(problems),
     )
 
 
-def _metric_rows(metrics: Mapping[str, Any], config: RunConfig) -> tuple[Row, ...]:
+def _metric_rows(numbers: Aggregate, config: RunConfig) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], Row] = {}
-    for figure in run_figures(metrics, config):
+    for figure in run_figures(numbers, config):
         row = {name: getattr(figure, name) for name in NUMBERS}
         row["scope"] = figure.scope
         row["group_name"], row["metric"] = _text(figure.group), _text(figure.metric)

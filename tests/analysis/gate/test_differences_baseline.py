@@ -13,6 +13,7 @@ from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.numbers import OwnFigure
 from pytest_rageval.values.own_metric import Level, MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -179,18 +180,18 @@ def with_own_metric(run: StoredRun, level: Level, **fields: Any) -> StoredRun:
 
 
 def test_a_figure_that_is_not_of_cases_has_no_number_of_them() -> None:
-    figures = {"run_metrics": {"acme.own": {"value": 0.5}}}
+    figures = {"acme.own": OwnFigure(value=0.5)}
     base, new = (
-        with_own_metric(side(run_of(3), run_id=name), "run", metrics=figures) for name in "bn"
+        with_own_metric(side(run_of(3), run_id=name), "run", own_figures=figures) for name in "bn"
     )
     found, _ = gate(base, new, drop(metric="acme.own"))
     assert [(one.status, one.estimate, one.n) for one in found.checks] == [("pass", 0.0, None)]
 
 
 def test_a_figure_that_both_runs_lack_names_the_reason_of_each() -> None:
-    def lacking(name: str, **reason: str) -> StoredRun:
-        own = {"run_metrics": {"acme.own": {"value": None, **reason}}}
-        return with_own_metric(side(run_of(3), run_id=name), "run", metrics=own)
+    def lacking(name: str, **reason: Any) -> StoredRun:
+        own = {"acme.own": OwnFigure(**reason)}
+        return with_own_metric(side(run_of(3), run_id=name), "run", own_figures=own)
 
     crashed, unpriced = lacking("b", error="KeyError: 'eur'"), lacking("n", not_applicable="No fee")
     for new, expected in (

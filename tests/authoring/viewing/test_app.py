@@ -19,7 +19,7 @@ from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.tags import read_tags, write_tag
 from pytest_rageval.support.files import open_plain
 from tests.authoring.viewing.serving import Shown, showing
-from tests.build.runs import run_of, write_run
+from tests.build.runs import config_from, run_of, write_run
 
 SECRET = "the text of a file outside"
 
@@ -139,8 +139,8 @@ def test_the_order_of_runs_reads_no_document_again_until_it_changes(
     assert read.count("r2/metrics.json") == 1
     read.clear()
     write_run(results, "r0", run_of(1), day=2)
-    metrics = {"timestamp": "2026-02-01T00:00:00+00:00", "total_tests": 1}
-    store.write_document(results / "r1", "metrics.json", metrics)
+    config = config_from(run_id="r1", timestamp="2026-02-01T00:00:00+00:00")
+    store.write_document(results / "r1", "config.json", config)
     assert [run.run_id for run in runs.documents()] == ["r0", "r2", "r3", "r1"]
     assert {name.partition("/")[0] for name in read} == {"r0", "r1"}
 
@@ -197,7 +197,7 @@ def test_damaged_runs_are_said_and_the_others_shown(results: Path) -> None:
     (results / "a b" / "results.jsonl").touch()
     (results / "wild").mkdir()
     (results / "wild" / "metrics.json").write_text(
-        json.dumps({"statistics": [1], "timestamp": 3, "total_tests": "x"}), encoding="utf-8"
+        json.dumps({"metrics": [1], "total": "x"}), encoding="utf-8"
     )
     with showing(results) as shown:
         html = shown.client.get("/").text

@@ -75,7 +75,7 @@ def test_no_runs_are_said(capsys: Output, tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_run_is_shown_with_its_documents(capsys: Output) -> None:
     found = run(capsys, "show", "last")
     assert (found["run_id"], found["n_cases"]) == ("r5", 5)
-    assert found["metrics"]["total_tests"] == 5
+    assert found["metrics"]["total"] == 5
     assert found["config"]["settings"]["k"] == 5
     assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()

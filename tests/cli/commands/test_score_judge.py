@@ -60,9 +60,9 @@ def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
         None,
         False,
     )
-    grounded = found["statistics"]["groundedness"]
+    grounded = found["metrics"]["groundedness"]
     assert (grounded["n"], grounded["n_error"], grounded["n_not_applicable"]) == (1, 1, 1)
-    assert found["aggregate_metrics"]["operational_metrics"]["judge_error_rate"] == 0.0
+    assert found["rates"]["judge_error_rate"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_judge_of_the_project_is_not_asked(
     Path("pyproject.toml").write_text('[tool.rageval]\njudge = "offline"\n', encoding="utf-8")
     found = document(capsys=capsys)
     assert "judge" not in found
-    assert found["statistics"]["groundedness"]["n"] == 0
+    assert found["metrics"]["groundedness"]["n"] == 0
     assert "groundedness" not in found["cases"][0]
 
 
@@ -111,9 +111,9 @@ def test_a_failed_verdict_is_an_error_and_no_zero(
     assert one["metrics"]["groundedness"] is None
     assert "groundedness" not in one["not_applicable"]
     assert one["groundedness"]["error"]["kind"] == "refused"
-    assert found["statistics"]["groundedness"]["n_error"] == 2
-    assert found["aggregate_metrics"]["operational_metrics"]["judge_error_rate"] == 1.0
-    assert found["aggregate_metrics"]["cost"]["judge_tokens"] == 110
+    assert found["metrics"]["groundedness"]["n_error"] == 2
+    assert found["rates"]["judge_error_rate"] == 1.0
+    assert found["judge_tokens"] == 110
 
 
 def test_failed_verdicts_are_counted_all_in_the_notes(

@@ -85,7 +85,7 @@ def test_the_planted_winner_is_found_and_kept_in_the_folder(
     assert {**stored, "folder": document["folder"]} == document
     run = FOLDER / document["ranking"][0]["run"]
     metrics = json.loads((run / "metrics.json").read_text("utf-8"))
-    assert metrics["aggregate_metrics"]["recall_at_k_avg"] == document["ranking"][0]["objective"]
+    assert metrics["metrics"]["recall_at_k"]["mean"] == document["ranking"][0]["objective"]
 
 
 def test_the_outcome_is_printed_and_written_in_every_form(

@@ -55,5 +55,5 @@ def main() -> None:
     run: Run = evaluate(cases, ask)
     other: Run = load_run("last")
     compared: Comparison = compare_runs(other, run)
-    figures: Mapping[str, object] = run.metrics
+    figures: Mapping[str, object] = run.means
     print(worst(run), compared, figures, JudgeRequest, Judgement, Verdict, score)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.engine.sweep.forecast import forecast
-from pytest_rageval.runs.store import write_document
+from pytest_rageval.runs.store import write_document, write_numbers
 from pytest_rageval.values.settings import Settings
-from tests.build.runs import config_from
+from tests.build.runs import config_from, numbers_with
 from tests.build.sweeps import planned
 
 
@@ -29,8 +29,7 @@ def test_verdicts_cost_what_those_of_the_last_run_of_their_judge_did(
     run = tmp_path / "evals/results/run-1"
     run.mkdir(parents=True)
     write_document(run, "config.json", config_from(settings={"judge": judge}))
-    metrics = {"total_tests": 50, "aggregate_metrics": {"cost": {"uncached_usd": paid}}}
-    write_document(run, "metrics.json", metrics)
+    write_numbers(run, numbers_with(total=50, cost_usd_uncached=paid))
     settings = Settings(rootdir=str(tmp_path), judge=judge, repeats=1)
     found = forecast(settings, planned(n_cases=150), in_place=False)
     assert (found["judge_cost_usd"], found["judged_answers"]) == (cost, judged)

@@ -107,7 +107,7 @@ def test_a_configuration_asked_in_rungs_is_the_run_of_one_evaluation(concurrency
     target = Target()
     ask(target, 4, concurrency=concurrency)
     first = json.loads(Path("evals/results/s/k-3/metrics.json").read_text("utf-8"))
-    assert (first["total_tests"], first["aggregate_metrics"]["groundedness_avg"]) == (4, None)
+    assert (first["total"], first["metrics"]["groundedness"]["mean"]) == (4, None)
     ask(target, 10, ks=[3], judged=True, concurrency=concurrency)
     assert set(target.asked.values()) == {1}
     assert sum(k == 1 for _, k in target.asked) == 4
@@ -116,7 +116,7 @@ def test_a_configuration_asked_in_rungs_is_the_run_of_one_evaluation(concurrency
     found, expected = documents(Path("evals/results/s/k-3")), documents(whole.folder)
     for name in ("config.json", "gate.json"):
         found.pop(name), expected.pop(name)
-    assert found["metrics.json"]["aggregate_metrics"]["groundedness_avg"] is not None
+    assert found["metrics.json"]["metrics"]["groundedness"]["mean"] is not None
     assert found == expected
 
 

@@ -13,7 +13,6 @@ from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
-from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult, Verdict
@@ -171,7 +170,7 @@ def gated(*checks: CheckResult, verdict: Verdict = "fail", **fields: Any) -> Gat
 def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> StoredRun:
     """The files of a run of these records."""
     given = {
-        "metrics": metrics_document(aggregate(records), config(run_id=run_id)),
+        "aggregate": aggregate(records),
         "gate": gated(check("recall_at_k"), verdict="pass", sentence="PASS 1 check"),
         "config": config(),
         **fields,
@@ -276,7 +275,7 @@ def hostile_run(run_id: str = "run-1") -> StoredRun:
     ]
     return replace(
         files,
-        metrics={**files.metrics, "warnings": [every], "timestamp": every},
+        aggregate=replace(aggregate(files.records), warnings=(every,)),
         gate=gated(*checks, sentence=f"FAIL {every}"),
         config=config(
             timestamp=every,

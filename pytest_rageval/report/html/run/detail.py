@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from string import ascii_uppercase
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
@@ -39,8 +39,8 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.text.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
-from pytest_rageval.values.json_documents import count
 from pytest_rageval.values.json_documents import text as text_at
+from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
@@ -95,7 +95,7 @@ def view_detail(
     detail.steps, detail.values = found.next_steps, Element()
     detail.metrics = tuple(line for line, best in lines if not best)
     detail.at_best = ", ".join(line.key for line, best in lines if best)
-    detail.not_applicable = tuple(_not_applicable(found.metrics, run.metrics))
+    detail.not_applicable = tuple(_not_applicable(found.metrics, run.aggregate))
     if before is not None:
         detail = _side_by_side(detail, before, record)
     return redacted(detail, record, run) if options.redact else detail
@@ -230,12 +230,13 @@ def _metric_lines(
 
 
 def _not_applicable(
-    reasons: Iterable[MetricReason], metrics: Mapping[str, Any]
+    reasons: Iterable[MetricReason], numbers: Aggregate | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the metrics that other cases of the run have, by the reason why this one has not."""
     found: dict[str, list[str]] = {}
     for one in reasons:
-        elsewhere = one.status == "not_applicable" and count(metrics, "statistics", one.key, "n")
+        known = numbers.metrics.get(one.key) if numbers is not None else None
+        elsewhere = one.status == "not_applicable" and known is not None and known.n
         # The kind of the case stands in its labels.
         if elsewhere and not one.reason.startswith("The case "):
             found.setdefault(one.reason, []).append(one.key)

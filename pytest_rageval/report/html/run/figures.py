@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.run.links import cases_link, worst_first
 from pytest_rageval.report.html.run.overview_values import (
@@ -21,8 +22,8 @@ from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import CheckResult
-from pytest_rageval.values.json_documents import count, number, part
-from pytest_rageval.values.run import RUN_METRICS
+from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.run import StoredRun
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _COMPARED: Final = re.compile(
@@ -35,24 +36,30 @@ _CASES_NAMED: Final = 3
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
 
 
-def known_metrics(
-    metrics: Mapping[str, Any], registry: Registry = BUILT_IN
-) -> dict[str, Mapping[str, Any]]:
-    """Return the statistics of the metrics that applied to any case, in order."""
-    whole, own = count(metrics, "total_tests"), part(metrics, RUN_METRICS).items()
+def numbers_of(run: StoredRun) -> Aggregate:
+    """Return the numbers of a stored run, computed anew where they were never written."""
+    from pytest_rageval.analysis.aggregate.run import aggregate
+
+    registry, path_case = stored_registry(run.config), run.settings.path_case
+    return run.aggregate or aggregate(run.records, registry=registry, path_case=path_case)
+
+
+def known_metrics(numbers: Aggregate, registry: Registry = BUILT_IN) -> dict[str, MetricSummary]:
+    """Return the means of the metrics that applied to any case, in order."""
+    own = numbers.run_metrics.items()
     found = {
-        **part(metrics, "statistics"),
-        **{key: {"mean": number(part(one), "value"), "n": whole} for key, one in own},
+        **numbers.metrics,
+        **{key: MetricSummary(mean=one.value, n=numbers.total) for key, one in own},
     }
     return {
-        key: part(found, key)
+        key: found[key]
         for key in dict.fromkeys((*registry.cases, *found))
-        if count(found, key, "n") or count(found, key, "n_error")
+        if key in found and (found[key].n or found[key].n_error)
     }
 
 
 def view_metrics(
-    metrics: Mapping[str, Any],
+    numbers: Aggregate,
     checks: Iterable[CheckResult],
     changes: Mapping[str, ChangeView],
     registry: Registry = BUILT_IN,
@@ -64,26 +71,25 @@ def view_metrics(
             limits.setdefault(result.check.metric, []).append(result)
     return tuple(
         _metric(key, registry.info(key), found, limits.get(key, ()), changes.get(key))
-        for key, found in known_metrics(metrics, registry).items()
+        for key, found in known_metrics(numbers, registry).items()
     )
 
 
 def _metric(
     key: str,
     info: MetricInfo | None,
-    found: Mapping[str, Any],
+    found: MetricSummary,
     checks: Iterable[CheckResult],
     change: ChangeView | None,
 ) -> MetricView:
-    mean = number(found, "mean")
-    low, high = number(found, "low"), number(found, "high")
+    mean, low, high = found.mean, found.low, found.high
     limits = tuple(limit_view(result, info) for result in checks)
     return MetricView(
         key=key,
         title=info.title if info is not None else key,
-        n=count(found, "n"),
-        n_not_applicable=count(found, "n_not_applicable"),
-        n_error=count(found, "n_error"),
+        n=found.n,
+        n_not_applicable=found.n_not_applicable,
+        n_error=found.n_error,
         value=_shown(mean, checks),
         interval=interval_text(low, high),
         limits=limits,
@@ -196,21 +202,17 @@ def _check_interval(result: CheckResult) -> str:
 # --- times and costs ---------------------------------------------------------------------------
 
 
-def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
+def view_latency(numbers: Aggregate) -> tuple[LatencyView, ...]:
     """Show the percentiles of each phase with non-zero time; a censored one is a lower bound."""
-    latency = part(metrics, "aggregate_metrics", "latency")
-    phases = {"total": latency, **part(latency, "by_phase")}
     rows = []
-    for name, found in phases.items():
-        p50, p95 = number(found, "p50_ms"), number(found, "p95_ms")
+    for name, found in {"total": numbers.latency, **numbers.latency_by_phase}.items():
+        p50, p95 = found.p50_ms, found.p95_ms
         if p50 is not None and p95 is not None and (p95 > 0 or name == "total"):
-            at_least = [
-                ">= " * (found.get(key) is True) for key in ("p50_censored", "p95_censored")
-            ]
+            at_least = [">= " * censored for censored in (found.p50_censored, found.p95_censored)]
             rows.append(
                 LatencyView(
                     phase=name,
-                    n=count(found, "n"),
+                    n=found.n,
                     p50_ms=p50,
                     p95_ms=p95,
                     p50=at_least[0] + format_value(p50, "ms"),
@@ -220,21 +222,20 @@ def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
     return tuple(rows)
 
 
-def view_cost(metrics: Mapping[str, Any], config: RunConfig) -> tuple[tuple[str, str], ...]:
+def view_cost(numbers: Aggregate, config: RunConfig) -> tuple[tuple[str, str], ...]:
     """Show the cost of judging; an unknown price stays unknown."""
-    cost = part(metrics, "aggregate_metrics", "cost")
     wall = config.wall_s
     rows = [
-        ("Judge, this run", _money(number(cost, "total_usd"))),
-        ("Judge, without its cache", _money(number(cost, "uncached_usd"))),
-        ("Judge tokens", f"{count(cost, 'judge_tokens'):,}"),
+        ("Judge, this run", _money(numbers.cost_usd)),
+        ("Judge, without its cache", _money(numbers.cost_usd_uncached)),
+        ("Judge tokens", f"{numbers.judge_tokens:,}"),
     ]
-    usage = part(cost, "target")
+    usage = numbers.usage
     for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
         if name in usage:
-            rows.append((f"Target, {label} an answer", f"{number(usage[name], 'mean') or 0:,.0f}"))
+            rows.append((f"Target, {label} an answer", f"{usage[name].mean:,.0f}"))
     if "cost_usd" in usage:
-        rows.append(("Target, as reported", _money(number(usage["cost_usd"], "total"))))
+        rows.append(("Target, as reported", _money(usage["cost_usd"].total)))
     if wall is not None:
         rows.append(("Wall time", f"{wall:.1f} s"))
     return tuple(rows)

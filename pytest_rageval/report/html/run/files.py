@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.html.run.figures import numbers_of
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
@@ -26,14 +26,7 @@ _HISTORY: Final = 12
 
 def with_metrics(run: StoredRun) -> StoredRun:
     """Return a stored run with metrics, computed anew where they were never written."""
-    if run.metrics:
-        return run
-    from pytest_rageval.analysis.aggregate.run import aggregate
-    from pytest_rageval.runs.metrics_document import metrics_document
-
-    registry = stored_registry(run.config)
-    numbers = aggregate(run.records, registry=registry, path_case=run.settings.path_case)
-    return replace(run, metrics=metrics_document(numbers, run.config))
+    return replace(run, aggregate=numbers_of(run))
 
 
 def read_history(folder: Path) -> tuple[StoredRun, ...]:
@@ -50,7 +43,7 @@ def read_history(folder: Path) -> tuple[StoredRun, ...]:
     until = [other for other, place in order.items() if place <= (own, folder.name)]
     latest_first = sorted(until, key=order.__getitem__, reverse=True)
     runs = (read_documents(other, groups=False) for other in latest_first)
-    whole = (run for run in runs if run.metrics and not is_partial(run))
+    whole = (run for run in runs if run.aggregate and not is_partial(run))
     return tuple(islice(whole, _HISTORY))[::-1]
 
 

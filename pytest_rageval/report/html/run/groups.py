@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -17,16 +17,12 @@ from pytest_rageval.report.html.run.overview_values import CountRow, HeatCell, H
 from pytest_rageval.report.html.run.values import CaseRow
 from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import count, number, part
+from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 
 GroupChanges = Mapping[tuple[str, str], Mapping[str, float]]
 """By kind and name of a group: change of each metric since the baseline."""
-_GROUPS: Final = (
-    ("by_category", "Category", "category"),
-    ("by_tag", "Tag", "tag"),
-    ("by_difficulty", "Difficulty", "difficulty"),
-)
+_KINDS: Final = ("category", "tag", "difficulty")
 _HEAT_LEVELS: Final = 7
 _GROUPS_SHOWN: Final = 20
 """Maximum groups of one kind, the largest: dozens of tags are unreadable as a heat map, and the
@@ -34,7 +30,7 @@ list of cases has all of them as filters."""
 
 
 def view_heat_maps(
-    metrics: Mapping[str, Any],
+    numbers: Aggregate,
     registry: Registry = BUILT_IN,
     cases: Sequence[CaseRow] = (),
     changes: GroupChanges = MappingProxyType({}),
@@ -42,18 +38,22 @@ def view_heat_maps(
     """Show the means of each category, tag and difficulty.
 
     Args:
-        metrics: ``metrics.json``.
+        numbers: of the run.
         registry: the metrics of the run.
         cases: of the run, which say what changed and what is reachable; empty: nothing did, and
             the ends of the scales are.
         changes: of the means since the baseline, from ``group_changes``.
     """
-    known = known_metrics(metrics, registry)
+    known = known_metrics(numbers, registry)
     infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
     maps = (
-        _heat_map(title, kind, part(metrics, name), infos, _members(kind, cases), changes)
-        for name, title, kind in _GROUPS
-        if part(metrics, name)
+        _heat_map(title, kind, groups, infos, _members(kind, cases), changes)
+        for title, kind, groups in (
+            ("Category", "category", numbers.by_category),
+            ("Tag", "tag", numbers.by_tag),
+            ("Difficulty", "difficulty", numbers.by_difficulty),
+        )
+        if groups
     )
     return tuple(found for found in maps if found.rows and found.columns)
 
@@ -73,7 +73,7 @@ def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChan
             for key, (before, after) in columns.items()
             if math.isfinite(before[at]) and math.isfinite(after[at])
         ]
-        for _, _, kind in _GROUPS:
+        for kind in _KINDS:
             for name in _names(kind, pair.new.first):
                 group = found.setdefault((kind, name), {})
                 for key, gap in gaps:
@@ -102,7 +102,7 @@ def _names(kind: str, record: CaseRecord) -> Iterable[str]:
 def _heat_map(
     title: str,
     kind: str,
-    groups: Mapping[str, Any],
+    groups: Mapping[str, Mapping[str, MetricSummary]],
     infos: Iterable[MetricInfo],
     members: Mapping[str, Sequence[CaseRow]],
     changes: GroupChanges,
@@ -110,9 +110,9 @@ def _heat_map(
     columns = [
         info
         for info in infos
-        if any(count(group, "statistics", info.key, "n") for group in groups.values())
+        if any(info.key in group and group[info.key].n for group in groups.values())
     ]
-    largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
+    largest = sorted(groups, key=lambda name: (-group_size(groups[name]), name))
     rows = tuple(
         _heat_row(kind, name, groups[name], columns, members.get(name, ()), changes)
         for name in sorted(largest[:_GROUPS_SHOWN])
@@ -130,7 +130,7 @@ def _heat_map(
 def _heat_row(
     kind: str,
     name: str,
-    group: Mapping[str, Any],
+    group: Mapping[str, MetricSummary],
     columns: Iterable[MetricInfo],
     cases: Sequence[CaseRow],
     changes: GroupChanges,
@@ -148,14 +148,14 @@ def _heat_row(
     )
     return HeatRow(
         name=name,
-        n=count(group, "total_tests"),
+        n=group_size(group),
         link=cases_link(**{kind: name}),
         worse=worse,
         better=better,
         cells=tuple(
             _heat_cell(
                 info,
-                part(group, "statistics", info.key),
+                group.get(info.key),
                 bounds.get(info.key),
                 cases_link(**{kind: name}, **worst_first(info)),
                 changed.get(info.key, 0.0),
@@ -166,9 +166,9 @@ def _heat_row(
 
 
 def _heat_cell(
-    info: MetricInfo, found: Mapping[str, Any], bound: float | None, link: str, change: float
+    info: MetricInfo, found: MetricSummary | None, bound: float | None, link: str, change: float
 ) -> HeatCell:
-    if (mean := number(found, "mean")) is None:
+    if found is None or (mean := found.mean) is None:
         return HeatCell(text="-", level="", n=0, bound="", link="")
     place = place_on_scale(mean, info)
     if place is None or info.direction == "neutral":
@@ -185,7 +185,7 @@ def _heat_cell(
     return HeatCell(
         text=format_value(mean),
         level=level,
-        n=count(found, "n"),
+        n=found.n,
         bound="" if bound is None else f"{bound:.2g}",
         link=link,
         change=shown,

@@ -19,7 +19,6 @@ from pytest_rageval.report.html.run.overview_values import Trend, TrendRow
 from pytest_rageval.report.html.run.trend_charts import TrendPoint, sparkline, trend_panel
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import number, text
 from pytest_rageval.values.run import StoredRun
 
 _PANELS: Final = 6
@@ -39,11 +38,11 @@ def view_trend(
         current: id of the run on the page, which has no link.
         address: returns the address of a run's page.
     """
-    shown = [run for run in runs if run.metrics]
+    shown = [run for run in runs if run.aggregate]
     if len(shown) < 2:
         return None
     registry = stored_registry(*(run.config for run in shown))
-    present = {key for run in shown for key in known_metrics(run.metrics, registry)}
+    present = {k for run in shown if run.aggregate for k in known_metrics(run.aggregate, registry)}
     own = [key for key in registry.own_cases if key in present]
     ours = [key for key in dict.fromkeys([*ASPECT_KEYS, *HEADLINE]) if key in present]
     keys = [*ours[:_PANELS], *own[:_PANELS]]
@@ -56,7 +55,7 @@ def view_trend(
             TrendRow(
                 run_id=run.run_id,
                 link=places[place],
-                when=text(run.metrics, "timestamp")[:16].replace("T", " "),
+                when=(run.config.timestamp or "")[:16].replace("T", " "),
                 current=run.run_id == current,
                 changed=tuple(dict.fromkeys(n for key in keys for n in points[key][place].breaks)),
                 cells=tuple((points[key][place].text, points[key][place].interval) for key in keys),
@@ -76,7 +75,7 @@ def trend_spark(runs: Sequence[StoredRun], key: str) -> Element | None:
 
     None: no two runs that compare have it.
     """
-    shown = [run for run in runs if run.metrics]
+    shown = [run for run in runs if run.aggregate]
     return sparkline(_points(shown, key, breaks_of_runs(shown, [key]), "", [""] * len(shown)))
 
 
@@ -88,13 +87,12 @@ def _points(
     places: Sequence[str],
 ) -> list[TrendPoint]:
     """Return the mean of a metric in each run, with what makes it incomparable with the last."""
-    path = ("statistics", key, "mean")
-    if key == "latency_ms.p95":
-        path = ("aggregate_metrics", "latency", "p95_ms")
     points = []
     for run, of_run, place in zip(runs, breaks, places, strict=True):
-        mean = number(run.metrics, *path)
-        low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
+        found = None if run.aggregate is None else run.aggregate.metrics.get(key)
+        mean, low, high = (None,) * 3 if found is None else (found.mean, found.low, found.high)
+        if key == "latency_ms.p95" and run.aggregate is not None:
+            mean = run.aggregate.latency.p95_ms
         points.append(
             TrendPoint(
                 run_id=run.run_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
@@ -25,6 +26,7 @@ from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.charts import mean_bar
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
+    numbers_of,
     place_on_scale,
     view_checks,
     view_cost,
@@ -44,7 +46,6 @@ from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.config import NO_CONFIG
-from pytest_rageval.values.json_documents import part, texts
 from pytest_rageval.values.run import StoredRun
 
 
@@ -65,6 +66,8 @@ def view_report(
         options: extent of the page.
     """
     chosen = options or ReportOptions()
+    numbers = numbers_of(run)
+    run = replace(run, aggregate=numbers)
     cases = view_cases(run, chosen, baseline)
     names = case_names(run.records)
     first = _first_anchors(cases.anchors)
@@ -73,8 +76,8 @@ def view_report(
     failed, others = view_checks(run.checks, anchors, filters)
     changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
-    metrics = view_metrics(run.metrics, run.checks, changes, registry)
-    latency = view_latency(run.metrics)
+    metrics = view_metrics(numbers, run.checks, changes, registry)
+    latency = view_latency(numbers)
     compare = (
         None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
     )
@@ -92,13 +95,13 @@ def view_report(
         compare=compare,
         metrics=metrics,
         mean_bars={row.key: mean_bar(row) for row in metrics},
-        heat_maps=view_heat_maps(run.metrics, registry, cases.rows, by_group),
+        heat_maps=view_heat_maps(numbers, registry, cases.rows, by_group),
         # A section may quote documents.
         sections=() if chosen.redact else view_sections(run.sections),
         trend=view_trend(history, run.run_id, chosen.address),
         latency=latency,
         concurrency=run.config.concurrency,
-        cost=view_cost(run.metrics, run.config),
+        cost=view_cost(numbers, run.config),
         cases=cases,
         data=page_data(cases, registry),
         redacted=chosen.redact,
@@ -155,7 +158,7 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     yield from ((name, str(found)) for name, found in facts.items() if found)
     if config.git.dirty:
         yield "Git tree", "had uncommitted changes"
-    if rules := rules_text(part(run.metrics, "matching")):
+    if rules := rules_text(numbers_of(run).matching):
         yield "Evidence by", rules
     if config.asked:
         yield "Asked", ", ".join(config.asked)
@@ -170,7 +173,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     yield from reliability_lines(JudgeReliability(spot_check=summarise_spot_checks(run.records)))
     yield from chunk_sentences(run.records, run.settings, run.config.asked)
     if not options.redact:  # they include the target's notes about its index
-        yield from texts(run.metrics, "warnings")
+        yield from numbers_of(run).warnings
         coverages = (record.reply.indexing_coverage for record in reversed(run.records))
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
 

@@ -29,17 +29,23 @@ def badge_document(runs: Sequence[StoredRun], metric: str | None = None) -> dict
     Raises:
         ConfigError: no run has the metric.
     """
-    known = {figure.metric for run in runs for figure in run_figures(run.metrics, run.config)}
+    known = {
+        figure.metric
+        for run in runs
+        if run.aggregate
+        for figure in run_figures(run.aggregate, run.config)
+    }
     if metric is not None and metric not in known and known:
         hint = did_you_mean(metric, sorted(known))
         raise ConfigError(f"--badge: no run has the metric {metric!r}{hint}")
-    complete = [run for run in runs if run.metrics and not is_partial(run)]
-    if not complete:
+    complete = [run for run in runs if run.aggregate and not is_partial(run)]
+    numbers = complete[-1].aggregate if complete else None
+    if numbers is None:
         return _badge(metric or "rageval", "no run", "")
     verdict = complete[-1].verdict or ""
     if metric is None:
         return _badge("rageval", verdict.replace("_", " ") or "unknown", verdict)
-    figures = run_figures(complete[-1].metrics, complete[-1].config)
+    figures = run_figures(numbers, complete[-1].config)
     value = next((f.value for f in figures if f.scope == "overall" and f.metric == metric), None)
     return _badge(
         metric, "no data" if value is None else format_value(value, unit_of(metric)), verdict

@@ -15,7 +15,7 @@ from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_t
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import count, number, part
+from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
 
 _COLUMNS: Final = 6
@@ -85,9 +85,9 @@ def view_runs(
     """
     unusable = {**unusable, **_broken(runs)}
     runs = [run for run in runs if run.run_id not in unusable]
-    complete = [run for run in runs if run.metrics and not is_partial(run)]
+    complete = [run for run in runs if run.aggregate and not is_partial(run)]
     trend = view_trend(complete[-_TREND:], "", address)
-    known = {key for run in runs for key in part(run.metrics, "statistics")}
+    known = {key for run in runs if run.aggregate for key in run.aggregate.metrics}
     columns = trend.columns if trend else tuple(k for k in HEADLINE if k in known)[:_COLUMNS]
     before = zip([None, *complete], complete, breaks_of_runs(complete, columns), strict=False)
     changes = {run.run_id: (earlier, breaks) for earlier, run, breaks in before}
@@ -112,7 +112,7 @@ def _broken(runs: Sequence[StoredRun]) -> dict[str, str]:
         run.run_id: "; ".join(_fault(run, reason) for reason in run.unreadable.values())
         or "holds neither records nor figures"
         for run in runs
-        if not run.metrics and not (run.folder / RESULTS).is_file()
+        if run.aggregate is None and not (run.folder / RESULTS).is_file()
     }
 
 
@@ -130,7 +130,9 @@ def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
         verdict=run.verdict or "unknown",
         sentence=run.sentence,
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
-        outcomes=tuple((n, c) for n in CASE_OUTCOMES.values() if (c := count(run.metrics, n))),
+        outcomes=tuple(
+            (n, c) for n in CASE_OUTCOMES.values() if (c := getattr(run.aggregate, n, 0))
+        ),
         facts=", ".join(filter(None, facts)),
         partial=is_partial(run),
         problems=tuple(_problems(run, has_records=entry.has_records)),
@@ -141,7 +143,7 @@ def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
 
 def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
     found = [_fault(run, reason) for reason in run.unreadable.values()]
-    if not run.metrics and "metrics.json" not in run.unreadable:
+    if run.aggregate is None and "metrics.json" not in run.unreadable:
         found.append("no metrics.json: the session is under way or was cut short")
     if not has_records:
         found.append("numbers alone: its records are not here")
@@ -152,18 +154,22 @@ def _cell(
     run: StoredRun, key: str, before: StoredRun | None, breaks: Mapping[str, tuple[str, ...]]
 ) -> MetricCell:
     """Show a metric of a run beside that of the complete run before."""
-    found = part(run.metrics, "statistics", key)
-    mean = number(found, "mean")
-    if mean is None:
+    found = _mean(run, key)
+    if found is None or found.mean is None:
         return MetricCell()
     broken = breaks.get(key, ())
-    earlier = None if broken or not before else number(before.metrics, "statistics", key, "mean")
+    earlier = None if broken or not before else _mean(before, key)
+    delta = None if earlier is None or earlier.mean is None else found.mean - earlier.mean
     return MetricCell(
-        value=format_value(mean),
-        interval=interval_text(number(found, "low"), number(found, "high")),
-        delta="" if earlier is None else change_text(key, mean - earlier),
+        value=format_value(found.mean),
+        interval=interval_text(found.low, found.high),
+        delta="" if delta is None else change_text(key, delta),
         breaks=", ".join(broken),
     )
+
+
+def _mean(run: StoredRun, key: str) -> MetricSummary | None:
+    return None if run.aggregate is None else run.aggregate.metrics.get(key)
 
 
 def row_words(row: RunRow) -> str:

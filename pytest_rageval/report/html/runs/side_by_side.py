@@ -9,7 +9,7 @@ from itertools import chain
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.html.run.cases import case_anchors
-from pytest_rageval.report.html.run.figures import view_metrics
+from pytest_rageval.report.html.run.figures import numbers_of, view_metrics
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, MetricView
 from pytest_rageval.report.html.run.view import view_changes, view_comparison
 from pytest_rageval.report.text.comparison import (
@@ -136,7 +136,7 @@ def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
 def _by_key(
     run: StoredRun, changes: Mapping[str, ChangeView], registry: Registry
 ) -> dict[str, MetricView]:
-    return {row.key: row for row in view_metrics(run.metrics, run.checks, changes, registry)}
+    return {row.key: row for row in view_metrics(numbers_of(run), run.checks, changes, registry)}
 
 
 def _time_rows(found: Sequence[RunComparison]) -> Iterator[TimeRow]:

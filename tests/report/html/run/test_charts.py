@@ -6,9 +6,11 @@ import pytest
 
 from pytest_rageval.report.html.markup import element
 from pytest_rageval.report.html.run.charts import mean_bar, stacked_bar
-from pytest_rageval.report.html.run.figures import view_metrics
+from pytest_rageval.report.html.run.figures import numbers_of, view_metrics
 from pytest_rageval.report.html.run.overview_values import ChangeView, CountRow
 from pytest_rageval.values.gate import Check, CheckResult
+from pytest_rageval.values.numbers import MetricSummary
+from tests.build.runs import numbers_with
 from tests.report.html.builders import HOSTILE, check, missed, passed, run
 
 
@@ -19,7 +21,7 @@ def share(part: ET.Element, name: str) -> float:
 def recall_bar(*checks: CheckResult, change: ChangeView | None = None) -> ET.Element:
     files = run([passed("a"), missed("b"), passed("c")])
     changes = {} if change is None else {"recall_at_k": change}
-    rows = view_metrics(files.metrics, checks, changes)
+    rows = view_metrics(numbers_of(files), checks, changes)
     drawn = mean_bar(next(row for row in rows if row.key == "recall_at_k"))
     assert drawn is not None
     return ET.fromstring(drawn)
@@ -51,7 +53,7 @@ def test_a_change_past_its_limit_does_not_paint_the_mean() -> None:
 
 
 def test_metrics_without_a_bounded_scale_have_no_bar() -> None:
-    (row,) = view_metrics({"statistics": {"own": {"n": 1, "mean": 3.0}}}, (), {})
+    (row,) = view_metrics(numbers_with(metrics={"own": MetricSummary(n=1, mean=3.0)}), (), {})
 
     assert mean_bar(row) is None
 

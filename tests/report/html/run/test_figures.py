@@ -13,11 +13,13 @@ from pytest_rageval.report.html.run.figures import (
     view_metrics,
 )
 from pytest_rageval.values.gate import Check
+from pytest_rageval.values.numbers import LatencySummary, MetricSummary
+from tests.build.runs import numbers_with
 from tests.report.html.builders import check, config, errored, missed, passed, run
 
 
 def metrics(*records: Any) -> Any:
-    return run([*records]).metrics
+    return run([*records]).aggregate
 
 
 def test_a_mean_stands_with_counts_interval_and_limit() -> None:
@@ -48,7 +50,7 @@ def test_a_limit_on_a_difference_has_no_place_on_the_scale() -> None:
 
 
 def test_a_value_short_of_its_limit_never_looks_like_it() -> None:
-    document = {"statistics": {"mrr": {"n": 9, "mean": 0.74996}}}
+    document = numbers_with(metrics={"mrr": MetricSummary(n=9, mean=0.74996)})
 
     (row,) = view_metrics(document, [check("mrr", "fail")], {})
 
@@ -108,15 +110,13 @@ def test_failed_checks_with_a_figure_stand_before_those_without_data() -> None:
 
 
 def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
-    latency = {
-        "n": 3, "p50_ms": 20.0, "p95_ms": 60_000.0, "p95_censored": True,
-        "by_phase": {
-            "retrieval": {"n": 3, "p50_ms": 5.0, "p95_ms": 9.5},
-            "rerank": {"n": 3, "p50_ms": 0.0, "p95_ms": 0.0},
-        },
-    }  # fmt: skip
+    latency = LatencySummary(n=3, p50_ms=20.0, p95_ms=60_000.0, p95_censored=True)
+    phases = {
+        "retrieval": LatencySummary(n=3, p50_ms=5.0, p95_ms=9.5),
+        "rerank": LatencySummary(n=3, p50_ms=0.0, p95_ms=0.0),
+    }
 
-    rows = view_latency({"aggregate_metrics": {"latency": latency}})
+    rows = view_latency(numbers_with(latency=latency, latency_by_phase=phases))
 
     assert [(row.phase, row.p50, row.p95) for row in rows] == [
         ("total", "20", ">= 60000"),
@@ -125,9 +125,9 @@ def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
 
 
 def test_an_unknown_price_is_not_shown_as_nothing() -> None:
-    cost = {"total_usd": None, "uncached_usd": 0.0123, "judge_tokens": 12_000}
+    numbers = numbers_with(cost_usd=None, cost_usd_uncached=0.0123, judge_tokens=12_000)
 
-    found = dict(view_cost({"aggregate_metrics": {"cost": cost}}, config()))
+    found = dict(view_cost(numbers, config()))
 
     assert found["Judge, this run"] == "price unknown"
     assert found["Judge, without its cache"] == "$0.0123"

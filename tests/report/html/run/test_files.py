@@ -12,8 +12,9 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.report.html.run.figures import numbers_of
 from pytest_rageval.report.html.run.files import read_history
-from pytest_rageval.runs.store import RunWriter, write_document
+from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
 from tests.build.projects import work_in
@@ -35,7 +36,7 @@ def write_run(
         for record in records:
             writer.append(record)
         write_document(writer.path, "config.json", config(timestamp=at, **fields))
-        write_document(writer.path, "metrics.json", {**files.metrics, "timestamp": at})
+        write_numbers(writer.path, numbers_of(files))
         write_document(writer.path, "gate.json", files.gate)
     return Path("evals/results") / name
 

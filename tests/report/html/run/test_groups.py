@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_rageval.report.html.run.cases import view_cases
+from pytest_rageval.report.html.run.figures import numbers_of
 from pytest_rageval.report.html.run.groups import group_changes, view_heat_maps
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.case import Anchor, Case
@@ -10,7 +11,7 @@ from tests.report.html.builders import against, missed, passed, run
 
 
 def metrics(*records: Any) -> Any:
-    return run([*records]).metrics
+    return run([*records]).aggregate
 
 
 def test_groups_show_their_means_and_how_good_they_are() -> None:
@@ -60,7 +61,7 @@ def test_a_group_says_how_many_of_its_cases_changed() -> None:
     old, new = run([passed("a", category="x"), *others]), run([missed("a", category="x"), *others])
     rows = view_cases(new, ReportOptions(), against(old, new)).rows
 
-    (found, *_) = view_heat_maps(new.metrics, cases=rows)
+    (found, *_) = view_heat_maps(numbers_of(new), cases=rows)
 
     assert found.changed
     assert [(row.name, row.worse.n, row.better.n) for row in found.rows] == [
@@ -75,7 +76,7 @@ def test_a_case_that_was_asked_several_times_changed_once() -> None:
                 for make in (passed, missed))  # fmt: skip
     rows = view_cases(new, ReportOptions(), against(old, new)).rows
 
-    (found,) = view_heat_maps(new.metrics, cases=rows)
+    (found,) = view_heat_maps(numbers_of(new), cases=rows)
 
     assert found.rows[0].worse.n == 1
 

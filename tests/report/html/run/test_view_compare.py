@@ -8,6 +8,7 @@ import pytest
 from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.run.cases import paired_records
+from pytest_rageval.report.html.run.figures import numbers_of
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import (
@@ -16,6 +17,7 @@ from pytest_rageval.report.html.run.view import (
     view_report,
 )
 from pytest_rageval.values.gate import BaselineInfo, Check
+from pytest_rageval.values.numbers import OwnFigure
 from pytest_rageval.values.own_metric import MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
@@ -211,7 +213,8 @@ def test_an_own_metric_of_the_run_has_its_change_without_a_verdict() -> None:
     old, new = (
         replace(
             found,
-            metrics={**found.metrics, "run_metrics": {"acme.docs": {"value": count}}},
+            own_figures={"acme.docs": OwnFigure(value=count)},
+            aggregate=replace(numbers_of(found), run_metrics={"acme.docs": OwnFigure(value=count)}),
             config=replace(found.config, metric_definitions={"acme.docs": own}),
         )
         for found, count in ((run([passed("a")], "old"), 7.0), (run([passed("a")], "new"), 5.0))

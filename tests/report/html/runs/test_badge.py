@@ -10,8 +10,9 @@ from pytest_rageval.report.html.runs.badge import badge_document
 from pytest_rageval.runs.list import documents_of_runs
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Verdict
+from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
-from tests.build.runs import config_from, run_of, write_run
+from tests.build.runs import config_from, numbers_with, run_of, write_run
 from tests.report.html.builders import gated
 
 
@@ -30,7 +31,7 @@ def test_it_shows_the_verdict(
     tmp_path: Path, verdict: Verdict | None, message: str, colour: str
 ) -> None:
     gate = gated(verdict=verdict) if verdict else None
-    newest = StoredRun(folder=tmp_path / "r3", metrics={"x": 1}, gate=gate)
+    newest = StoredRun(folder=tmp_path / "r3", aggregate=numbers_with(), gate=gate)
     assert badge_document([*runs(tmp_path), newest]) == {
         "schemaVersion": 1, "label": "rageval", "message": message, "color": colour,
     }  # fmt: skip
@@ -40,9 +41,11 @@ def test_it_shows_a_metric_of_the_newest_run_over_the_whole_set(tmp_path: Path) 
     part = StoredRun(
         folder=tmp_path / "r3",
         config=config_from(set={"hash": "whole"}, dataset_hash="part"),
-        metrics={"statistics": {"recall_at_k": {"mean": 1.0}}},
+        aggregate=numbers_with(metrics={"recall_at_k": MetricSummary(n=1, mean=1.0)}),
     )
-    stopped = StoredRun(folder=tmp_path / "r4", metrics=part.metrics, gate=gated(complete=False))
+    stopped = StoredRun(
+        folder=tmp_path / "r4", aggregate=part.aggregate, gate=gated(complete=False)
+    )
     badge = badge_document([*runs(tmp_path), part, stopped], "recall_at_k")
     assert (badge["label"], badge["message"]) == ("recall_at_k", "0.700")
 

@@ -17,8 +17,9 @@ from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unu
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.config import CaseSet, RunConfig
 from pytest_rageval.values.gate import BaselineInfo
+from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
-from tests.build.runs import config_from, run_of, write_run
+from tests.build.runs import config_from, numbers_with, run_of, write_run
 from tests.report.html.builders import HOSTILE, gated
 
 
@@ -101,7 +102,7 @@ def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:
         hostile = StoredRun(
             folder=runs[0].folder,
             config=config_from(timestamp=text, settings={"judge": text}, git={"commit": text}),
-            metrics={**runs[0].metrics, "statistics": {text: {"mean": 0.5, "n": 1}}},
+            aggregate=numbers_with(metrics={text: MetricSummary(n=1, mean=0.5)}),
             gate=gated(sentence=text),
             tags=("main",),
             unreadable={"gate.json": text},
