@@ -216,7 +216,8 @@ def _table(block: Rows, width: int) -> Iterator[RenderableType]:
         rows.insert(0, [_text(((name, "dim"),)) for name in names])
     cells = [row for row in rows if isinstance(row, list)]
     widths = _natural_widths(cells)
-    widest = max(set(range(len(names))).difference(right), key=widths.__getitem__)
+    left = [number for number in range(len(names)) if number not in right]
+    widest = max(left, key=widths.__getitem__)
 
     def lacking(gap: int) -> int:
         return max(sum(widths) + gap * (sum(map(bool, widths)) - 1) - width, 0)
@@ -226,9 +227,12 @@ def _table(block: Rows, width: int) -> Iterator[RenderableType]:
     for name in block.optional:
         if lacking(gap):
             widths[names.index(name)] = 0
-    widths[widest] -= min(lacking(gap), max(widths[widest] - _NARROWEST, 0))
+    while lacking(gap) and widths[widest] > _NARROWEST:
+        widths[widest] -= 1
+        widest = max(left, key=widths.__getitem__)
     for texts in () if block.wrap else cells:
-        _cut(texts[widest], widths[widest])
+        for number in left:
+            _cut(texts[number], widths[number])
     for row in rows:
         if isinstance(row, Note):
             yield from _renderables(row, width)
