@@ -59,7 +59,7 @@ MEMBERS = {
         "to_dict", "to_pandas", "to_polars", "verdict", "view",
     ],
     "Run": [
-        "config", "folder", "gate", "means", "metrics", "notes", "records", "rows", "run_id",
+        "aggregate", "config", "folder", "gate", "means", "notes", "records", "rows", "run_id",
         "stored", "tags", "to_pandas", "to_polars",
     ],
 }  # fmt: skip

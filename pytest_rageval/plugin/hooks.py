@@ -91,6 +91,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     _sessions.append(state)
     session.config.add_cleanup(_forget_session)
     if state is None:
+        # It is called three times for each test, and pluggy has no public way to remove one hook.
+        remove = getattr(session.config.hook.pytest_runtest_makereport, "_remove_plugin", None)
+        if remove is not None:
+            remove(sys.modules[__name__])
         return
     session.config.stash[STATE] = state
     from pytest_rageval.support.process import without_gc

@@ -26,7 +26,7 @@ class JudgeUsed:
     system_fingerprint: str | None = None
     """As the server gives it."""
     level: str | None = None
-    """How the format of a verdict was requested."""
+    """Way in which the format of a verdict was requested."""
     rubrics: Mapping[str, str | None] = field(default_factory=dict)
     """Version by rubric."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -75,8 +75,11 @@ class Hardware:
     """Hardware that latency depends on, without the machine's name."""
 
     system: str | None = None
+    """As Python names it, such as ``linux``."""
     machine: str | None = None
+    """Architecture, such as ``x86_64``."""
     cpus: int | None = None
+    """Number of logical ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ class RunConfig:
     run_id: str = ""
     """Name of the run and of its folder."""
     timestamp: str | None = None
-    """When it began: ISO 8601 with an offset."""
+    """Start: ISO 8601 with an offset."""
     config_hash: str | None = None
     """16 hex digits over the settings that change an answer."""
     dataset_hash: str | None = None
@@ -116,14 +119,17 @@ class RunConfig:
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of Python and the packages that affect figures."""
     hardware: Hardware = field(default_factory=Hardware)
+    """Of the machine that asked."""
     git: GitState = field(default_factory=GitState)
+    """State of the repository."""
     asked: tuple[str, ...] = ()
     """Targets that were asked; the settings name the configured one."""
     set: CaseSet = field(default_factory=CaseSet)
+    """The cases from which the run selects."""
     skipped: tuple[str, ...] = ()
     """Node ids of cases that a mark or a fixture skipped."""
     sessions: tuple[str, ...] = ()
-    """When each session that wrote the run began."""
+    """Start of each session that wrote the run."""
     concurrency: int | None = None
     """Most requests in flight, of all processes; 0: replies were replayed; None: unknown, or
     several."""

@@ -47,6 +47,7 @@ class MetricSummary:
     low_one_sided: float | None = None
     """One-sided lower bound at the run's confidence, for proofs in the gate."""
     high_one_sided: float | None = None
+    """One-sided upper bound."""
     detectable_se: float | None = None
     """Standard error of the one-sided interval, from which the smallest difference that the cases
     can show is computed."""
@@ -57,7 +58,7 @@ class MetricSummary:
     clusters: int | None = None
     """Number of clusters where the clustered form was used."""
     reason: str | None = None
-    """Why there is no mean; None: there is one."""
+    """Reason for no mean; None: there is one."""
 
     def __post_init__(self) -> None:
         """Give the reason where there is no mean."""
@@ -118,7 +119,9 @@ class FlakyCase:
     """A case that passed some but not all of its repeats."""
 
     file: str
+    """Its case file."""
     case_id: str
+    """Its id."""
     passes: int
     """Repeats that passed."""
 
@@ -169,8 +172,9 @@ class OwnFigure:
     """Own metric of a whole run: a value, or the reason why there is none."""
 
     value: float | None = None
+    """The value; absent where it has none."""
     not_applicable: str | None = None
-    """Why it does not apply to the run."""
+    """Reason for which it does not apply to the run."""
     error: str | None = None
     """Place and fault of its code."""
 
@@ -184,10 +188,15 @@ class LocalNumbers:
     """
 
     by_category: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of each group by key."""
     by_tag: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of each group by key."""
     by_difficulty: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of each group by key."""
     by_answerable: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of each group by key."""
     by_vault: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of each group by key."""
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
     id."""
@@ -235,12 +244,15 @@ class Aggregate(LocalNumbers):
     indexing: Mapping[str, Any]
     """Rates, token statistics and sums of the indexing coverage; empty: not reported."""
     cost_usd: float | None = 0.0
+    """US dollars of the verdicts that were asked for; absent where a price is unknown."""
     cost_usd_uncached: float | None = 0.0
+    """The same, had no verdict been cached."""
     judge_tokens: int = 0
     """Tokens of the verdicts that were asked for, without cached ones."""
     usage: Mapping[str, UsageSummary] = field(default_factory=dict)
     """Of the target: ``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as reported."""
     abstention: AbstentionCounts = field(default_factory=dict)
+    """Answers that decline, by whether they should."""
     rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
     """By retrieval metric; empty: no case reports its ranks before reranking."""
     repeats: RepeatSummary | None = None

@@ -55,7 +55,9 @@ class TargetSettings:
     """JMESPath over one event that is true for the one that ends the stream; None: ``[DONE]``, the
     answer of JSON-RPC, or the end of the body."""
     connect_timeout_s: float = 10.0
+    """Limit of connecting."""
     read_timeout_s: float = 60.0
+    """Limit between two reads."""
     timeout_s: float = 60.0
     """Limit of one attempt from first byte sent to last byte read."""
     retries: int = 3
@@ -99,9 +101,11 @@ class JudgeSettings:
     requests_per_minute: float | None = None
     """Shared by all processes of a run; None: no limit."""
     tokens_per_minute: float | None = None
+    """Shared by all processes of a run; None: no limit."""
     input_per_mtok: float | None = None
     """US dollars per million tokens; None: from the bundled price table."""
     output_per_mtok: float | None = None
+    """US dollars per million tokens; None: from the bundled price table."""
     no_cache: bool = False
     """Ask the judge even where a verdict is cached."""
     spot_check: int = 0
@@ -117,26 +121,41 @@ class Settings:
     """Every setting of a run, from any source (flag > env > pyproject > default)."""
 
     rootdir: str
+    """Folder of the project."""
     testpaths: tuple[str, ...] = ("evals",)
+    """Folders and files that pytest collects without arguments."""
     target: TargetSettings = field(default_factory=TargetSettings)
+    """The system under test."""
     k: int = 5
+    """Cutoff of the retrieval metrics; the ``k`` of a case overrides it."""
     ranked: bool = True
     """Whether the order of the retrieved chunks is their rank."""
     strip_root: tuple[str, ...] = ()
     """Folders that are taken off the front of the paths of chunks and citations."""
     folder_mode: FolderMode | None = None
+    """Sent with each question; None: not sent."""
     vector_weight: float | None = None
+    """Sent with each question; None: not sent."""
     lexical_weight: float | None = None
+    """Sent with each question; None: not sent."""
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Further fields that are sent with each question."""
     judge: str = "offline"
     """``offline``, ``none`` or the name of a model."""
     judging: JudgeSettings = field(default_factory=JudgeSettings)
+    """Settings of judging."""
     retrieval_only: bool = False
+    """Whether only retrieval is scored, without a judge."""
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    """Whether paths of golds and chunks must agree in case."""
     matching_mode: MatchingMode = "auto"
+    """Way to tell whether a chunk is at an anchor: by headings alone, or by what both allow."""
     snippets: Literal["off", "any", "all"] = "off"
+    """Whether a chunk must also contain any or all of the gold's snippets."""
     token_budget: int | None = None
+    """Of ``recall_at_tokens``; None: it does not apply."""
     coarse_chunks: bool = False
+    """Whether a chunk of a parent section matches if it holds all snippets of the gold."""
     citation_presets: tuple[str, ...] = ()
     """Names of forms of citations that are read besides the usual ones."""
     citation_pattern: str | None = None
@@ -148,10 +167,13 @@ class Settings:
     abstention_texts: tuple[str, ...] = ()
     """Answers with which the target says that it abstains; a judge is asked about all others."""
     store_full_text: bool = False
+    """Whether records keep the whole texts of all chunks, not only of the first ``k``."""
     no_report: bool = False
     """Do not write ``report.html`` at the end of a run."""
     results_dir: str = "evals/results"
+    """Folder of all runs, relative to the rootdir."""
     run_id: str | None = None
+    """Name of the run; None: from the time."""
     repeats: int = 1
     """Number of times that each case is asked."""
     resume: str | None = None
@@ -161,6 +183,7 @@ class Settings:
     shard: str | None = None
     """Part of the set such as ``2/3``; None: the whole."""
     max_errors: int = 10
+    """Connection errors or timeouts in a row before the run gives up."""
     concurrency: int = 8
     """HTTP requests in flight in one process."""
     extra_gates: tuple[str, ...] = ()
@@ -178,9 +201,13 @@ class Settings:
     cluster: ClusterSetting = "auto"
     """Unit by which the cases of a comparison of two runs are grouped."""
     dataset_version: str | None = None
+    """As the project names it."""
     index_build_version: str | None = None
+    """As the project names it."""
     retriever_version: str | None = None
+    """As the project names it."""
     answerer_version: str | None = None
+    """As the project names it."""
     plugins: tuple[str, ...] = ()
     """Modules with metrics of the project's own, or packages that register theirs."""
     metric_timeout_s: float = 10.0

@@ -11,6 +11,7 @@ OWN = {
     "run_id",
     "timestamp",
     "latency",
+    "latency_by_phase",
     "sessions",
     "wall_s",
     "trace_id",

@@ -94,8 +94,8 @@ def test_a_saved_run_is_complete_whatever_number_of_repeats_each_case_has(
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        "saved   evals/results/recorded-1",
-        "report  evals/results/recorded-1/report.html",
+        "saved    evals/results/recorded-1",
+        "report   evals/results/recorded-1/report.html",
     ]
     folder = resolve_run(Path("evals/results"), "last")
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -260,7 +260,7 @@ def test_a_page_that_cannot_be_written_costs_nothing_else(
     monkeypatch.setattr("pytest_rageval.report.html.run.files.render_report", broken)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     said = "report.html was not written: RuntimeError: no luck"
-    assert capsys.readouterr().out.splitlines()[-1] == f"note    {said}"
+    assert capsys.readouterr().out.splitlines()[-1] == f"note     {said}"
     assert cli.run(["score", *files, "--save", "two", "--json"]) == ExitCode.YES
     shown = capsys.readouterr()
     assert json.loads(shown.out)["cases"]

@@ -118,7 +118,7 @@ def document(folder: Path, name: str = "metrics.json") -> Any:
 
 def figures(found: Mapping[str, Any]) -> dict[str, Any]:
     """A metrics document without what differs between two runs that found the same."""
-    left_out = {"latency", "cost", "timestamp", "run_id"}
+    left_out = {"latency", "latency_by_phase", "cost", "timestamp", "run_id"}
 
     def without(value: Any) -> Any:
         if isinstance(value, Mapping):

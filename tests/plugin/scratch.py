@@ -160,7 +160,7 @@ def outcomes(result: pytest.RunResult) -> dict[str, int]:
 def comparable(document: Any) -> Any:
     """A metrics document without what a clock or a run id decides."""
     if isinstance(document, Mapping):
-        left_out = {"latency", "timestamp", "run_id"}
+        left_out = {"latency", "latency_by_phase", "timestamp", "run_id"}
         return {k: comparable(v) for k, v in document.items() if k not in left_out}
     if isinstance(document, list):
         return [comparable(v) for v in document]

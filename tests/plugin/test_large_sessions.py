@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -107,24 +104,6 @@ def test_long_records_are_kept_on_disk_although_they_are_few(
     project.run("--rageval-run-id", "long")
     assert len(kept) >= 5
     assert figures(document(project.folder("long"))) == figures(document(project.folder("short")))
-
-
-def test_records_of_a_long_run_are_left_out_of_garbage_collection_while_it_goes_on(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.cases(numbered_cases(7))
-    frozen: list[int] = []
-    add = Run.add
-
-    def noted(run: Run, *arguments: Any) -> None:
-        add(run, *arguments)
-        frozen.append(gc.get_freeze_count())
-
-    monkeypatch.setattr(Run, "add", noted)
-    monkeypatch.setattr(run_module, "_LEFT_OUT_AFTER", 3)
-    project.run("--rageval-concurrency", "1")
-    growing = [after > before for before, after in pairwise(frozen)]
-    assert growing == [False, True, False, False, True, False]
 
 
 def peak_mb(project: Project, url: str, count: int) -> float:

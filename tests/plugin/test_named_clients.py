@@ -168,7 +168,8 @@ def make():
             cases.unlink()
         for words in ([], ["--json"]):
             done = run_command(scratch, "doctor", "--probe-chars", "0", *words)
-            assert "LookupError: *** *** *** and password=***" in done.stdout.str()
+            out = " ".join(done.stdout.str().split())
+            assert "LookupError: *** *** *** and password=***" in out
             shown = done.stdout.str() + done.stderr.str()
             assert not [s for s in ("k3y-", "v4lue", "st4tic", "hunter2x") if s in shown]
 
@@ -207,10 +208,9 @@ def test_what_a_function_of_headers_raises_names_its_place_in_every_command(
     scratch.cases([case("x", "q", gold_supports=[{"rel_path": "b.md"}])])
     named(scratch, url="http://127.0.0.1:9", auth="src13.broken:headers")
     done = run_command(scratch, "doctor", "--probe-chars", "0")
-    done.stdout.fnmatch_lines(
-        ["FAIL *target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change"
-         " the function that * auth names"]
-    )  # fmt: skip
+    out = " ".join(done.stdout.str().split())
+    said = "target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change the"
+    assert said in out
     for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
         done = run_command(scratch, *command)
         assert "LookupError: no login" in done.stderr.str()

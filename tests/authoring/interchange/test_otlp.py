@@ -49,7 +49,7 @@ class Exported:
 
 
 def exported(*records: CaseRecord, content: bool = False, **config: Any) -> Exported:
-    run = StoredRun(folder=Path("one"), records=records, config=config_from(**CONFIG, **config))
+    run = StoredRun(folder=Path("one"), records=records, config=config_from(**{**CONFIG, **config}))
     export = OtlpExport(run, BUILT_IN, content=content)
     document = json.loads("".join(export.pieces()))
     found = Exported(document, export.n_spans, export.n_scores, export.n_untimed)

@@ -90,6 +90,7 @@ def store(
     with RunWriter(project / "evals/results", "run-1") as writer:
         for one in records:
             writer.append(redact(one, full_text=True) if full_text else cut_to_begins(one))
+        settings = {"rootdir": ".", "judge": "none", **settings}
         write_document(writer.path, "config.json", {"schema_version": 1, "settings": settings})
         return writer.path
 

@@ -45,7 +45,8 @@ def write_run(
         for one in records:
             writer.append(one)
         if config is not None:
-            write_document(writer.path, "config.json", {"settings": config})
+            settings = {"rootdir": ".", "judge": "none", **config}
+            write_document(writer.path, "config.json", {"settings": settings})
 
 
 def explain(*arguments: str, capsys: Output) -> str:
