@@ -72,7 +72,7 @@ def named_errors(shown: str, if_broken: str) -> Iterator[None]:
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error of SQLite."""
-    if isinstance(error, UnicodeDecodeError):
+    if isinstance(error, ValueError):
         return "the file is damaged"
     return next(iter(str(error).strip().splitlines()), type(error).__name__)
 
@@ -85,7 +85,7 @@ def result_code(error: BaseException | None) -> int | None:
 
 def is_broken(error: BaseException | None) -> bool:
     """Return whether a file is damaged, or not a database."""
-    return isinstance(error, UnicodeDecodeError) or result_code(error) in _BROKEN
+    return isinstance(error, ValueError) or result_code(error) in _BROKEN
 
 
 def _connect_to_read(file: Path, patience_s: float) -> sqlite3.Connection:

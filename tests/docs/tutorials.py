@@ -31,7 +31,7 @@ def scrub(text: str) -> list[str]:
         line = re.sub(r"\d{8}-\d{4}-[0-9a-f]{4}", "RUN", line)
         line = re.sub(r"(latency_ms\.\S+).*", r"\1", line)
         line = re.sub(r"\d+(\.\d+)? ?m?s\b", "T", line)
-        lines.append(line.strip("= "))
+        lines.append(" ".join(line.strip("= ").split()))
     return lines
 
 

@@ -142,7 +142,7 @@ _REPLIES: Final = {
     "no-json": http(b'{"answer": "It is so."'),
     "empty": http_json(_answer(answer=" \n")),
     "nothing": http(b""),
-    "large": http_json(_answer(answer="It is so. " * 1_200_000)),
+    "large": http_json(_answer(answer="It is so. " * 700_000)),
     "nan": http(
         json.dumps(_chunks({**_GOLD, "chunk_id": "c1", "score_final": float("nan")})).encode()
     ),

@@ -465,8 +465,8 @@ def test_a_stored_run_is_judged_again_by_the_rubric(
     code, shown = rageval(capsys, "judge", "r1", "--json")
     assert code == 0, shown
     found = json.loads(shown)
-    assert [*found["metrics"]] == [*found["before"]] == [*KEYS]
-    now, then = found["metrics"]["tone.jargon"], found["before"]["tone.jargon"]
+    assert [*found["statistics"]] == [*found["before"]] == [*KEYS]
+    now, then = found["statistics"]["tone.jargon"], found["before"]["tone.jargon"]
     assert (then["mean"], now["mean"] > 0.5) == (0.25, True)
     assert (now["n"], now["n_error"], now["n_not_applicable"]) == (23, 1, 1)
 

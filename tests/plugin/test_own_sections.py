@@ -30,7 +30,7 @@ def broken(run):
 
 @section("Changes")
 def changes(run):
-    run.metrics["metrics"]["recall_at_k"] = 0
+    run.records[0].scores.metrics["recall_at_k"] = 0
 
 @section("Uneven")
 def uneven(run):

@@ -99,7 +99,7 @@ def test_a_run_under_workers_loses_no_record_whatever_ends_it_whenever(
             # A worker may lose its controller before it has any of our code.
             assert not re.search(r'File "[^"]*pytest_rageval/', output), output
             text = (folder / "results.jsonl").read_bytes() if n_lines(folder) else b""
-            stored = {json.loads(line)["case_id"] for line in text.split(b"\n")[:-1]}
+            stored = {json.loads(line)["case"]["id"] for line in text.split(b"\n")[:-1]}
             assert before <= stored
             before = stored
         result = project.run_apart("-n", "2", "--rageval-resume", "one")

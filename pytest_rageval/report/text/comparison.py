@@ -249,7 +249,7 @@ def _metric_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
         yield from _banner(view.found)
     percent = f"{comparison.confidence * 100:g}% bounds"
     names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", ">p", "verdict")
-    yield Rows(names, rows, optional=(percent, "p", "n"))
+    yield Rows(names, rows, optional=(percent, "p", "n"), wrap=False)
     if view.found.latency_problem and not comparison.latency:
         yield labelled("note", view.found.latency_problem, "yellow")
 

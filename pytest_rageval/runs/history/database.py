@@ -227,7 +227,7 @@ class IndexDatabase(Closing):
     def _named_errors(self) -> Iterator[None]:
         try:
             yield
-        except (exc.SQLAlchemyError, UnicodeDecodeError) as error:
+        except (exc.SQLAlchemyError, ValueError) as error:  # a value that was damaged
             cause = getattr(error, "orig", None) or error
             secrets = [value for name, value in self._url.query.items() if "password" in name]
             reason = blot_out(sqlite.reason(cause), [self._url.password or "", *map(str, secrets)])

@@ -44,11 +44,11 @@ def terminal(folder: Path) -> Iterator[Terminal]:
 def test_ten_interactions_by_keys(terminal: Terminal, folder: Path) -> None:
     terminal.wait_for("ask>")
     terminal.type(":k 2")
-    terminal.wait_for("k             2")
+    terminal.wait_for("k            2")
     terminal.press(*":case q", "Tab", "Enter")  # the id is completed
     terminal.wait_for("gold 1   work/queue.md > # Queue: found")
     terminal.type(":weights 1 0")
-    terminal.wait_for("weights       1.0 0.0")
+    terminal.wait_for("weights      1.0 0.0")
     terminal.type(":again")
     terminal.wait_for("chunks   2")
     terminal.type(":diff")

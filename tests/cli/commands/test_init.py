@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,8 +58,8 @@ def test_the_command_that_an_empty_folder_is_left_with_passes(
     done = run_last(lines[-1], tmp_path)
     assert done.returncode == 0, done.stdout
     assert "gate     PASS 7 checks" in done.stdout
-    assert "multi_hop                 2     1.000" in done.stdout
-    assert "unanswerable              3" in done.stdout
+    assert re.search(r"^multi_hop +2 +1\.000", done.stdout, re.M)
+    assert re.search(r"^unanswerable +3", done.stdout, re.M)
 
     # Git sees a run once it has a tag, and only what is small and without texts.
     assert results_in_git(tmp_path) == {".gitignore"}

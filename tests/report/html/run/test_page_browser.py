@@ -100,7 +100,11 @@ def test_texts_run_in_their_own_direction(open_page: Open) -> None:
         case=case,
         retrieved_chunks=(chunk(1, heading_path=heading, text="עוד 2 days!"),),
     )
-    judged = changed(record, groundedness={"score": 1.0, "judge": "j", "claims": claims})
+    judged = changed(
+        record,
+        groundedness={"score": 1.0, "judge": "j", "claims": claims},
+        judgements={"groundedness": {"judge": "j", "scores": {"groundedness": 1.0}}},
+    )
     tab = open_page(page(run([judged])), "#case-rtl")
     places = (".question", ".facts-list span", "[data-part=expected]", ".chunks i", ".fold")
     for place in (*places, ".claims li > span:last-of-type"):
