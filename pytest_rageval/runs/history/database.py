@@ -227,7 +227,9 @@ class IndexDatabase(Closing):
     def _named_errors(self) -> Iterator[None]:
         try:
             yield
-        except (exc.SQLAlchemyError, ValueError) as error:  # a value that was damaged
+        except UnicodeEncodeError:  # a name that is no text, of a folder
+            raise
+        except (exc.SQLAlchemyError, ValueError) as error:  # a ValueError: a damaged value
             cause = getattr(error, "orig", None) or error
             secrets = [value for name, value in self._url.query.items() if "password" in name]
             reason = blot_out(sqlite.reason(cause), [self._url.password or "", *map(str, secrets)])
