@@ -95,7 +95,7 @@ def test_a_command_is_continued_between_its_words_and_its_reason_left_out() -> N
 
 
 @given(
-    text=st.text("ab- \u65e5\u0301\u0915", max_size=60),
+    text=st.text("ab- \u65e5\u0301\u0915", max_size=60).map(str.strip),
     width=st.integers(6, 20),
     first=st.sampled_from(["", "> ", "    "]),
 )
