@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
-from pytest_rageval.support.files import UTF16_BOMS
+from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.values.errors import RagEvalError
 
 _BOM: Final = "\ufeff"
@@ -175,8 +175,8 @@ class Vault:
 def read_notes(folder: Path) -> Vault:
     """Read every ``*.md`` and ``*.markdown`` file below a folder.
 
-    Hidden files and folders and links to folders are left out silently, and files that are not text
-    or not readable with a reason.
+    Hidden files and folders and links to folders are left out silently. Links that lead out of the
+    folder, and files that are not text or not readable, are left out with a reason.
 
     Raises:
         NotesError: it is not a folder.
@@ -187,7 +187,7 @@ def read_notes(folder: Path) -> Vault:
     root = folder.resolve()
     notes, skipped = [], []
     for path, rel_path in sorted(_candidates(root), key=lambda found: found[1]):
-        data = _read(path)
+        data = _read(path, root)
         if isinstance(data, bytes):
             notes.append(parse_note(rel_path, data))
         else:
@@ -206,10 +206,14 @@ def _candidates(root: Path) -> Iterator[tuple[Path, str]]:
                 yield path, rel_path.encode("utf-8", "replace").decode("utf-8")
 
 
-def _read(path: Path) -> bytes | str:
+def _read(path: Path, root: Path) -> bytes | str:
     """Return the content of a file, or the reason to leave it out."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        return error.strerror or str(error)
+        target = path.resolve(strict=True)
+        if not target.is_relative_to(root):  # notes of others must not show files of this machine
+            return "a symbolic link that leads out of the folder"
+        with open_plain(target) as file:
+            data = file.read()
+    except (OSError, RuntimeError) as error:
+        return str(getattr(error, "strerror", None) or error)
     return "not UTF-8 text" if data.startswith(UTF16_BOMS) or b"\0" in data else data

@@ -56,9 +56,9 @@ class Vault:
 def read_vault(root: Path) -> Vault:
     """Read every `*.md` and `*.markdown` file under `root`.
 
-    Hidden files and folders are left out silently. Left out with a finding: links to folders, and
-    files that are not text (NUL bytes, UTF-16) or cannot be read. Bytes that are not UTF-8 read as
-    U+FFFD, with a finding.
+    Hidden files and folders are left out silently. Left out with a finding: links that lead out
+    of the vault and links to folders, and files that are not text (NUL bytes, UTF-16) or cannot be
+    read. Bytes that are not UTF-8 read as U+FFFD, with a finding.
 
     Raises:
         VaultError: `root` is not a folder.
@@ -70,7 +70,7 @@ def read_vault(root: Path) -> Vault:
     notes: list[Note] = []
     findings: list[Finding] = []
     for path, rel_path in _candidates(real_root, findings):
-        data = _read_note(path, rel_path, findings)
+        data = _read_note(path, rel_path, real_root, findings)
         if data is not None:
             notes.append(Note(rel_path=rel_path, data=data))
     notes.sort(key=lambda note: note.rel_path)
@@ -104,16 +104,22 @@ def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str
                 yield path, path.relative_to(root).as_posix()
 
 
-def _read_note(path: Path, rel_path: str, findings: list[Finding]) -> bytes | None:
+def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -> bytes | None:
     try:
         rel_path.encode()
-        data = path.read_bytes()
+        target = path.resolve(strict=True)
+        # Notes of others must not show files of this machine, and reading a pipe would wait.
+        readable = target.is_relative_to(root) and target.is_file()
+        data = target.read_bytes() if readable else b""
     except UnicodeEncodeError:
         reason = "its file name is not valid UTF-8"
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
     else:
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        if not readable:
+            leads_out = not target.is_relative_to(root)
+            reason = "a symbolic link that leads out of the vault" if leads_out else "no plain file"
+        elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
             reason = "UTF-16; save it as UTF-8"
         elif b"\0" in data:
             reason = "it holds NUL bytes, so it is not text"

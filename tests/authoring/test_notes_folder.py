@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -33,12 +34,20 @@ def test_what_is_no_text_is_left_out_with_its_reason(
 
 
 @pytest.mark.posix
-def test_a_link_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "lost.md").symlink_to(tmp_path / "none.md")
-    (tmp_path / "loop.md").symlink_to(tmp_path / "loop.md")
-    read = read_notes(tmp_path)
+def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("# S", encoding="utf-8")
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "a.md").symlink_to(tmp_path / "secret.md")
+    (vault / "lost.md").symlink_to(vault / "none.md")
+    (vault / "loop.md").symlink_to(vault / "loop.md")
+    os.mkfifo(vault / "pipe.md")
+    read = read_notes(vault)
     assert read.notes == ()
-    assert {name for name, _ in read.skipped} == {"loop.md", "lost.md"}
+    reasons = dict(read.skipped)
+    assert reasons["a.md"] == "a symbolic link that leads out of the folder"
+    assert reasons["pipe.md"] == "it is not a plain file, but a pipe or a device"
+    assert set(reasons) == {"a.md", "lost.md", "loop.md", "pipe.md"}
 
 
 def test_a_note_that_may_not_be_read_is_left_out(tmp_path: Path) -> None:

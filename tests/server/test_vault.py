@@ -34,6 +34,19 @@ def test_hidden_files_and_folders_are_left_out_silently(tmp_path: Path) -> None:
     assert ([note.rel_path for note in vault.notes], warnings_of(vault)) == (["a/b.md"], ())
 
 
+def test_a_link_out_of_the_vault_is_never_read_and_is_named(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("the secret word is xylophone", encoding="utf-8")
+    root = write_vault(tmp_path / "vault", {"a.md": "# A\nplain text\n"})
+    (root / "stolen.md").symlink_to(secret)
+    engine = make_engine(root)
+    (warning,) = engine.index.coverage["warnings"]
+    assert warning == "stolen.md: not read: a symbolic link that leads out of the vault"
+    response = ask(engine, "what is the secret word xylophone?")
+    assert not any("xylophone" in chunk["text"] for chunk in retrieved(response))
+    assert response["abstained"]
+
+
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     write_vault(tmp_path / "other", {"x.md": "x"})
     root = write_vault(tmp_path / "vault", {"a.md": "a"})
@@ -53,6 +66,12 @@ def test_a_link_inside_the_vault_is_read(tmp_path: Path) -> None:
 def test_a_broken_link_is_named(tmp_path: Path) -> None:
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere.md")
     assert warnings_of(read_vault(tmp_path))[0].startswith("gone.md: not read: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_a_fifo_does_not_block_the_reader(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    assert warnings_of(read_vault(tmp_path)) == ("pipe.md: not read: no plain file",)
 
 
 def test_invalid_utf_8_is_read_with_a_warning_that_says_where(tmp_path: Path) -> None:
