@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from pytest_rageval.authoring.labelling.snippets import split_passages
 from pytest_rageval.authoring.labelling.view import (
@@ -19,13 +20,6 @@ from pytest_rageval.authoring.labelling.view import (
     wrap_text,
 )
 from pytest_rageval.metrics.matching import norm_text
-
-
-def columns(line: str) -> int:
-    return sum(
-        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in line
-    )
 
 
 def row(number: int = 1, **fields: object) -> RowView:
@@ -42,7 +36,7 @@ PLAIN = st.text(st.characters(exclude_characters=SEQUENCE_STARTS), max_size=200)
 @given(PLAIN, st.integers(10, 40))
 def test_wrapped_lines_fit_and_hold_every_word(text: str, width: int) -> None:
     lines = wrap_text(text, width)
-    assert all(columns(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     assert all(unicodedata.category(c) not in {"Cc", "Cf", "Cs"} for c in "".join(lines))
     shown = {c for c in text if c.isalnum()}
     assert shown <= set("".join(lines))
@@ -55,7 +49,7 @@ WORDS = st.sampled_from(["who", "may", "use", "borrowed", "日本語"])
 def test_the_lines_of_a_gold_fit_and_hold_every_word(words: list[str], width: int) -> None:
     gold = " ".join(words)
     lines = gold_lines(cast(SessionView, SimpleNamespace(golds=(gold,))), width)
-    assert all(columns(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     assert " ".join(lines).split() == ["golds:", "1", *words]
 
 
@@ -78,7 +72,7 @@ def test_a_row_is_one_line_that_fits_and_says_whether_it_is_marked(
         row(marked=marked, place=place, tags=tuple(tags), golds=(1, 2), scores=(("final", 0.5),)),
         width,
     )
-    assert columns(line) <= width
+    assert cell_len(line) <= width
     assert len(line.splitlines()) == 1
     assert ("[x]" if marked else "[ ]") in line[:6]
 
