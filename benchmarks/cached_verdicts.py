@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.cache import JudgeCache
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.judges.model.memory import document_of

@@ -28,8 +28,8 @@ from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
 from pytest_rageval.engine import judge_notes, labels  # noqa: F401
+from pytest_rageval.judges import cache  # noqa: F401
 from pytest_rageval.judges import opening as judges  # noqa: F401
-from pytest_rageval.judges.cache import store  # noqa: F401
 from pytest_rageval.judges.model import judge as model_judge  # noqa: F401
 from pytest_rageval.judges.offline import judge  # noqa: F401
 from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401

@@ -23,7 +23,7 @@ from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from pytest_rageval.judges.cache.store import JudgeCache
+    from pytest_rageval.judges.cache import JudgeCache
     from pytest_rageval.judges.model.judge import OpenAIJudge
 
 CACHE_FILE = "cache/judge.sqlite"
@@ -218,7 +218,7 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
     if settings.judging.no_cache:
         yield None
         return
-    from pytest_rageval.judges.cache.store import JudgeCache
+    from pytest_rageval.judges.cache import JudgeCache
 
     with JudgeCache(cache_place(settings)) as cache:
         yield cache

@@ -163,7 +163,7 @@ def test_what_the_cache_does_not_keep_is_said_once_at_the_end(
     project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4f7a9c1e2b8d6f3a")
-    monkeypatch.setattr("pytest_rageval.judges.cache.store.MAX_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr("pytest_rageval.judges.cache.MAX_DOCUMENT_BYTES", 10)
     if workers:
         project.write("conftest.py", CONFTEST + SMALL_CACHE)
     with HostileJudge(_replies) as server:
@@ -182,9 +182,9 @@ def _replies(asked: Asked) -> Canned:
 
 
 SMALL_CACHE = """
-import pytest_rageval.judges.cache.store
+import pytest_rageval.judges.cache
 
-pytest_rageval.judges.cache.store.MAX_DOCUMENT_BYTES = 10
+pytest_rageval.judges.cache.MAX_DOCUMENT_BYTES = 10
 """
 
 OWN_JUDGE = """

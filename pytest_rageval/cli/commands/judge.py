@@ -35,7 +35,7 @@ from pytest_rageval.support.text import clean, counted, free_name
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
     from pytest_rageval.judges.asking import Judges
-    from pytest_rageval.judges.cache.store import CacheStats, JudgeCache
+    from pytest_rageval.judges.cache import CacheStats, JudgeCache
     from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
@@ -277,7 +277,7 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
         CommandError: the settings have no cache, or it does not contain this judge.
         StorageError: the cache cannot be read or written.
     """
-    from pytest_rageval.judges.cache.store import CacheStats
+    from pytest_rageval.judges.cache import CacheStats
     from pytest_rageval.judges.opening import cache_place, open_cache
 
     if settings.judging.no_cache:

@@ -194,7 +194,7 @@ class OpenAIJudge(Closing):
     # --- asking ----------------------------------------------------------------------------
 
     def _question(self, rubric: str, request: JudgeRequest, repeat: int) -> _Question:
-        from pytest_rageval.judges.cache.store import judgement_key
+        from pytest_rageval.judges.cache import judgement_key
         from pytest_rageval.judges.rubrics.load import render_prompt
 
         form, terms = self._current_form(), self._terms.get(rubric)

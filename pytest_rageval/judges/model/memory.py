@@ -5,46 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.numbers import sum_known
-from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
-
-_KEPT: Final = (
-    "rubric",
-    "rubric_version",
-    "judge",
-    "level",
-    "prompt_hash",
-    "model",
-    "system_fingerprint",
-    "repaired",
-)
-_read_kept: Final = attrgetter(*_KEPT)
+from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
     """Return a judgement with a verdict, and the details of its request, as JSON values."""
-    verdict = judgement.verdict or Verdict()
-    facts = verdict.key_facts_found
-    return {
-        **dict(zip(_KEPT, _read_kept(judgement), strict=True)),
-        "parameters": dict(judgement.parameters),
-        "dropped_parameters": list(judgement.dropped_parameters),
-        "usage": asdict(judgement.usage),
-        "verdict": {
-            **asdict(verdict),
-            "claims": [asdict(claim) for claim in verdict.claims],
-            "key_facts_found": None if facts is None else list(facts),
-            "coerced": list(verdict.coerced),
-        },
-    }
+    kept = replace(judgement, failure=None, truncated_chunk_ids=(), duration_ms=None)
+    document: dict[str, Any] = msgspec.to_builtins(kept)
+    return document
 
 
 def text_of(judgement: Judgement) -> str:
@@ -61,15 +39,15 @@ def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
         None: the document does not hold a judgement, such as that of another version.
     """
     try:
-        return Judgement(
-            **{name: document[name] for name in _KEPT},
-            verdict=_verdict(document["verdict"]),
-            parameters=dict(document["parameters"]),
-            dropped_parameters=tuple(document["dropped_parameters"]),
-            usage=_usage(document["usage"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError):
+        judgement = msgspec.convert(document, Judgement)
+    except msgspec.ValidationError:
         return None
+    verdict, usage = judgement.verdict, judgement.usage
+    figures = usage.prompt_tokens, usage.completion_tokens, usage.cost_usd_uncached or 0.0
+    # So that sums over what is stored cannot fail far from here.
+    if verdict is None or not all(map(math.isfinite, verdict.scores.values())) or min(figures) < 0:
+        return None
+    return judgement
 
 
 def recalled(judgement: Judgement, truncated_chunk_ids: tuple[str | None, ...]) -> Judgement:
@@ -94,31 +72,6 @@ def form_of(document: Mapping[str, Any]) -> Form | None:
     if level not in LADDER or not isinstance(dropped, list):
         return None
     return Form(level, tuple(name for name in dropped if isinstance(name, str)))
-
-
-def _verdict(stored: Mapping[str, Any]) -> Verdict:
-    scores = {str(key): float(value) for key, value in stored["scores"].items()}
-    if not all(map(math.isfinite, scores.values())):
-        raise ValueError("a score is not a finite number")
-    found = stored["key_facts_found"]
-    return Verdict(
-        scores=scores,
-        not_applicable=dict(stored["not_applicable"]),
-        reasoning=stored["reasoning"],
-        claims=tuple(Claim(**claim) for claim in stored["claims"]),
-        key_facts_found=None if found is None else tuple(found),
-        abstained=stored["abstained"],
-        acknowledges_conflict=stored["acknowledges_conflict"],
-        coerced=tuple(stored["coerced"]),
-    )
-
-
-def _usage(stored: Mapping[str, Any]) -> JudgeUsage:
-    usage = JudgeUsage(**stored)
-    # So that sums over what is stored cannot fail far from here.
-    if usage.prompt_tokens + usage.completion_tokens + (usage.cost_usd_uncached or 0.0) < 0:
-        raise ValueError("tokens or cost below 0")
-    return usage
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.cache import JudgeCache
 from pytest_rageval.runs.store import RunWriter, read_records
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict

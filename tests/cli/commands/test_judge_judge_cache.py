@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.cache import JudgeCache
 
 Output = pytest.CaptureFixture[str]
 DAY = 86_400

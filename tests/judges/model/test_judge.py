@@ -385,7 +385,7 @@ def test_a_verdict_of_a_server_of_ones_own_needs_no_heavy_library(tmp_path: Path
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from pytest_rageval.judges.cache.store import JudgeCache\n"
+        "from pytest_rageval.judges.cache import JudgeCache\n"
         "from pytest_rageval.judges.model.endpoint import ChatEndpoint\n"
         "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
         "from pytest_rageval.values.settings import JudgeSettings\n"

@@ -7,15 +7,14 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from pytest_rageval.judges.cache.store import FLUSH_S, JudgeCache
-from tests.judges.cache.test_store import JUDGE, nth
+from pytest_rageval.judges.cache import JudgeCache
+from tests.judges.test_cache import JUDGE, nth
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_a_second_cache_sees_at_once_what_the_first_one_put(cache: JudgeCache, f
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_rageval.judges.cache.store import JudgeCache
+from pytest_rageval.judges.cache import JudgeCache
 file, first, n = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 sys.stdin.read(1)
 with JudgeCache(file) as cache:
@@ -118,33 +117,9 @@ def test_a_writer_killed_in_the_middle_loses_only_its_last_verdicts(file: Path) 
     assert len(put) >= 100
     with JudgeCache(file) as cache:
         kept = cache.stats().entries
-        # Batches are written whole, and verdicts in quick succession 64 at a time.
-        assert kept > len(put) - 65
+        assert kept >= len(put)
         assert all(cache.get(f"{i:064x}") == {"i": i, "x": "y" * 2000} for i in range(kept))
         assert cache.put(nth(0), {}, identity=JUDGE)
     connection = sqlite3.connect(file)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
-def test_verdicts_reach_the_file_though_no_other_follows(file: Path) -> None:
-    assert FLUSH_S < 1
-    writer = start(file, 0, 20)
-    assert writer.stdin is not None
-    assert writer.stdout is not None
-    writer.stdin.write("x")
-    writer.stdin.flush()
-    said = [writer.stdout.readline() for _ in range(20)]
-    assert said[-1] == "19\n"
-    entries = 0
-    with JudgeCache(file) as cache:
-        give_up = time.monotonic() + 60
-        while entries < 20 and time.monotonic() < give_up:
-            entries = cache.stats().entries
-    writer.kill()
-    writer.communicate(timeout=60)
-    assert entries == 20
-    with JudgeCache(file) as cache:
-        assert cache.stats().entries == 20

@@ -1,41 +1,74 @@
-"""Verdicts and output levels, stored by hashes of everything they depend on."""
+"""Verdicts and forms of requests, stored by hashes of everything they depend on.
+
+One file of SQLite, by the standard library alone, that processes and threads of many runs share.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.judges.cache import database as sql
+from pytest_rageval.support import sqlite
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import (
     without_query_secrets,
     without_secrets,
     without_user_info,
 )
-from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
 
+BUSY_S: Final = 30.0
+"""Maximum wait for other writers in seconds; a write takes less than a millisecond."""
+CACHE_VERSION: Final = 1
+"""Another version is refused, not migrated: a cache can be created again."""
 MAX_DOCUMENT_BYTES: Final = 1_000_000
-FLUSH_S: Final = 0.5
-"""Longest time in seconds that a verdict is in memory alone."""
-_MAX_PENDING: Final = 64
-"""Verdicts that are written in one transaction."""
 _DAY_S: Final = 86_400
 """A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
-_MAX_USED: Final = 500
-"""Uses that are noted in one transaction."""
+_ADVICE: Final = "delete the file, and what it held is asked again"
+_UNWRITABLE: Final = frozenset(
+    {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
+
+_VERSION: Final = "rageval_judge_cache"
+_VERDICTS: Final = "rageval_judge_verdicts"
+_LEVELS: Final = "rageval_judge_levels"
+_CREATE: Final = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS {_LEVELS} (
+    key VARCHAR(64) NOT NULL PRIMARY KEY, document TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS {_VERDICTS} (
+    key VARCHAR(64) NOT NULL PRIMARY KEY, identity TEXT NOT NULL, document TEXT NOT NULL,
+    created_at BIGINT NOT NULL, used_at BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS {_VERSION} (id INTEGER NOT NULL PRIMARY KEY, version INTEGER NOT NULL);
+INSERT INTO {_VERSION} (id, version) VALUES (1, {CACHE_VERSION}) ON CONFLICT DO NOTHING;
+COMMIT;
+"""
+_PUT: Final = (
+    f"INSERT OR REPLACE INTO {_VERDICTS} (key, identity, document, created_at, used_at)"
+    " VALUES (:key, :identity, :document, :now, :now)"
+)
+_COUNT: Final = (
+    "SELECT identity, count(*), sum(length(document)), min(used_at), max(used_at)"
+    f" FROM {_VERDICTS} GROUP BY identity ORDER BY identity"
+)
+_DELETE: Final = (
+    f"DELETE FROM {_VERDICTS} WHERE (:identity IS NULL OR identity = :identity)"
+    " AND (:before IS NULL OR used_at <= :before)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +88,8 @@ class CacheStats:
 class JudgeCache(Closing):
     """Verdicts that the processes and threads of many runs share; usable as a context manager.
 
-    A verdict is written at once, or with those of the next ``FLUSH_S`` if one was written a moment
-    ago; this process sees it in any case. A file that cannot be written is still read, and sets
-    ``warning``.
+    A file that cannot be written is still read, and sets ``warning``: a full disk should not end a
+    run whose verdicts are paid for.
 
     Args:
         file: of SQLite, whose folder is made where it is missing.
@@ -68,34 +100,24 @@ class JudgeCache(Closing):
     """
 
     def __init__(self, file: Path, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = sql.Database(file)
-        self.shown: Final = self._database.shown
+        self.shown: Final = str(file)
         """File, for messages."""
-        self._clock = clock
-        self._pending: dict[str, dict[str, Any]] = {}
-        self._used: set[str] = set()
-        self._written_s = -math.inf
-        self._lock = threading.RLock()
-        self._timer: threading.Timer | None = None
-
-    @property
-    def read_only(self) -> bool:
-        """Whether new verdicts are not kept; ``warning`` holds the reason."""
-        return not self._database.writable
-
-    @property
-    def warning(self) -> str | None:
+        self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
-        return self._database.warning
+        self.read_only = False
+        """Whether new verdicts are not kept; ``warning`` holds the reason."""
+        self._file = file
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        with self._named_errors():
+            self._open()
 
     def close(self) -> None:
-        """Write what is pending and close the database; a second call does nothing."""
-        with self._lock, suppress(StorageError):
-            if self._timer is not None:
-                self._timer.cancel()
-            self.flush()
-            self._note_uses()
-        self._database.close()
+        """Close the file; a second call does nothing."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     # --- entries ---------------------------------------------------------------------------
 
@@ -103,16 +125,19 @@ class JudgeCache(Closing):
         """Return the document of a key; None: it is missing or not a JSON object.
 
         Raises:
-            StorageError: the database cannot be read, or the cache is closed.
+            StorageError: the file cannot be read, or the cache is closed.
         """
-        if (pending := self._pending.get(key)) is not None:
-            text, used_at = pending["document"], pending["used_at"]
-        elif rows := self._database.read(sql.GET, key=key):
-            text, used_at = rows[0]
-        else:
+        rows = self._read(f"SELECT document, used_at FROM {_VERDICTS} WHERE key = :key", key=key)
+        if not rows:
             return None
-        if self._clock() - used_at >= _DAY_S:
-            self._note_use(key)
+        text, used_at = rows[0]
+        now = int(self._clock())
+        if now - used_at >= _DAY_S and not self.read_only:
+            # Another process may be writing for a long time; only an age is lost.
+            with suppress(StorageError):
+                self._change(
+                    f"UPDATE {_VERDICTS} SET used_at = :now WHERE key = :key", key=key, now=now
+                )
         return self._document(key, text)
 
     def put(self, key: str, document: Mapping[str, Any], *, identity: str) -> bool:
@@ -124,66 +149,26 @@ class JudgeCache(Closing):
             identity: identity of the judge, to prune by; credentials in a URL are removed.
 
         Returns:
-            Whether it was kept, or will be. Documents above ``MAX_DOCUMENT_BYTES`` are not, nor are
-            any if the database cannot be written; both set ``warning``.
+            Whether it was kept. Documents above ``MAX_DOCUMENT_BYTES`` are not, nor are any if the
+            file cannot be written; both set ``warning``.
 
         Raises:
             ValueError: the document contains a value that is not JSON, such as NaN.
             StorageError: the file is broken, or the cache is closed.
         """
-        text = self._text(document)
-        if text is None:
-            return False
-        row = {
-            "key": key,
-            "identity": _encoded_identity(identity),
-            "document": text,
-            "used_at": int(self._clock()),
-        }
-        with self._lock:
-            self._database.check_open()
-            if not self._database.writable:
-                return False
-            self._pending[key] = row
-            late = time.monotonic() - self._written_s >= FLUSH_S
-            if late or len(self._pending) >= _MAX_PENDING:
-                return self.flush()
-            if self._timer is None:
-                self._timer = threading.Timer(FLUSH_S, self._flush_late)
-                self._timer.daemon = True
-                self._timer.start()
-            return True
-
-    def flush(self) -> bool:
-        """Write the pending verdicts; return whether they were kept.
-
-        Raises:
-            StorageError: the file is broken.
-        """
-        with self._lock:
-            rows, self._pending = [*self._pending.values()], {}
-            kept = not rows or self._database.keep(sql.PUT, *rows)
-            self._written_s = time.monotonic()
-            return kept
-
-    def _flush_late(self) -> None:
-        with self._lock, suppress(StorageError):  # raised again by the next verdict
-            self._timer = None
-            self.flush()
+        identity, now = _encoded_identity(identity), int(self._clock())
+        return self._keep(_PUT, document, key=key, identity=identity, now=now)
 
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
         key = level_key(endpoint, model)
-        rows = self._database.read(sql.GET_LEVEL, key=key)
+        rows = self._read(f"SELECT document FROM {_LEVELS} WHERE key = :key", key=key)
         return self._document(key, rows[0][0]) if rows else None
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
         """Store the form of request that an endpoint and model accept; see ``put``."""
-        text = self._text(document)
-        if text is None:
-            return False
-        row = {"key": level_key(endpoint, model), "document": text}
-        return self._database.keep(sql.PUT_LEVEL, row)
+        put = f"INSERT OR REPLACE INTO {_LEVELS} (key, document) VALUES (:key, :document)"
+        return self._keep(put, document, key=level_key(endpoint, model))
 
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
         try:
@@ -193,32 +178,10 @@ class JudgeCache(Closing):
         if isinstance(document, dict):
             return document
         # It costs one question, and the answer replaces the broken entry.
-        self._database.warn(f"entry {key[:12]}: no JSON object, asked again")
-        return None
-
-    def _text(self, document: Mapping[str, Any]) -> str | None:
-        text = encode(dict(document))
-        if len(text) <= MAX_DOCUMENT_BYTES:
-            return text
-        self._database.warn(f"a verdict of {len(text):,} bytes is too long to be kept")
+        self._warn(f"entry {key[:12]}: no JSON object, asked again")
         return None
 
     # --- maintenance ----------------------------------------------------------------------
-
-    def _note_use(self, key: str) -> None:
-        with self._lock:
-            self._used.add(key)
-            if len(self._used) >= _MAX_USED:
-                # Another process may be writing for a long time; only an age is lost.
-                with suppress(StorageError):
-                    self._note_uses()
-
-    def _note_uses(self) -> None:
-        with self._lock:
-            used, self._used = sorted(self._used), set()
-            if used and self._database.writable:
-                now = int(self._clock())
-                self._database.change(sql.NOTE_USE, *({"key": key, "now": now} for key in used))
 
     def prune(self, *, older_than: timedelta | None = None, identity: str | None = None) -> int:
         """Delete verdicts and return their number; the file shrinks unless others read it.
@@ -229,7 +192,7 @@ class JudgeCache(Closing):
 
         Raises:
             ValueError: both are None, or the age is below 0.
-            StorageError: the database cannot be written.
+            StorageError: the file cannot be written.
         """
         if older_than is None and identity is None:
             raise ValueError("prune: got nothing, expected an age or a judge")
@@ -237,26 +200,23 @@ class JudgeCache(Closing):
             raise ValueError(f"prune: got {older_than}, expected 0 or more")
         if self.read_only:
             raise StorageError(self.warning or f"{self.shown}: cannot be written")
-        self.flush()
-        self._note_uses()
-        judge = None if identity is None else _encoded_identity(identity)
-        before = None if older_than is None else int(self._clock() - older_than.total_seconds())
-        gone = self._database.change(sql.DELETE, {"identity": judge, "before": before})
+        gone = self._change(
+            _DELETE,
+            identity=None if identity is None else _encoded_identity(identity),
+            before=None if older_than is None else int(self._clock() - older_than.total_seconds()),
+        )
         if gone:
             with suppress(StorageError):
-                self._database.change(sql.SHRINK, {})
+                self._change("VACUUM")
         return gone
 
     def stats(self) -> CacheStats:
         """Count the entries of the cache.
 
         Raises:
-            StorageError: the database cannot be read, or an entry of it is damaged.
+            StorageError: the file cannot be read, or an entry of it is damaged.
         """
-        with suppress(StorageError):
-            self.flush()
-            self._note_uses()
-        rows = self._database.read(sql.COUNT)
+        rows = self._read(_COUNT)
         try:
             return CacheStats(
                 entries=sum(entries for _, entries, *_ in rows),
@@ -268,9 +228,111 @@ class JudgeCache(Closing):
         except (OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
             # SQLite keeps values of any type in any column.
             raise StorageError(
-                f"{self.shown}: an entry is damaged ({clean(str(error), 200)}); delete the file, "
-                "and what it held is asked again"
+                f"{self.shown}: an entry is damaged ({clean(str(error), 200)}); {_ADVICE}"
             ) from error
+
+    # --- statements ------------------------------------------------------------------------
+
+    def _named_errors(self) -> AbstractContextManager[None]:
+        return sqlite.named_errors(self.shown, _ADVICE)
+
+    def _warn(self, text: str) -> None:
+        """Store the first problem as the warning for the user."""
+        self.warning = self.warning or f"{self.shown}: {text}"
+
+    def _read(self, sql: str, **values: Any) -> Sequence[tuple[Any, ...]]:
+        with self._named_errors(), self._lock:
+            return self._open_connection().execute(sql, values).fetchall()
+
+    def _change(self, sql: str, **values: Any) -> int:
+        with self._named_errors(), self._lock:
+            return self._open_connection().execute(sql, values).rowcount
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise StorageError(f"{self.shown}: the cache is closed")
+        return self._connection
+
+    def _keep(self, sql: str, document: Mapping[str, Any], **values: Any) -> bool:
+        """Write a document; the first failure stops all writing and becomes the warning."""
+        text = encode(dict(document))
+        if len(text) > MAX_DOCUMENT_BYTES:
+            self._warn(f"a verdict of {len(text):,} bytes is too long to be kept")
+            return False
+        self._open_connection()
+        if self.read_only:
+            return False
+        try:
+            self._change(sql, document=text, **values)
+        except StorageError as error:
+            cause = error.__cause__
+            if not isinstance(cause, sqlite.DRIVER_ERRORS) or sqlite.is_broken(cause):
+                raise
+            self._stop_writing(sqlite.reason(cause))
+            return False
+        return True
+
+    # --- opening ---------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        try:
+            sqlite.make_folder(self._file)
+            self._connection = self._connect(write=True, create=True)
+        except (FileExistsError, NotADirectoryError):
+            raise StorageError(f"{self.shown}: a file stands where its folder should be") from None
+        except OSError as error:
+            self._open_read_only(error.strerror or str(error))
+        except sqlite3.OperationalError as error:
+            if sqlite.result_code(error) not in _UNWRITABLE:
+                raise
+            self._open_read_only(sqlite.reason(error))
+
+    def _open_read_only(self, reason: str) -> None:
+        """Open the file without permission to write it or its folder; empty without a file."""
+        self._stop_writing(reason)
+        try:
+            self._connection = self._connect(write=False, create=not self._file.exists())
+        except sqlite3.OperationalError as error:
+            raise StorageError(
+                f"{self.shown}: can be neither written nor read: {reason}"
+            ) from error
+
+    def _stop_writing(self, reason: str) -> None:
+        self.read_only = True
+        self._warn(f"new verdicts are not kept: {reason}")
+
+    def _connect(self, *, write: bool, create: bool) -> sqlite3.Connection:
+        connection = sqlite.connect(self._file, patience_s=BUSY_S, write=write)
+        try:
+            found = _version(connection)
+            if found is None and create:
+                connection.executescript(_CREATE)
+                found = _version(connection)
+            if found is None:
+                raise StorageError(
+                    f"{self.shown}: holds no judge cache, and none can be made in it"
+                )
+            if found != CACHE_VERSION:
+                raise StorageError(
+                    f"{self.shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; "
+                    f"{_ADVICE}"
+                )
+            if create:
+                # SQLite also opens a file that it may not write; only a write shows it.
+                connection.execute(f"UPDATE {_VERSION} SET id = 1 WHERE 1 = 0")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _version(connection: sqlite3.Connection) -> Any:
+    """Return the version of the tables; None: they are missing."""
+    found = f"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{_VERSION}'"
+    if connection.execute(found).fetchone() is None:
+        return None
+    row = connection.execute(f"SELECT version FROM {_VERSION}").fetchone()
+    return row and row[0]
 
 
 def _identity(text: str) -> str:
@@ -345,7 +407,7 @@ def public_identity(identity: str) -> str:
 
 
 def _encoded_identity(identity: str) -> str:
-    return ascii_json(public_identity(identity))
+    return json.dumps(public_identity(identity))
 
 
 @lru_cache(maxsize=64)

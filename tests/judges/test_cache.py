@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.judges.cache import database, store
-from pytest_rageval.judges.cache.store import JudgeCache, judgement_key
+from pytest_rageval.judges import cache as store
+from pytest_rageval.judges.cache import JudgeCache, judgement_key
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -212,7 +212,6 @@ def test_entries_that_cannot_be_counted_are_named(
     cache: JudgeCache, file: Path, column: str, value: object
 ) -> None:
     cache.put(nth(0), {"score": 4}, identity=JUDGE)
-    cache.flush()
     _change(file, f"UPDATE rageval_judge_verdicts SET {column} = ?", value)
     with pytest.raises(StorageError, match=r"an entry is damaged .*; delete the file"):
         cache.stats()
@@ -272,51 +271,14 @@ def _uses(file: Path) -> list[float]:
     return found
 
 
-def test_a_use_is_written_once_a_day_and_when_the_cache_is_closed(
-    cache: JudgeCache, clock: Clock, file: Path
-) -> None:
+def test_a_use_is_written_once_a_day(cache: JudgeCache, clock: Clock, file: Path) -> None:
     cache.put(nth(0), {}, identity=JUDGE)
     cache.put(nth(1), {}, identity=JUDGE)
     clock.now += DAY - 1
     cache.get(nth(0))
     clock.now += 1
     cache.get(nth(1))
-    cache.flush()
-    assert _uses(file) == [0, 0]
-    cache.close()
     assert _uses(file) == [0, DAY]
-
-
-def test_many_uses_are_written_before_the_cache_is_closed(
-    cache: JudgeCache, clock: Clock, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "_MAX_USED", 2)
-    for n in range(3):
-        cache.put(nth(n), {}, identity=JUDGE)
-    cache.flush()
-    clock.now += 2 * DAY
-    for n in range(3):
-        cache.get(nth(n))
-    assert _uses(file) == [0, 2 * DAY, 2 * DAY]
-
-
-# --- batches -------------------------------------------------------------------------------
-
-
-def test_verdicts_in_quick_succession_are_written_together(cache: JudgeCache, file: Path) -> None:
-    for n in range(10):
-        cache.put(nth(n), {"n": n}, identity=JUDGE)
-    assert len(_uses(file)) == 1
-    assert [cache.get(nth(n)) for n in range(10)] == [{"n": n} for n in range(10)]
-    assert cache.flush()
-    assert len(_uses(file)) == 10
-
-
-def test_closing_writes_what_is_pending(cache: JudgeCache, file: Path) -> None:
-    for n in range(10):
-        cache.put(nth(n), {"n": n}, identity=JUDGE)
-    cache.close()
-    assert len(_uses(file)) == 10
 
 
 def filled(cache: JudgeCache, clock: Clock, *, days: int = 6) -> None:
@@ -580,7 +542,7 @@ def test_a_cache_that_others_block_goes_on_without_keeping(
     cache: JudgeCache, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.put(nth(0), {"score": 4}, identity=JUDGE)
-    monkeypatch.setattr(database, "BUSY_S", 0.05)
+    monkeypatch.setattr(store, "BUSY_S", 0.05)
     with JudgeCache(file) as impatient:
         other = sqlite3.connect(file, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -598,21 +560,8 @@ def test_a_full_disk_does_not_end_a_run(cache: JudgeCache, file: Path) -> None:
 
 
 def fill_disk(cache: JudgeCache) -> None:
-    database = cache._database
-    ((pages,),) = database.read("PRAGMA page_count")
-    database.read(f"PRAGMA max_page_count={pages}")
-
-
-def test_a_disk_that_is_full_when_a_batch_is_written_does_not_end_a_run(
-    cache: JudgeCache, file: Path
-) -> None:
-    assert cache.put(nth(0), {"score": 4}, identity=JUDGE)
-    fill_disk(cache)
-    assert cache.put(nth(1), {"x": "y" * 100_000}, identity=JUDGE)
-    assert not cache.flush()
-    assert cache.warning == f"{file}: new verdicts are not kept: database or disk is full"
-    assert not cache.put(nth(2), {"score": 4}, identity=JUDGE)
-    assert [cache.get(nth(n)) for n in range(3)] == [{"score": 4}, None, None]
+    ((pages,),) = cache._read("PRAGMA page_count")
+    cache._read(f"PRAGMA max_page_count={pages}")
 
 
 @pytest.mark.slow
