@@ -24,7 +24,7 @@ from pytest_rageval.authoring.interchange.judgements import (
     parse_judgement,
 )
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
-from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.rows import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,

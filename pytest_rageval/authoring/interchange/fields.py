@@ -1,12 +1,14 @@
-"""Conversion of fields with other tools' names to case fields.
+"""Conversion of fields with other tools' names to case fields, by a declared map.
 
-For formats that are one object or row per case: tables, and suites in JSON or YAML.
+For formats that are one object or row per case: tables, suites in JSON or YAML, and the rows of
+other tools. A field that the map does not name is kept in metadata and counted.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
@@ -46,84 +48,64 @@ _UNUSED: Final = (
     "document"
 )
 _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
+_SAID_BY: Final = {"question": "user", "expected_answer": "assistant"}
+"""Role whose message in a chat is the value of a field."""
 
 
 class BadFieldError(ValueError):
-    """An invalid value of a field.
+    """Invalid values of a case: what came and what was expected, by field of the source."""
 
-    Args:
-        name: of the field in its source.
-        message: what came and what was expected.
-        others: errors of other fields of the same case.
-    """
-
-    def __init__(self, name: str, message: str, others: Iterable[BadFieldError] = ()) -> None:
-        super().__init__(message)
-        self.name = name
-        self.all = (self, *others)
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__("; ".join(faults.values()))
+        self.faults = faults
 
 
-def read_fields(
-    given: Mapping[str, Any], ledger: Ledger, *, room: str, columns: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the fields of a case line from an object or row, without id.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldMap:
+    """Declares how the fields of a format become those of a case."""
+
+    room: str
+    """Key in metadata for the fields that have no place in a case."""
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ALIASES)
+    """Their names by our field, in the order of reading; the first one present is used."""
+    anchors: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ANCHOR_COLUMNS)
+    """Their names by part of the one gold that some columns define together."""
+    left: Mapping[str, str] = field(default_factory=dict)
+    """Reason by field that is left out."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Header by our field, before all names; ``inputs.question`` is inside an object."""
+
+
+def read_fields(given: Mapping[str, Any], ledger: Ledger, form: FieldMap) -> dict[str, Any]:
+    """Return the fields of a case line from an object or row, without a valid id.
 
     Args:
         given: values by field name or header; null and blank ones are absent.
         ledger: counts how every field was handled.
-        room: key in metadata for the remaining fields.
-        columns: header by case field, before all aliases; ``inputs.question`` is inside an object.
+        form: of the source.
 
     Raises:
         BadFieldError: with every value that cannot be read.
     """
-    rest = ledger.full(lifted(given, columns.values()))
-    line: dict[str, Any] = {}
-    faults: list[BadFieldError] = []
-    for field, aliases in ALIASES.items():
-        name = _column_of(field, aliases, rest, columns)
+    row = _Row(ledger.full(lifted(given, form.columns.values())), ledger, form)
+    faults: dict[str, str] = {}
+    for ours in form.names:
+        name = row.name_of(ours)
         if name is None:
             continue
-        value = rest.pop(name)
-        reader: _Reader = _READERS.get(field, _plain)
         try:
-            if field in _SAID_BY:
-                value = _said(value, name, field, ledger, line)
-            found = reader(value, name, ledger, line, room)
-        except BadFieldError as error:
-            faults.append(error)
-            continue
-        if field == "metadata":
-            found = {**found, **line.get(field, {})}
-        if found is not None:
-            line[field] = found
-        ledger.carry(name)
+            row.take(ours, name)
+        except ValueError as error:
+            faults[name] = str(error)
     if not faults:
-        _take_anchor_columns(rest, line, ledger, columns)
-        faults = [BadFieldError(name, _UNUSED) for name in columns.values() if name in rest]
+        row.take_anchor_columns()
+        faults = {name: _UNUSED for name in form.columns.values() if name in row.rest}
     if faults:
-        raise BadFieldError(faults[0].name, str(faults[0]), faults[1:])
-    take_history(rest, line, ledger)
-    ledger.keep_values(line, room, rest)
-    return line
-
-
-def _column_of(
-    field: str, aliases: tuple[str, ...], rest: Mapping[str, Any], columns: Mapping[str, str]
-) -> str | None:
-    """Return the name under which a row has a field; None: it has not."""
-    if field in columns:
-        return _first(rest, (columns[field],))
-    # A column that is named for one field is not an alias of another.
-    named = columns.values()
-    name = _first([one for one in rest if one not in named] if named else rest, aliases)
-    # The exact name of one of our fields is not used as an alias of another.
-    if name is None or (name != field and name in ALIASES):
-        return None
-    if field == "gold_supports":
-        is_named = not ANCHOR_COLUMNS.keys().isdisjoint(columns)
-        return None if is_named or not _names_documents(rest[name]) else name
-    return name
+        raise BadFieldError(faults)
+    ledger.leave_values(row.rest, form.left)
+    take_history(row.rest, row.line, ledger)
+    ledger.keep_values(row.line, form.room, row.rest)
+    return row.line
 
 
 def lifted(given: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
@@ -160,73 +142,13 @@ def parse_anchor(text: str) -> dict[str, Any]:
     """
     inside = _INSIDE.search(text)
     start = inside.end() - 1 if inside else 0
-    path, mark, heading = text[start:].partition("#")
-    path = text[:start] + path
-    found: dict[str, Any] = {"rel_path": path.strip()}
+    path, _, heading = text[start:].partition("#")
+    found: dict[str, Any] = {"rel_path": (text[:start] + path).strip()}
     if page := _PAGE.fullmatch(heading.strip()):  # the fragment of a link to a page of a PDF
         found["pages"] = [int(page[1])]
-    elif mark and heading.strip():
+    elif heading.strip():
         found["heading_path"] = heading.strip()
     return found
-
-
-def _first(given: Collection[str], names: tuple[str | None, ...]) -> str | None:
-    folded = {snake(name): name for name in given}
-    for name in filter(None, names):
-        if name in given:
-            return name
-        if (found := folded.get(name.casefold())) is not None:
-            return found
-    return None
-
-
-# --- readers of single fields ----------------------------------------------------------------
-
-_SAID_BY: Final = {"question": "user", "expected_answer": "assistant"}
-"""Role whose message in a chat is the value of a field."""
-
-
-def _said(value: Any, name: str, field: str, ledger: Ledger, line: dict[str, Any]) -> Any:
-    """Return the text that a chat ends with; a value that is not a chat as it is."""
-    messages = read_messages(value) if field == "question" or not isinstance(value, str) else None
-    if messages is None:
-        return _text_inside(value, name, field)
-    if messages[-1]["role"] != _SAID_BY[field]:
-        message = f"a chat of {counted(len(messages), 'message')}, expected one of role"
-        raise BadFieldError(name, f"{message} {_SAID_BY[field]} at its end")
-    n_left = len(messages) - 1
-    if field == "question" and (chat := read_chat(messages)):
-        keep_history(line, chat.before, f"{name}[]", ledger)
-        n_left = chat.n_others
-    if n_left:
-        ledger.leave(f"{name}[]", "another message of the chat", n_left)
-    return messages[-1]["content"]
-
-
-def _text_inside(value: Any, name: str, field: str) -> Any:
-    found = parse_object(value) if field == "question" else value
-    if isinstance(found, dict) and (field == "question" or has_no_text(found)):
-        key = next((key for key, inside in found.items() if isinstance(inside, str)), "KEY")
-        hint = f"expected a text; name the one inside with --column {field}={name}.{key}"
-        raise BadFieldError(name, f"{shown(found)}, {hint}")
-    return value
-
-
-_Reader = Callable[[Any, str, Ledger, dict[str, Any], str], Any]
-
-
-def _text(value: Any, name: str, *_: Any) -> str:
-    if isinstance(value, bool | dict | list):
-        raise BadFieldError(name, f"{shown(value)}, expected a text")
-    return str(value)
-
-
-def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], *_: Any) -> Any:
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, bool | list) or (isinstance(one, dict) and has_no_text(one)):
-            raise BadFieldError(name, f"{shown(value)}, expected a text, or a list of texts")
-    line |= take_answers(value, ledger)
-    return line.get("expected_answer")
 
 
 def take_answers(value: Any, ledger: Ledger) -> dict[str, Any]:
@@ -241,125 +163,167 @@ def take_answers(value: Any, ledger: Ledger) -> dict[str, Any]:
     return {"answerable": False}
 
 
-def _anchors(
-    value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for item in parse_names(value):
-        is_name = isinstance(item, str | int | float) and not isinstance(item, bool)
-        anchor = parse_anchor(_name(item)) if is_name else _anchor(item, name, ledger)
-        if anchor not in found:
-            found.append(anchor)
+class _Row:
+    """One row, its case line so far, and the fields that are not yet used."""
+
+    def __init__(self, rest: dict[str, Any], ledger: Ledger, form: FieldMap) -> None:
+        self.rest = rest
+        self.line: dict[str, Any] = {}
+        self._ledger, self._form = ledger, form
+
+    def name_of(self, ours: str) -> str | None:
+        """Return the name under which the row has a field; None: it has not."""
+        columns = self._form.columns
+        if ours in columns:
+            return _first(self.rest, (columns[ours],))
+        # A column that is named for one field is not an alias of another.
+        free = self.rest.keys() - columns.values() if columns else self.rest
+        name = _first([one for one in self.rest if one in free], self._form.names[ours])
+        # The exact name of one of our fields is not used as an alias of another.
+        if name is None or (name != ours and name in self._form.names):
+            return None
+        is_guess = ours == "gold_supports" and self._form.names is ALIASES
+        if is_guess and (
+            not ANCHOR_COLUMNS.keys().isdisjoint(columns) or not _names_documents(self.rest[name])
+        ):
+            return None
+        return name
+
+    def take(self, ours: str, name: str) -> None:
+        """Convert a value to a field of the case.
+
+        Raises:
+            ValueError: what came and what was expected.
+        """
+        value, line = self.rest.pop(name), self.line
+        if ours in _SAID_BY:
+            value = self._said(value, name, ours)
+        if ours == "expected_answer":
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, bool | list) or (isinstance(one, dict) and has_no_text(one)):
+                    raise ValueError(f"{shown(value)}, expected a text, or a list of texts")
+            line |= take_answers(value, self._ledger)
+        elif ours in {"gold_supports", "irrelevant_supports"}:
+            line[ours] = self._anchors(value, name)
+        elif ours == "category":
+            text = _text(value)
+            line[ours] = clean_label(text, blank="_") or "general"
+            if line[ours] != text:
+                keep_in_metadata(line, self._form.room, name, text)
+        elif ours == "metadata":
+            line[ours] = {**_metadata(value), **line.get(ours, {})}
         else:
-            ledger.leave(f"{name}[]", "stands twice in its case")
-    _note_odd_golds(found, name, ledger)
-    return found
+            read: Callable[[Any], Any] = _READERS.get(ours, _plain)
+            line[ours] = read(value)
+        self._ledger.carry(name)
+
+    def _said(self, value: Any, name: str, ours: str) -> Any:
+        """Return the text that a chat ends with; a value that is not a chat as it is."""
+        is_question, ledger = ours == "question", self._ledger
+        messages = read_messages(value) if is_question or not isinstance(value, str) else None
+        if messages is None:
+            found = parse_object(value) if is_question else value
+            if isinstance(found, dict) and (is_question or has_no_text(found)):
+                key = next((key for key, text in found.items() if isinstance(text, str)), "KEY")
+                hint = f"name the one inside with --column {ours}={name}.{key}"
+                raise ValueError(f"{shown(found)}, expected a text; {hint}")
+            return value
+        if messages[-1]["role"] != _SAID_BY[ours]:
+            message = f"a chat of {counted(len(messages), 'message')}, expected one of role"
+            raise ValueError(f"{message} {_SAID_BY[ours]} at its end")
+        n_left = len(messages) - 1
+        if is_question and (chat := read_chat(messages)):
+            keep_history(self.line, chat.before, f"{name}[]", ledger)
+            n_left = chat.n_others
+        if n_left:
+            ledger.leave(f"{name}[]", "another message of the chat", n_left)
+        return messages[-1]["content"]
+
+    def _anchors(self, value: Any, name: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for item in parse_names(value):
+            is_name = isinstance(item, str | int | float) and not isinstance(item, bool)
+            anchor = parse_anchor(_name(item)) if is_name else self._anchor(item, name)
+            if anchor not in found:
+                found.append(anchor)
+            else:
+                self._ledger.leave(f"{name}[]", "stands twice in its case")
+        self._note_odd(found, name)
+        return found
+
+    def _anchor(self, item: Any, name: str) -> dict[str, Any]:
+        if not isinstance(item, dict):
+            raise ValueError(f"{shown(item)}, expected an anchor such as 'a.md#Heading'")
+        known = {one.name for one in fields_of(Anchor)}
+        anchor = {key: value for key, value in item.items() if key in known and value is not None}
+        for key in ("path", "file", "source"):
+            if "rel_path" not in anchor and isinstance(item.get(key), str):
+                anchor["rel_path"] = item[key]
+                known.add(key)
+        for key in item.keys() - known:
+            self._ledger.leave(f"{name}[].{key}", "an anchor has no such field")
+        if "rel_path" not in anchor:
+            raise ValueError(f"{shown(item)}, expected an anchor with rel_path")
+        return anchor
+
+    def take_anchor_columns(self) -> None:
+        """Take the golds that the columns of a table define together, unless there are others."""
+        rest, columns = self.rest, self._form.columns
+        names = {
+            part: _first(rest, (columns[part],) if part in columns else aliases)
+            for part, aliases in self._form.anchors.items()
+        }
+        path, heading = names.get("rel_path"), names.get("heading_path")
+        if path is None or self.line.get("gold_supports"):
+            return
+        types = (str, int, float) if path in columns.values() else (str,)
+        given = [_name(one) for one in parse_names(rest[path]) if type(one) in types]
+        golds: list[dict[str, Any]] = [
+            parse_anchor(one) if _INSIDE.search(one) else {"rel_path": one}
+            for one in dict.fromkeys(given)
+        ]
+        if not golds:
+            return
+        self.line["gold_supports"] = golds
+        used = [path]
+        self._note_odd(golds, path)
+        if not golds[1:]:  # no column says which of several a heading, snippet or page is of
+            anchor = golds[0]
+            if heading is not None and isinstance(rest[heading], str):
+                anchor["heading_path"] = rest[heading]
+                used.append(heading)
+            if (snippet := names["snippet"]) is not None:
+                anchor["snippets"] = parse_texts(rest[snippet])
+                used.append(snippet)
+            if (column := names["pages"]) is not None:
+                # A data frame with an empty cell in the column writes 12 as 12.0.
+                pages = [str(item).strip().removesuffix(".0") for item in parse_list(rest[column])]
+                if all(re.fullmatch(r"\d{1,9}", page) and int(page) for page in pages):
+                    anchor["pages"] = [int(page) for page in pages]
+                    used.append(column)
+        for name in used:
+            del rest[name]
+            self._ledger.carry(name)
+
+    def _note_odd(self, golds: Iterable[Mapping[str, Any]], name: str) -> None:
+        """Note golds of a column whose name may mean the origin of a row, and that look like it."""
+        odd = (gold["rel_path"] for gold in golds if not looks_like_document(gold["rel_path"]))
+        if snake(name) in _ORIGINS and (first := next(odd, None)) is not None:
+            self._ledger.note(
+                f"golds such as {shown(first)} in {name} look like no document: a case whose gold "
+                "the target never reports is missed; remove the column if it says where the rows "
+                "are from"
+            )
 
 
-def _anchor(item: Any, name: str, ledger: Ledger) -> dict[str, Any]:
-    if not isinstance(item, dict):
-        raise BadFieldError(name, f"{shown(item)}, expected an anchor such as 'a.md#Heading'")
-    known = {one.name for one in fields_of(Anchor)}
-    anchor = {key: value for key, value in item.items() if key in known and value is not None}
-    for key in ("path", "file", "source"):
-        if "rel_path" not in anchor and isinstance(item.get(key), str):
-            anchor["rel_path"] = item[key]
-            known.add(key)
-    for key in item.keys() - known:
-        ledger.leave(f"{name}[].{key}", "an anchor has no such field")
-    if "rel_path" not in anchor:
-        raise BadFieldError(name, f"{shown(item)}, expected an anchor with rel_path")
-    return anchor
-
-
-def _groups(value: Any, *_: Any) -> Any:
-    return parse_list(value) if isinstance(value, str) else value
-
-
-def _flag(value: Any, name: str, *_: Any) -> bool:
-    word = str(value).strip().casefold()
-    if word in _YES or word in _NO:
-        return word in _YES
-    raise BadFieldError(name, f"{shown(value)}, expected true or false")
-
-
-def _label(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str) -> str:
-    text = _text(value, name)
-    cleaned = clean_label(text, blank="_") or "general"
-    if cleaned != text:
-        keep_in_metadata(line, room, name, text)
-    return cleaned
-
-
-def _difficulty(value: Any, name: str, *_: Any) -> str:
-    word = _text(value, name).strip().casefold()
-    if word not in {"easy", "medium", "hard"}:
-        raise BadFieldError(name, f"{shown(value)}, expected easy, medium or hard")
-    return word
-
-
-def _tags(value: Any, name: str, *_: Any) -> list[str]:
-    tags = (clean_label(_text(item, name), blank="_") for item in _items(value, "[,;|]"))
-    return list(dict.fromkeys(filter(None, tags)))
-
-
-def _texts(value: Any, name: str, *_: Any) -> list[str]:
-    return [_text(item, name) for item in _items(value)]
-
-
-def _count(value: Any, name: str, *_: Any) -> int:
-    try:
-        number = float(value)
-        if number.is_integer() and number >= 1 and not isinstance(value, bool):
-            return int(number)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise BadFieldError(name, f"{shown(value)}, expected an integer of at least 1")
-
-
-def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
-    found = parse_object(value)
-    if not isinstance(found, dict):
-        raise BadFieldError(name, f"{shown(value)}, expected an object")
-    return dict(found)
-
-
-def _items(value: Any, between: str = r"[\n|]") -> list[Any]:
-    items = parse_list(value)
-    if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
-        items = [part.strip() for part in re.split(between, value)]
-    return [item for item in items if not is_missing(item)]
-
-
-def _name(item: Any) -> str:
-    """Return the name of a document; a data frame writes the id 12 as 12.0."""
-    return str(item).removesuffix(".0") if isinstance(item, float) else str(item)
-
-
-def _plain(value: Any, name: str, *_: Any) -> str:
-    return _text(value, name).strip()
-
-
-_READERS: Final[Mapping[str, _Reader]] = {
-    "question": _text,
-    "expected_answer": _answer,
-    "expected_key_facts": _texts,
-    "gold_supports": _anchors,
-    "irrelevant_supports": _anchors,
-    "answer_rules": _groups,
-    "required_support_groups": _groups,
-    "answerable": _flag,
-    "category": _label,
-    "difficulty": _difficulty,
-    "tags": _tags,
-    "vaults": _texts,
-    "folders": _texts,
-    "k": _count,
-    "required": _flag,
-    "notes": _text,
-    "metadata": _metadata,
-}
-"""Readers by field; any other field is a text without blanks around it."""
+def _first(given: Collection[str], names: Iterable[str]) -> str | None:
+    folded = {snake(name): name for name in given}
+    for name in names:
+        if name in given:
+            return name
+        if (found := folded.get(name.casefold())) is not None:
+            return found
+    return None
 
 
 def _names_documents(value: Any) -> bool:
@@ -370,52 +334,87 @@ def _names_documents(value: Any) -> bool:
     )
 
 
-def _note_odd_golds(golds: Iterable[Mapping[str, Any]], name: str, ledger: Ledger) -> None:
-    """Note golds of a column whose name may mean the origin of a row, and that look like that."""
-    odd = (gold["rel_path"] for gold in golds if not looks_like_document(gold["rel_path"]))
-    if snake(name) in _ORIGINS and (first := next(odd, None)) is not None:
-        ledger.note(
-            f"golds such as {shown(first)} in {name} look like no document: a case whose gold the "
-            "target never reports is missed; remove the column if it says where the rows are from"
-        )
+def _name(item: Any) -> str:
+    """Return the name of a document; a data frame writes the id 12 as 12.0."""
+    return str(item).removesuffix(".0") if isinstance(item, float) else str(item)
 
 
-def _take_anchor_columns(
-    rest: dict[str, Any], line: dict[str, Any], ledger: Ledger, columns: Mapping[str, str]
-) -> None:
-    if line.get("gold_supports"):
-        return
-    names = {
-        part: _first(rest, (columns[part],) if part in columns else aliases)
-        for part, aliases in ANCHOR_COLUMNS.items()
-    }
-    path, heading, snippet = names["rel_path"], names["heading_path"], names["snippet"]
-    types = (str, int, float) if path in columns.values() else (str,)
-    items = [] if path is None else parse_names(rest[path])
-    given = [_name(one) for one in items if type(one) in types]
-    if path is None or not given:
-        return
-    del rest[path]
-    ledger.carry(path)
-    golds: list[dict[str, Any]] = [
-        parse_anchor(one) if _INSIDE.search(one) else {"rel_path": one}
-        for one in dict.fromkeys(given)
-    ]
-    line["gold_supports"] = golds
-    _note_odd_golds(golds, path, ledger)
-    if golds[1:]:  # of which one a heading, a snippet or a page is, no column says
-        return
-    (anchor,) = golds
-    if heading is not None and isinstance(rest[heading], str):
-        anchor["heading_path"] = rest.pop(heading)
-        ledger.carry(heading)
-    if snippet is not None:
-        anchor["snippets"] = parse_texts(rest.pop(snippet))
-        ledger.carry(snippet)
-    if (column := names["pages"]) is not None:
-        # A data frame with an empty cell in the column writes 12 as 12.0.
-        pages = [str(item).strip().removesuffix(".0") for item in parse_list(rest[column])]
-        if all(re.fullmatch(r"\d{1,9}", page) and int(page) for page in pages):
-            anchor["pages"] = [int(page) for page in pages]
-            del rest[column]
-            ledger.carry(column)
+# --- readers of single fields ----------------------------------------------------------------
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool | dict | list):
+        raise ValueError(f"{shown(value)}, expected a text")
+    return str(value)
+
+
+def _plain(value: Any) -> str:
+    return _text(value).strip()
+
+
+def _groups(value: Any) -> Any:
+    return parse_list(value) if isinstance(value, str) else value
+
+
+def _flag(value: Any) -> bool:
+    word = str(value).strip().casefold()
+    if word in _YES or word in _NO:
+        return word in _YES
+    raise ValueError(f"{shown(value)}, expected true or false")
+
+
+def _difficulty(value: Any) -> str:
+    word = _plain(value).casefold()
+    if word not in {"easy", "medium", "hard"}:
+        raise ValueError(f"{shown(value)}, expected easy, medium or hard")
+    return word
+
+
+def _tags(value: Any) -> list[str]:
+    tags = (clean_label(_text(item), blank="_") for item in _items(value, "[,;|]"))
+    return list(dict.fromkeys(filter(None, tags)))
+
+
+def _texts(value: Any) -> list[str]:
+    return list(map(_text, _items(value, r"[\n|]")))
+
+
+def _items(value: Any, between: str) -> list[Any]:
+    items = parse_list(value)
+    if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
+        items = [part.strip() for part in re.split(between, value)]
+    return [item for item in items if not is_missing(item)]
+
+
+def _count(value: Any) -> int:
+    try:
+        number = float(value)
+        if number.is_integer() and number >= 1 and not isinstance(value, bool):
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"{shown(value)}, expected an integer of at least 1")
+
+
+def _metadata(value: Any) -> dict[str, Any]:
+    found = parse_object(value)
+    if not isinstance(found, dict):
+        raise ValueError(f"{shown(value)}, expected an object")
+    return found
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "question": _text,
+    "expected_key_facts": _texts,
+    "answer_rules": _groups,
+    "required_support_groups": _groups,
+    "answerable": _flag,
+    "difficulty": _difficulty,
+    "tags": _tags,
+    "vaults": _texts,
+    "folders": _texts,
+    "k": _count,
+    "required": _flag,
+    "notes": _text,
+}
+"""Readers by field; any other field is a text without blanks around it."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds
 from pytest_rageval.authoring.interchange.judgements import graded_golds, keep_low_grades
-from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.rows import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.cells import as_lines
 from pytest_rageval.authoring.interchange.chats import Chat, keep_history, read_chat, take_history
-from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
+from pytest_rageval.authoring.interchange.fields import BadFieldError, FieldMap, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
@@ -24,7 +24,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_document,
     parse_table,
 )
-from pytest_rageval.authoring.interchange.suite import with_id
+from pytest_rageval.authoring.interchange.rows import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
@@ -39,6 +39,7 @@ from pytest_rageval.values.case import RuleKind
 from pytest_rageval.values.json_documents import part
 
 _ROOM: Final = "promptfoo"
+_FORM: Final = FieldMap(room=_ROOM)
 _QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text",
              "messages", "chat", "conversation")  # fmt: skip
 _RULES: Final[Mapping[str, tuple[RuleKind, bool]]] = {
@@ -259,7 +260,7 @@ class _Reader:
     def _from_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         inner = Ledger()
         try:
-            line = read_fields(metadata, inner, room=_ROOM, columns={})
+            line = read_fields(metadata, inner, _FORM)
         except BadFieldError:
             self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}

@@ -40,14 +40,14 @@ FORMATS: Final[Mapping[str, Format]] = {
     "beir": Format(
         "beir", ("corpus.jsonl", "queries.jsonl", ".tsv", "qrels.jsonl", "qrels/*.jsonl")
     ),
-    "csv": Format("suite", (".csv", ".tsv"), "read_tables"),
-    "deepeval": Format("deepeval", (".json", ".jsonl", ".csv", ".tsv")),
+    "csv": Format("rows", (".csv", ".tsv"), "read_tables"),
+    "deepeval": Format("tools", (".json", ".jsonl", ".csv", ".tsv"), "read_deepeval"),
     "ir-datasets": Format("ir_datasets", (), is_named=True),
-    "json": Format("suite", (".json", ".jsonl")),
+    "json": Format("rows", (".json", ".jsonl")),
     "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv")),
-    "ragas": Format("ragas", (".json", ".jsonl", ".csv", ".tsv")),
-    "squad": Format("squad", (".json", ".jsonl")),
+    "ragas": Format("tools", (".json", ".jsonl", ".csv", ".tsv"), "read_ragas"),
+    "squad": Format("tools", (".json", ".jsonl"), "read_squad"),
     "trec": Format("trec", (".tsv", ".txt", ".run", ".qrels", ".topics", ".test", "qrels.jsonl")),
     "unrag": Format("unrag", (".json",)),
-    "yaml": Format("suite", (".yaml", ".yml")),
+    "yaml": Format("rows", (".yaml", ".yml")),
 }

@@ -8,12 +8,15 @@ score`` scores again, under the same paths.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, folder_of_prefix
 from pytest_rageval.authoring.interchange.parsing import parse_json
 from pytest_rageval.authoring.interchange.values import (
+    CARRIED,
+    COUNTED,
+    KEPT,
     Imported,
     Ledger,
     Source,
@@ -25,7 +28,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import items, number, part, word
 from pytest_rageval.values.json_documents import value as value_at
 
 DEFAULT_TOP_K: Final = 10
@@ -37,15 +40,61 @@ _THRESHOLDS: Final = {
     ("max", "p95TotalMs"): ("latency_ms.p95", "<="),
 }
 _ROOM: Final = "unrag"
-_QUERY: Final = frozenset({"id", "query", "topK", "scopePrefix", "relevant", "notes"})
-_STAGES: Final = ("retrieved", "reranked")
-_SETTING: Final = "a setting of the run that was reported"
+_QUERY: Final = {
+    "queries[].*": KEPT,
+    **dict.fromkeys(
+        (f"queries[].{name}" for name in ("id", "query", "topK", "scopePrefix", "notes")), CARRIED
+    ),
+    "queries[].relevant.*": "no anchor can say it",
+    **dict.fromkeys(
+        (
+            f"queries[].relevant.{name}"
+            for name in ("sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals",
+                         "chunks", "chunkMatchers")
+        ),
+        COUNTED,
+    ),
+}  # fmt: skip
+_DATASET: Final = {
+    "*": "belongs to the dataset, and no case holds it",
+    "defaults.*": "unknown",
+    "defaults.scopePrefix": CARRIED,
+    "defaults.topK": CARRIED,
+    "defaults.mode": CARRIED,
+    "defaults.thresholds.*": "unknown",
+    "defaults.thresholds.min.*": "unknown",
+    "defaults.thresholds.max.*": "unknown",
+    **{f"defaults.thresholds.{side}.{name}": CARRIED for side, name in _THRESHOLDS},
+    **_QUERY,
+}
+_DOCUMENTS: Final = {
+    "documents[].*": "unknown",
+    **dict.fromkeys(
+        (f"documents[].{name}" for name in ("sourceId", "content", "loaderRef", "metadata")),
+        CARRIED,
+    ),
+    "documents[].assets": "images, audio and the like are not sent, and no URL is fetched for them",
+}
 _ANEW: Final = "computed anew by rageval score"
-_RELEVANT: Final = frozenset(
-    {"sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals", "chunks",
-     "chunkMatchers"}
-)  # fmt: skip
-_DOCUMENT: Final = frozenset({"sourceId", "content", "loaderRef", "metadata", "assets"})
+_STAGES: Final = ("retrieved", "reranked")
+_REPORT: Final = {
+    "*": "about the run that was reported",
+    "config.*": "a setting of the run that was reported",
+    "results.*": _ANEW,
+    "results.queries[].*": "that of the dataset is taken",
+    "results.queries[].id": CARRIED,
+    "results.queries[].rerankTopK": "a setting of the run that was reported",
+    **{
+        f"results.queries[].{stage}.{name}": fate
+        for stage in _STAGES
+        for name, fate in {
+            "*": _ANEW,
+            "sourceIds": CARRIED,
+            "durationsMs.*": "a response holds the total of each stage",
+            "durationsMs.totalMs": CARRIED,
+        }.items()
+    },
+}
 
 
 def read(source: Source) -> Imported:
@@ -58,9 +107,9 @@ def read(source: Source) -> Imported:
     datasets, reports = [], []
     for file in source.files:
         value = parse_json(file, reader.ledger)
-        if isinstance(value, dict) and isinstance(value.get("queries"), list):
+        if isinstance(value_at(value, "queries"), list):
             datasets.append((file, value))
-        elif isinstance(value, dict) and isinstance(value_at(value, "results", "queries"), list):
+        elif isinstance(value_at(value, "results", "queries"), list):
             reports.append((file, value))
         else:
             message = "expected a dataset of unrag with a list of queries, or a report of its run"
@@ -69,57 +118,59 @@ def read(source: Source) -> Imported:
         reader.take_dataset(file, value)
     for file, value in reports:
         reader.take_report(file, value, with_cases=not datasets)
-    return reader.close()
+    return reader.ledger.close(
+        cases=tuple(reader.lines),
+        documents=tuple(reader.documents),
+        scope_prefix=reader.scope if reader.documents else None,
+        responses=tuple(reader.responses),
+        thresholds=reader.thresholds,
+    )
 
 
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._options = source.options
         self.ledger = Ledger()
+        self.lines: list[dict[str, Any]] = []
+        self.documents: list[Document] = []
+        self.responses: list[dict[str, Any]] = []
+        self.thresholds: dict[str, str] = {}
+        self.scope: str | None = None
         self._ids = UniqueIds()
         self._case_ids: dict[str, str] = {}
-        self._lines: list[dict[str, Any]] = []
-        self._documents: list[Document] = []
         self._contents: dict[str, tuple[str, Mapping[str, Any]]] = {}
         """By source id: text and metadata of a document."""
-        self._responses: list[dict[str, Any]] = []
-        self._thresholds: dict[str, str] = {}
         self._paths: dict[str, DocumentPaths] = {}
-        self._scope: str | None = None
-
-    def close(self) -> Imported:
-        return self.ledger.close(
-            cases=tuple(self._lines),
-            documents=tuple(self._documents),
-            scope_prefix=self._scope if self._documents else None,
-            responses=tuple(self._responses),
-            thresholds=self._thresholds,
-        )
 
     # --- a dataset
 
     def take_dataset(self, file: SourceFile, value: dict[str, Any]) -> None:
-        defaults = value.get("defaults")
-        if not isinstance(defaults, dict) or not isinstance(defaults.get("scopePrefix"), str):
+        defaults = part(value, "defaults")
+        if not isinstance(defaults.get("scopePrefix"), str):
             raise fault(file.name, "missing, expected a text", field="defaults.scopePrefix")
-        prefix = defaults["scopePrefix"].strip()
+        prefix, top_k = defaults["scopePrefix"].strip(), defaults.get("topK")
         self.ledger.note(
             "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
         )
-        why = "belongs to the dataset, and no case holds it"
-        self._leave("", value, {"defaults", "documents", "queries"}, why)
-        known = {"scopePrefix", "topK", "mode", "thresholds"}
-        self._leave("defaults", defaults, known, "unknown")
+        fates = _DATASET | _DOCUMENTS
         if defaults.get("mode") == "retrieve+rerank":
             why = "how a target retrieves is its own; say it with --rag-param rerank=true"
-            self.ledger.leave("defaults.mode", why)
-        elif "mode" in defaults:
-            self.ledger.carry("defaults.mode")
+            fates["defaults.mode"] = why
+        if self._options.ids == "keep":
+            why = "with --ids keep the documents are the target's already"
+            fates = _DATASET | {"documents[]": why}
+        self.ledger.account(value, fates)
         self._take_documents(file, value.get("documents") or [], prefix)
-        self._take_thresholds(file, defaults.get("thresholds"))
+        for (side, name), (metric, sign) in _THRESHOLDS.items():
+            limit = value_at(defaults, "thresholds", side, name)
+            if limit is None:
+                continue
+            if isinstance(limit, bool) or not isinstance(limit, int | float):
+                where = f"defaults.thresholds.{side}.{name}"
+                raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
+            self.thresholds[metric] = f"{sign} {limit}"
         for index, query in enumerate(value["queries"]):
-            where = f"queries[{index}]"
-            self._take_query(file, where, query, prefix, defaults.get("topK"))
+            self._take_query(file, f"queries[{index}]", query, prefix, top_k)
 
     def _take_documents(self, file: SourceFile, documents: Any, prefix: str) -> None:
         if not isinstance(documents, list):
@@ -130,75 +181,47 @@ class _Reader:
             if not source_id.startswith(prefix):
                 message = f"{shown(source_id)}, expected an id below the scope prefix {prefix!r}"
                 raise fault(file.name, message, field=f"{where}.sourceId")
-            self._contents[source_id] = str(given.get("content") or ""), part(given, "metadata")
-            self._leave("documents[]", given, _DOCUMENT, "unknown")
-            if given.get("assets"):
-                why = "images, audio and the like are not sent, and no URL is fetched for them"
-                self.ledger.leave("documents[].assets", why)
+            content, ref = word(given, "content"), word(given, "loaderRef")
+            metadata = part(given, "metadata")
+            self._contents[source_id] = content or "", metadata
             if self._options.ids == "keep":
-                why = "with --ids keep the documents are the target's already"
-                self.ledger.leave("documents[]", why)
                 continue
-            self._documents.append(self._document(file, where, given, source_id, prefix))
-
-    def _document(
-        self, file: SourceFile, where: str, given: Any, source_id: str, prefix: str
-    ) -> Document:
-        content, ref = given.get("content"), given.get("loaderRef")
-        if not isinstance(content, str) and not isinstance(ref, str):
-            raise fault(file.name, "expected content or loaderRef", field=where)
-        for name in ("sourceId", "content", "loaderRef", "metadata"):
-            if given.get(name):
-                self.ledger.carry(f"documents[].{name}")
-        has_text = isinstance(content, str) and bool(content.strip())
-        return Document(
-            rel_path=self._doc_path(source_id, prefix),
-            text=content if has_text else None,
-            ref=None if has_text else ref,
-            source_id=source_id,
-            metadata=self._contents[source_id][1],
-        )
-
-    def _take_thresholds(self, file: SourceFile, thresholds: Any) -> None:
-        for (side, name), (metric, sign) in _THRESHOLDS.items():
-            limit = value_at(thresholds, side, name)
-            if limit is None:
-                continue
-            if isinstance(limit, bool) or not isinstance(limit, int | float):
-                where = f"defaults.thresholds.{side}.{name}"
-                raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
-            self._thresholds[metric] = f"{sign} {limit}"
-            self.ledger.carry(f"defaults.thresholds.{side}.{name}")
-        for side, limits in thresholds.items() if isinstance(thresholds, dict) else ():
-            known = {name for of, name in _THRESHOLDS if of == side}
-            self._leave(f"defaults.thresholds.{side}", limits, known, "unknown")
+            if content is None and ref is None:
+                raise fault(file.name, "expected content or loaderRef", field=where)
+            has_text = content is not None and bool(content.strip())
+            self.documents.append(
+                Document(
+                    rel_path=self._doc_path(source_id, prefix),
+                    text=content if has_text else None,
+                    ref=None if has_text else ref,
+                    source_id=source_id,
+                    metadata=metadata,
+                )
+            )
 
     # --- a query, of a dataset or of a report
 
     def _take_query(self, file: SourceFile, where: str, query: Any, prefix: str, top_k: Any) -> str:
-        raw_id = _text(file, query, where, "id")
-        question = _text(file, query, where, "query")
-        case_id = self._ids.take(raw_id, question)
-        self._case_ids[raw_id] = case_id
+        raw_id, question = _text(file, query, where, "id"), _text(file, query, where, "query")
+        case_id = self._case_ids[raw_id] = self._ids.take(raw_id, question)
         line: dict[str, Any] = {"id": case_id, "question": question}
-        self.ledger.carry("queries[].id")
-        self.ledger.carry("queries[].query")
-        own_scope = "scopePrefix" in query
-        scope = _text(file, query, where, "scopePrefix") if own_scope else prefix
-        line |= self._golds(file, f"{where}.relevant", query, scope)
-        line["k"] = _cutoff(file, where, query, top_k)
-        self.ledger.carry("queries[].topK" if "topK" in query else "defaults.topK")
-        if folder := self._folder(scope):
+        if "scopePrefix" in query:
+            prefix = _text(file, query, where, "scopePrefix")
+        line |= self._golds(file, f"{where}.relevant", query, prefix)
+        k = query.get("topK", DEFAULT_TOP_K if top_k is None else top_k)
+        if isinstance(k, bool) or not isinstance(k, int | float):
+            raise fault(file.name, f"{shown(k)}, expected a number", field=f"{where}.topK")
+        line["k"] = max(1, int(k))
+        if folder := self._folder(prefix):
             line["folders"] = [folder.rstrip("/")]
-            self.ledger.carry("queries[].scopePrefix" if own_scope else "defaults.scopePrefix")
         if isinstance(query.get("notes"), str):
             line["notes"] = query["notes"]
-            self.ledger.carry("queries[].notes")
         if case_id != raw_id:
             keep_in_metadata(line, _ROOM, "id", raw_id)
-        others = {name: query[name] for name in sorted(query.keys() - _QUERY)}
-        self.ledger.keep_values(line, _ROOM, others, prefix="queries[].")
-        self._lines.append(line)
+        for name in query:
+            if f"queries[].{name}" not in _QUERY and name != "relevant":
+                keep_in_metadata(line, _ROOM, name, query[name])
+        self.lines.append(line)
         return case_id
 
     def _golds(
@@ -207,61 +230,27 @@ class _Reader:
         relevant = query.get("relevant")
         if not isinstance(relevant, dict):
             raise fault(file.name, f"{shown(relevant)}, expected an object", field=where)
-        golds = _Golds()
-        for source_id in _strings(file, where, relevant, "sourceIds"):
-            if golds.add(self._doc_path(source_id, prefix), source_id, needed=True):
-                self.ledger.carry("queries[].relevant.sourceIds[]")
-            else:
-                self.ledger.leave("queries[].relevant.sourceIds[]", "stands twice in its query")
-        for begin in _strings(file, where, relevant, "anyOfSourceIdPrefixes"):
+        for name in ("sourceIds", "anyOfSourceIdPrefixes"):
+            for index, one in enumerate(listed(relevant.get(name))):
+                if not isinstance(one, str) or not one.strip():
+                    message = f"{shown(one)}, expected a text that is not blank"
+                    raise fault(file.name, message, field=f"{where}.{name}[{index}]")
+        golds = _Golds(self.ledger)
+        golds.need(listed(relevant.get("sourceIds")))
+        for begin in listed(relevant.get("anyOfSourceIdPrefixes")):
             fits = [one for one in self._contents if one.startswith(begin)]
-            self._take_any(golds, prefix, "anyOfSourceIdPrefixes[]", fits)
-        self._take_matchers(relevant, golds, prefix)
-        self._leave("queries[].relevant", relevant, _RELEVANT, "no anchor can say it")
-        return golds.fields()
-
-    def _take_any(self, golds: _Golds, prefix: str, name: str, source_ids: Iterable[str]) -> None:
-        """Add documents of which any one suffices."""
-        found = [golds.add(self._doc_path(one, prefix), one, needed=False) for one in source_ids]
-        if found:
-            self.ledger.carry(f"queries[].relevant.{name}")
-        else:
-            why = "no document of the dataset fits, and an anchor names one document"
-            self.ledger.leave(f"queries[].relevant.{name}", why)
-
-    def _take_matchers(self, relevant: Mapping[str, Any], golds: _Golds, prefix: str) -> None:
+            golds.take_any("anyOfSourceIdPrefixes[]", fits)
         matchers = [relevant, *listed(relevant.get("chunks"))]
-        matchers += listed(relevant.get("chunkMatchers"))
-        for matcher in matchers:
+        for matcher in [*matchers, *listed(relevant.get("chunkMatchers"))]:
             if not isinstance(matcher, dict):
-                self.ledger.leave("queries[].relevant.chunks[]", "not an object")
+                self.ledger.leave(f"{_RELEVANT}.chunks[]", "not an object")
                 continue
             for text in listed(matcher.get("containsText")):
-                self._take_text(text, golds, prefix)
-            wanted = matcher.get("metadataKeyEquals")
-            for key, value in wanted.items() if isinstance(wanted, dict) else ():
+                golds.take_text(text, self._contents)
+            for key, value in part(matcher, "metadataKeyEquals").items():
                 fits = [s for s, (_, about) in self._contents.items() if about.get(key) == value]
-                self._take_any(golds, prefix, "metadataKeyEquals", fits)
-
-    def _take_text(self, text: Any, golds: _Golds, prefix: str) -> None:
-        name = "queries[].relevant.containsText"
-        if not isinstance(text, str) or not text.strip():
-            self.ledger.leave(name, "no plain text: a snippet is looked for word for word")
-            return
-        wanted = norm_text(text)
-        holders = [s for s, (held, _) in self._contents.items() if wanted in norm_text(held)]
-        if not golds.source_ids:
-            self._take_any(golds, prefix, "containsText", holders)
-        elif self._contents and not any(one in golds.source_ids for one in holders):
-            self.ledger.leave(name, "no relevant document of the dataset holds it")
-            return
-        else:
-            self.ledger.carry(name)
-        golds.add_snippet(text, among=holders if self._contents else None)
-        self.ledger.note(
-            "snippets decide about chunks without a heading, and about others only with snippets = "
-            '"any" or "all" in [tool.rageval.matching]'
-        )
+                golds.take_any("metadataKeyEquals", fits)
+        return golds.fields(lambda source_id: self._doc_path(source_id, prefix))
 
     def _folder(self, prefix: str) -> str:
         if self._options.ids == "keep":
@@ -272,7 +261,7 @@ class _Reader:
         if self._options.ids == "keep":
             return source_id
         folder = self._folder(prefix)
-        self._scope = self._scope or folder
+        self.scope = self.scope or folder
         if prefix not in self._paths:
             self._paths[prefix] = DocumentPaths(prefix, folder)
         return self._paths[prefix].path(source_id)
@@ -280,10 +269,7 @@ class _Reader:
     # --- a report
 
     def take_report(self, file: SourceFile, value: dict[str, Any], *, with_cases: bool) -> None:
-        config = part(value, "config")
-        self._leave("", value, {"config", "results"}, "about the run that was reported")
-        self._leave("config", config, (), _SETTING)
-        self._leave("results", value["results"], {"queries"}, _ANEW)
+        config, taken = part(value, "config"), []
         for index, query in enumerate(value["results"]["queries"]):
             where = f"results.queries[{index}]"
             raw_id = _text(file, query, where, "id")
@@ -296,121 +282,109 @@ class _Reader:
             if not case_id:
                 self.ledger.leave("results.queries[]", "the dataset has no query of this id")
                 continue
-            self._responses.append({"id": case_id, "response": self._response(query, prefix)})
-            self._count_result(query, with_cases=with_cases)
-
-    def _count_result(self, query: Mapping[str, Any], *, with_cases: bool) -> None:
-        """Count the fields of a reported query that became a response."""
-        where = "results.queries[]"
-        if "rerankTopK" in query:
-            self.ledger.leave(f"{where}.rerankTopK", _SETTING)
-        if not with_cases:
-            self.ledger.carry(f"{where}.id")
-            known = {*_STAGES, "rerankTopK", "id"}
-            self._leave(where, query, known, "that of the dataset is taken")
-        for stage in filter(query.__contains__, _STAGES):
-            given, name = query[stage], f"{where}.{stage}"
-            if not isinstance(given, dict):
-                self.ledger.leave(name, "not an object")
-                continue
-            if "sourceIds" in given:
-                self.ledger.carry(f"{name}.sourceIds")
-            self._leave(name, given, {"sourceIds", "durationsMs"}, _ANEW)
-            if _number(value_at(given, "durationsMs", "totalMs")) is not None:
-                self.ledger.carry(f"{name}.durationsMs.totalMs")
-            why = "a response holds the total of each stage"
-            self._leave(f"{name}.durationsMs", given.get("durationsMs"), {"totalMs"}, why)
-
-    def _leave(self, where: str, given: Any, known: Container[str], why: str) -> None:
-        """Count the fields of an object that are left out: all but the known ones."""
-        for name in given if isinstance(given, dict) else ():
-            if name not in known:
-                self.ledger.leave(f"{where}.{name}" if where else name, why)
+            self.responses.append({"id": case_id, "response": self._response(query, prefix)})
+            taken.append(query)
+        own = {f"results.{path}": fate for path, fate in _QUERY.items()} if with_cases else {}
+        results = {**value["results"], "queries": taken}
+        self.ledger.account({**value, "results": results}, _REPORT | own)
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        before = listed(value_at(query, "retrieved", "sourceIds"))
-        after = value_at(query, "reranked", "sourceIds")
+        before, after = items(query, "retrieved", "sourceIds"), value_at(query, *_RERANKED)
         chunks = []
         for rank, source_id in enumerate(before if after is None else listed(after), 1):
             chunk = {"rel_path": self._doc_path(str(source_id), prefix), "rank": rank}
             if after is not None and source_id in before:
                 chunk["rank_before_rerank"] = before.index(source_id) + 1
             chunks.append(chunk)
+        names = dict(zip(("retrieval_ms", "rerank_ms"), _STAGES, strict=True))
         latency = {
-            "retrieval_ms": _number(value_at(query, "retrieved", "durationsMs", "totalMs")),
-            "rerank_ms": _number(value_at(query, "reranked", "durationsMs", "totalMs")),
+            name: ms
+            for name, stage in names.items()
+            if (ms := number(query, stage, "durationsMs", "totalMs")) is not None
         }
-        times = {name: ms for name, ms in latency.items() if ms is not None}
-        if times:
-            times["total_ms"] = sum(times.values())
-        return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": times}}
+        if latency:
+            latency["total_ms"] = sum(latency.values())
+        return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": latency}}
+
+
+_RERANKED: Final = ("reranked", "sourceIds")
+_RELEVANT: Final = "queries[].relevant"
 
 
 class _Golds:
-    """The golds of one query, and the alternatives among them."""
+    """The golds of one query, and the alternatives among them, by source id."""
 
-    def __init__(self) -> None:
-        self.source_ids: list[str] = []
-        self._golds: list[dict[str, Any]] = []
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._snippets: dict[str, list[str]] = {}
         self._needed: list[int] = []
         self._any: list[int] = []
 
-    def add(self, rel_path: str, source_id: str, *, needed: bool) -> bool:
-        """Add a document; False: it was already added."""
-        if source_id in self.source_ids:
+    def need(self, source_ids: list[str]) -> None:
+        """Add documents that are all needed."""
+        for source_id in source_ids:
+            if self._add(source_id, self._needed):
+                self._ledger.carry(f"{_RELEVANT}.sourceIds[]")
+            else:
+                self._ledger.leave(f"{_RELEVANT}.sourceIds[]", "stands twice in its query")
+
+    def take_any(self, name: str, source_ids: list[str]) -> None:
+        """Add documents of which any one suffices."""
+        for source_id in source_ids:
+            self._add(source_id, self._any)
+        if source_ids:
+            self._ledger.carry(f"{_RELEVANT}.{name}")
+        else:
+            why = "no document of the dataset fits, and an anchor names one document"
+            self._ledger.leave(f"{_RELEVANT}.{name}", why)
+
+    def _add(self, source_id: str, group: list[int]) -> bool:
+        if source_id in self._snippets:
             return False
-        (self._needed if needed else self._any).append(len(self._golds))
-        self._golds.append({"rel_path": rel_path})
-        self.source_ids.append(source_id)
+        group.append(len(self._snippets))
+        self._snippets[source_id] = []
         return True
 
-    def add_snippet(self, text: str, *, among: list[str] | None) -> None:
-        """Add a snippet to the documents that contain it; None: to all documents."""
-        for source_id, gold in zip(self.source_ids, self._golds, strict=True):
-            snippets = gold.setdefault("snippets", [])
-            if (among is None or source_id in among) and text not in snippets:
+    def take_text(self, text: Any, contents: Mapping[str, tuple[str, object]]) -> None:
+        """Add a snippet to the documents that contain it; to all, if the dataset has no texts."""
+        name = f"{_RELEVANT}.containsText"
+        if not isinstance(text, str) or not text.strip():
+            self._ledger.leave(name, "no plain text: a snippet is looked for word for word")
+            return
+        wanted = norm_text(text)
+        holders = [s for s, (content, _) in contents.items() if wanted in norm_text(content)]
+        if not self._snippets:
+            self.take_any("containsText", holders)
+        elif contents and self._snippets.keys().isdisjoint(holders):
+            self._ledger.leave(name, "no relevant document of the dataset holds it")
+            return
+        else:
+            self._ledger.carry(name)
+        for source_id, snippets in self._snippets.items():
+            if (not contents or source_id in holders) and text not in snippets:
                 snippets.append(text)
-            if not snippets:
-                del gold["snippets"]
+        self._ledger.note(
+            "snippets decide about chunks without a heading, and about others only with snippets = "
+            '"any" or "all" in [tool.rageval.matching]'
+        )
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self, path: Callable[[str], str]) -> dict[str, Any]:
         """Return the golds, with groups for alternatives."""
-        found: dict[str, Any] = {}
-        if self._golds:
-            found["gold_supports"] = self._golds
-        if self._any:
-            groups = [self._needed] if self._needed else []
-            found["required_support_groups"] = groups + [[index] for index in self._any]
-        return found
-
-
-# --- reading values --------------------------------------------------------------------------
-
-
-def _number(value: Any) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        golds = [
+            {"rel_path": path(source_id), **({"snippets": texts} if texts else {})}
+            for source_id, texts in self._snippets.items()
+        ]
+        groups = [self._needed] if self._needed else []
+        return {
+            **({"gold_supports": golds} if golds else {}),
+            **({"required_support_groups": groups + [[i] for i in self._any]} if self._any else {}),
+        }
 
 
 def _text(file: SourceFile, given: Any, where: str, name: str) -> str:
-    value = given.get(name) if isinstance(given, dict) else None
+    value = value_at(given, name)
     if not isinstance(value, str) or not value.strip():
         came = "missing" if value is None else shown(value)
-        raise fault(
-            file.name, f"{came}, expected a text that is not blank", field=f"{where}.{name}"
-        )
+        message = f"{came}, expected a text that is not blank"
+        raise fault(file.name, message, field=f"{where}.{name}")
     return value
-
-
-def _strings(file: SourceFile, where: str, given: Mapping[str, Any], name: str) -> Iterator[str]:
-    for index, value in enumerate(listed(given.get(name))):
-        if not isinstance(value, str) or not value.strip():
-            message = f"{shown(value)}, expected a text that is not blank"
-            raise fault(file.name, message, field=f"{where}.{name}[{index}]")
-        yield value
-
-
-def _cutoff(file: SourceFile, where: str, query: Mapping[str, Any], top_k: Any) -> int:
-    value = query.get("topK", DEFAULT_TOP_K if top_k is None else top_k)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise fault(file.name, f"{shown(value)}, expected a number", field=f"{where}.topK")
-    return max(1, int(value))

@@ -21,6 +21,10 @@ _MISSING: Final = frozenset(
 )
 _SHEET: Final = re.compile(r"#[¡¿]?(?!\w*[a-z])[^\W\d_][\w/]*[!?]|#GETTING_DATA|Err:\d{3}")
 """Error of a spreadsheet in any language, such as ``#REF!`` or ``#WERT!``."""
+CARRIED: Final = "carried over"
+KEPT: Final = "kept in metadata"
+COUNTED: Final = "counted where it is converted"
+"""Fates of a field besides being left out, which is its reason."""
 IdStyle = Literal["auto", "keep", "paths"]
 """Conversion of a document id to the path of an anchor: ``keep`` leaves it unchanged, ``paths``
 makes a path of a Markdown note below the scope prefix, ``auto`` does so if documents are
@@ -142,6 +146,37 @@ class Ledger:
         for name, why in reasons.items():
             if given.pop(name, None) is not None:
                 self.leave(name, why)
+
+    def account(
+        self, value: Any, fates: Mapping[str, str], path: str = "", fate: str = COUNTED
+    ) -> None:
+        """Count every field of a document by the fate that a map declares.
+
+        Args:
+            value: a document, or a part of it.
+            fates: fate by path, such as ``queries[].id``; that of ``queries[].*`` is for the other
+                fields. An object or a list is one field unless the map has paths inside it.
+            path: of the value.
+            fate: of the value.
+        """
+        before = f"{path}." if path else ""
+        if isinstance(value, dict) and f"{before}*" in fates:
+            for name, item in value.items():
+                inner = f"{before}{name}"
+                self.account(item, fates, inner, fates.get(inner, fates[f"{before}*"]))
+        elif isinstance(value, list) and not {f"{path}[]", f"{path}[].*"}.isdisjoint(fates):
+            for item in value:
+                self.account(item, fates, f"{path}[]", fates.get(f"{path}[]", "not an object"))
+        elif fate == COUNTED:
+            return
+        elif is_missing(value):
+            self._empty[path] += 1
+        elif fate == CARRIED:
+            self.carry(path)
+        elif fate == KEPT:
+            self.keep(path)
+        else:
+            self.leave(path, fate)
 
     def full(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields with a value, and count those without, as ``is_missing`` says."""

@@ -1,4 +1,4 @@
-"""Suites in JSON or YAML, and tables: one case per object or row.
+"""Rows of any source as cases: suites in JSON or YAML, tables, and the rows of other tools.
 
 A suite is a list of objects, an object that holds one under a name of ``_LISTS``, or one list for
 each field, as data frames write it. Fields have our names or common alternatives
@@ -8,6 +8,8 @@ text such as ``notes/setup.md#Setup > Install``.
 A header of a table names a field in the same way; ``--column FIELD=HEADER`` maps any other. Golds
 are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in the columns
 ``rel_path``, ``heading_path`` and ``snippet``.
+
+Rows of another tool have their own names, which a ``RowMap`` declares.
 """
 
 from __future__ import annotations
@@ -15,16 +17,25 @@ from __future__ import annotations
 import shlex
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.cells import (
     out_of_use,
+    parse_list,
+    parse_names,
     parse_object,
+    parse_texts,
     snake,
     text_of,
 )
-from pytest_rageval.authoring.interchange.fields import BadFieldError, lifted, read_fields
+from pytest_rageval.authoring.interchange.fields import (
+    BadFieldError,
+    FieldMap,
+    lifted,
+    read_fields,
+)
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
@@ -37,6 +48,7 @@ from pytest_rageval.authoring.interchange.parsing import (
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
+    ReadOptions,
     Source,
     SourceFile,
     fault,
@@ -63,7 +75,7 @@ _EXPECTED: Final = {*ALIASES["expected_answer"], "answers", "output", "outputs",
 """Names of objects that hold what is expected, whose text is not the question."""
 Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
-_ReadFile = Callable[[SourceFile, Source, Ledger], Rows]
+ReadFile = Callable[[SourceFile, Source, Ledger], Rows]
 Converted = tuple[dict[str, Any], dict[str, Any] | None]
 """Case line of a row, and the recorded response, if any."""
 Convert = Callable[[Any, UniqueIds, Ledger], Converted | None]
@@ -88,18 +100,19 @@ def read_tables(source: Source) -> Imported:
     return _read(source, "csv", _table_rows)
 
 
-def _read(source: Source, room: str, rows: _ReadFile) -> Imported:
+def _read(source: Source, room: str, rows: ReadFile) -> Imported:
     columns, known = source.options.columns, [*ALIASES, *ANCHOR_COLUMNS]
     for field in columns:
         if field not in known:
             hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
             raise fault("--column", f"no field {shown(field)}{hint}")
+    form = FieldMap(room=room, columns=columns)
     originals: list[dict[str, str]] = []
 
     def case(given: Any, ids: UniqueIds, ledger: Ledger) -> Converted:
         if not isinstance(given, Mapping):
-            raise BadFieldError("", f"{shown(given)}, expected an object")
-        line = with_id(read_fields(given, ledger, room=room, columns=columns), ids, room=room)
+            raise BadFieldError({"": f"{shown(given)}, expected an object"})
+        line = with_id(read_fields(given, ledger, form), ids, room=room)
         originals.append(ids.by_original)
         return line, None
 
@@ -136,8 +149,9 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
             raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
         return rows, {}
     shared = {**part(value, "defaults"), **value}
-    for key in shared.keys() - {*_DEFAULTS, name, "defaults"}:
-        ledger.leave(key, "belongs to the suite, and no case holds it")
+    for key in shared:
+        if key not in {*_DEFAULTS, name, "defaults"}:
+            ledger.leave(key, "belongs to the suite, and no case holds it")
     return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
 
 
@@ -184,7 +198,7 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     """
     question = line.get("question")
     if not isinstance(question, str) or not question.strip():
-        raise BadFieldError("question", "missing, expected a text that is not blank")
+        raise BadFieldError({"question": "missing, expected a text that is not blank"})
     given = line.pop("id", None)
     case_id = ids.take(given, question)
     if given and case_id != given:
@@ -192,81 +206,13 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     return {"id": case_id, **line}
 
 
-def recorded(
-    line: dict[str, Any],
-    answer: Any,
-    texts: Sequence[str],
-    name: str,
-    source: Source,
-    ledger: Ledger,
-) -> dict[str, Any] | None:
-    """Return the response of a row whose retrieved texts come without their documents.
-
-    A judge reads them. They get made-up paths, by which no gold is found, so a case of which the
-    response is written has none.
-
-    Args:
-        line: the case; its golds go to metadata if responses are wanted.
-        answer: of the system; None: there is none, so no response.
-        texts: that were retrieved.
-        name: of their field.
-        source: its options say whether responses are wanted.
-        ledger: counts the field.
-    """
-    if answer is None:
-        if texts:
-            ledger.leave(name, "no answer goes with it, and no document is named for it")
-        return None
-    response: dict[str, Any] = {"answer": text_of(answer)}
-    if not texts:
-        return response
-    ledger.carry(name)
-    ledger.note(
-        f"{name} do not say which document they are of: they are retrieved/1, retrieved/2, ... for "
-        "a judge of the recorded answers"
-    )
-    if source.options.with_responses and "gold_supports" in line:
-        keep_in_metadata(line, "recorded", "gold_supports", line.pop("gold_supports"))
-        ledger.note(
-            "golds of cases with such answers are in metadata, since their retrieval cannot be "
-            "scored; import again without --responses for a target that reports documents"
-        )
-    chunks = [
-        {"rel_path": f"retrieved/{rank}", "rank": rank, "text": text}
-        for rank, text in enumerate(texts, 1)
-    ]
-    return response | {"debug": {"retrieved_chunks": chunks}}
-
-
-# --- rows of other tools ---------------------------------------------------------------------
-
-
-def read_rows(
-    source: Source, row_word: str, convert: Convert, *, others: Sequence[str] = ()
-) -> Imported:
-    """Read the rows of all files.
+def read_cases(source: Source, rows: ReadFile, convert: Convert) -> Imported:
+    """Convert the rows of all files.
 
     Args:
         source: the files and options.
-        row_word: name of a row in messages.
+        rows: reads a file.
         convert: converts a row to a case; raises ``BadFieldError`` if it cannot.
-        others: importers whose rows are refused.
-
-    Raises:
-        DatasetError: a file has no rows, or with every field that cannot be converted.
-    """
-
-    def rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
-        given = parse_records(file, ledger, delimiter=source.options.delimiter)
-        for number, row in enumerate(given, 1):
-            refuse_others(file, row, others, place=f"{row_word} {number}: ")
-            yield 0, f"{row_word} {number}: ", row
-
-    return read_cases(source, rows, convert)
-
-
-def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
-    """Convert what a function reads of each file, as in ``read_rows``.
 
     Raises:
         DatasetError: with every field that cannot be converted, or of the function.
@@ -283,8 +229,8 @@ def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
             try:
                 one = convert(row, ids, ledger)
             except BadFieldError as error:
-                for each in error.all:
-                    field, message = f"{place}{each.name}".removesuffix(": "), str(each)
+                for name, message in error.faults.items():
+                    field = f"{place}{name}".removesuffix(": ")
                     faults.append(Fault(file=file.name, line=number, field=field, message=message))
             else:
                 found += [] if one is None else [one]
@@ -292,3 +238,131 @@ def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
         raise faults_error(faults)
     responses = ({"id": line["id"], "response": response} for line, response in found if response)
     return ledger.close(cases=tuple(line for line, _ in found), responses=tuple(responses))
+
+
+# --- rows of other tools ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowMap(FieldMap):
+    """Declares how the rows of a tool become cases and responses."""
+
+    row: str = "row"
+    """Name of a row in messages."""
+    others: tuple[str, ...] = ()
+    """Importers whose rows are refused."""
+    conversation: tuple[str, ...] = ()
+    """Fields that make a row without a question a conversation."""
+    passages: tuple[str, ...] = ()
+    """Texts of the relevant documents, kept in metadata; the first one present is used."""
+    answer: tuple[str, ...] = ()
+    """Answer of a system."""
+    retrieved: tuple[str, ...] = ()
+    """Texts that the system retrieved; the first one with a text is used."""
+    retrieved_ids: str = ""
+    """Their documents."""
+
+
+Prepare = Callable[[dict[str, Any]], tuple[dict[str, Any], RowMap]]
+"""Returns a row as the map that fits it expects it."""
+
+
+def read_rows(source: Source, form: RowMap, prepare: Prepare) -> Imported:
+    """Read the rows of all files.
+
+    Raises:
+        DatasetError: a file has no rows, or with every field that cannot be converted.
+    """
+
+    def rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
+        given = parse_records(file, ledger, delimiter=source.options.delimiter)
+        for number, row in enumerate(given, 1):
+            place = f"{form.row} {number}: "
+            refuse_others(file, row, form.others, place=place)
+            yield 0, place, row
+
+    def case(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
+        return _case(*prepare(row), ids, ledger, source.options)
+
+    found = read_cases(source, rows, case)
+    golds = (gold["rel_path"] for line in found.cases for gold in line.get("gold_supports", ()))
+    if (first := next(golds, None)) is None:
+        return found
+    note = (
+        f"golds are documents such as {shown(first)}: their paths must be those that the target "
+        "reports"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def _case(
+    row: dict[str, Any], form: RowMap, ids: UniqueIds, ledger: Ledger, options: ReadOptions
+) -> Converted | None:
+    given = ledger.full(row)
+    asked = [name for name in form.names["question"] if name in given]
+    turns = [name for name in asked[:1] if isinstance(parse_object(given[name]), list)]
+    if not asked:
+        turns = [name for name in form.conversation if name in given]
+    if turns:
+        ledger.leave(turns[0], "a conversation, and a case is one question")
+        return None
+    reply = {
+        name: given.pop(name)
+        for name in (*form.answer, *form.retrieved, form.retrieved_ids)
+        if name in given
+    }
+    passages = next((name for name in form.passages if name in given), None)
+    if passages is not None:
+        given[passages] = parse_texts(given[passages])
+    line = read_fields(given, ledger, form)
+    if passages is not None and not line.get("gold_supports"):
+        ledger.note(
+            "reference contexts do not say which document they are of; label the cases to "
+            "score retrieval"
+        )
+    response = _response(reply, line, form, ledger, options)
+    return with_id(line, ids, room=form.room), response
+
+
+def _response(
+    reply: dict[str, Any],
+    line: dict[str, Any],
+    form: RowMap,
+    ledger: Ledger,
+    options: ReadOptions,
+) -> dict[str, Any] | None:
+    """Return the response of a row, if it has one.
+
+    A judge reads retrieved texts that come without their documents. They get made-up paths, by
+    which no gold is found, so a case of which the response is written has none.
+    """
+    answer = next((name for name in form.answer if name in reply), None)
+    name = next((one for one in form.retrieved if parse_list(reply.get(one))), "")
+    texts = parse_texts(reply.get(name))
+    paths = [str(one) for one in parse_names(reply.get(form.retrieved_ids))]
+    if answer is None and not paths:
+        if texts:
+            ledger.leave(name, "no answer goes with it, and no document is named for it")
+        return None
+    for used in (answer, texts and name, paths and form.retrieved_ids):
+        if used:
+            ledger.carry(used)
+    if texts and not paths:
+        paths = [f"retrieved/{rank}" for rank in range(1, len(texts) + 1)]
+        ledger.note(
+            f"{name} do not say which document they are of: they are retrieved/1, retrieved/2, "
+            "... for a judge of the recorded answers"
+        )
+        if options.with_responses and "gold_supports" in line:
+            keep_in_metadata(line, "recorded", "gold_supports", line.pop("gold_supports"))
+            ledger.note(
+                "golds of cases with such answers are in metadata, since their retrieval cannot "
+                "be scored; import again without --responses for a target that reports documents"
+            )
+    texts += [""] * len(paths)
+    chunks = [
+        {"rel_path": path, "rank": rank, **({"text": text} if text else {})}
+        for rank, (path, text) in enumerate(zip(paths, texts, strict=False), 1)
+    ]
+    said = "" if answer is None else text_of(reply[answer])
+    return {"answer": said, **({"debug": {"retrieved_chunks": chunks}} if chunks else {})}
