@@ -11,7 +11,7 @@ from pytest_rageval.api.run import Run, open_stored, project_of
 from pytest_rageval.engine.comparing import compare_stored
 from pytest_rageval.engine.finish import gate_of
 from pytest_rageval.report.comparison_document import comparison_document
-from pytest_rageval.report.text.comparison import ComparisonView, conclusion, metric_verdict
+from pytest_rageval.report.view.comparison import ComparisonView, conclusion, metric_verdict
 
 COLUMNS: Final[dict[str, Kind]] = {
     "metric": "text",

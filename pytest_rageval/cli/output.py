@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.markdown.summary import append_step_summary
-from pytest_rageval.report.text.console import Block, Rows, draw
+from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
@@ -130,7 +131,7 @@ def count_rows(title: str, counts: Iterable[tuple[int, str]]) -> Iterator[Block]
     """Yield a title and what is counted below it; nothing if nothing is."""
     if rows := [(f"  {n:>6}", clean(what, 500)) for n, what in counts]:
         yield title
-        yield Rows((">", ""), rows)
+        yield Table((">", ""), rows)
 
 
 def left_out_rows(left_out: Sequence[LeftOut]) -> Iterator[Block]:

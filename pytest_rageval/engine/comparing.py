@@ -8,7 +8,7 @@ from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_
 from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import RunComparison, as_baseline, compare_runs
 from pytest_rageval.engine.finish import EndedRun
-from pytest_rageval.report.text.comparison import ComparisonView
+from pytest_rageval.report.view.comparison import ComparisonView
 from pytest_rageval.values.gate import CheckResult, needs_baseline
 from pytest_rageval.values.run import StoredRun
 

@@ -33,8 +33,8 @@ from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.sections import render_sections
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.text.next_commands import RunCommands
-from pytest_rageval.report.text.summary import SummaryView
+from pytest_rageval.report.view.next_commands import RunCommands
+from pytest_rageval.report.view.summary import SummaryView
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,

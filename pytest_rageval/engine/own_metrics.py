@@ -12,7 +12,7 @@ from typing import Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
-from pytest_rageval.report.text.next_commands import explain_worst
+from pytest_rageval.report.view.next_commands import explain_worst
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within

@@ -24,7 +24,7 @@ from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
-from pytest_rageval.report.text.progress import Progress
+from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, case_set, git_state, run_config
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer

@@ -11,7 +11,7 @@ from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.plugin.private import add_json_metadata, failure_text
 from pytest_rageval.plugin.reports import ReportDetails, check_of
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.report.text.lines import VERDICTS, detectable_text
+from pytest_rageval.report.view.gate import VERDICTS, detectable_text
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES

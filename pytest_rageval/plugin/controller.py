@@ -65,7 +65,7 @@ from pytest_rageval.values.record import CaseRecord, Outcome
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
-    from pytest_rageval.report.text.progress import Progress
+    from pytest_rageval.report.view.progress import Progress
 
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
@@ -521,7 +521,7 @@ class Controller:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")
             return
-        from pytest_rageval.report.text.summary import render_summary
+        from pytest_rageval.report.view.summary import render_summary
 
         blocks = render_summary(self.finished.view, verbosity=self.config.option.verbose)
         write_blocks(terminalreporter, "rageval", blocks)

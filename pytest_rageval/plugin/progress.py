@@ -21,17 +21,18 @@ from pytest_rageval.plugin.private import (
     terminal_stream,
     terminal_writer,
 )
-from pytest_rageval.report.text.console import Style, columns_of
-from pytest_rageval.report.text.progress import Progress, progress_line
+from pytest_rageval.report.faces.terminal import columns_of
+from pytest_rageval.report.view.blocks import Status
+from pytest_rageval.report.view.progress import Progress, progress_line
 from pytest_rageval.support.terminal import is_steerable, log_pauses
 
-_MARKUP: Final[dict[Style, dict[str, bool]]] = {
+_MARKUP: Final[dict[Status, dict[str, bool]]] = {
     "": {},
-    "green": {"green": True},
-    "red": {"red": True},
-    "yellow": {"yellow": True},
-    "bold": {"bold": True},
-    "dim": {"light": True},
+    "good": {"green": True},
+    "bad": {"red": True},
+    "warn": {"yellow": True},
+    "strong": {"bold": True},
+    "weak": {"light": True},
 }
 """Arguments of pytest for each style of a line."""
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import pytest
 
 from pytest_rageval.plugin.private import terminal_writer
-from pytest_rageval.report.text.console import Block, draw, labelled
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.blocks import Block, labelled
 from pytest_rageval.support.text import clean, clean_lines
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.text.summary import SummaryView
+    from pytest_rageval.report.view.summary import SummaryView
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
     from pytest_rageval.values.record import Outcome
 
@@ -33,7 +34,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     """
     if not view.reply_faults and all(record.error is None for record in view.run.records):
         return
-    from pytest_rageval.report.text.target_faults import FaultOptions, render_target_faults
+    from pytest_rageval.report.view.target_faults import FaultOptions, render_target_faults
 
     option = reporter.config.option
     styles = {"auto": "short", "short": "short", "long": "long", "line": "line", "native": "native"}
@@ -53,7 +54,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     blocks = [*render_target_faults(view.run.records, view.reply_faults, options)]
     if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.run.records):
         why = "--pdb stops where your code raises; a refused reply raises nothing there"
-        blocks.append(labelled("note", why, "yellow"))
+        blocks.append(labelled("note", why, "warn"))
     errors = any(record.error is not None for record in view.run.records)
     write_blocks(reporter, "errors of the target" if errors else "replies of the target", blocks)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
-from pytest_rageval.report.text.comparison import ComparisonView
+from pytest_rageval.report.view.comparison import ComparisonView
 from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.values.run import StoredRun
 

@@ -12,8 +12,8 @@ from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
-from pytest_rageval.report.text.console import draw
-from pytest_rageval.report.text.explanation import render_explanation
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.explanation import render_explanation
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings

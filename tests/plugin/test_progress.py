@@ -17,7 +17,7 @@ from _pytest.terminal import TerminalReporter
 
 from pytest_rageval.plugin import progress
 from pytest_rageval.plugin.progress import LiveLine, LogLines, progress_shown
-from pytest_rageval.report.text.progress import Progress
+from pytest_rageval.report.view.progress import Progress
 from tests.build.screen import Screen, Terminal, opened
 from tests.plugin.scratch import CONFTEST, Project
 

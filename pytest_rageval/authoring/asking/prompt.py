@@ -15,14 +15,14 @@ from pytest_rageval.authoring.labelling.draft import gold_for
 from pytest_rageval.project.case_reader import LocatedCase, case_fields
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
-from pytest_rageval.report.text.asked import (
+from pytest_rageval.report.view.asked import (
     answer_lines,
     asked_lines,
     difference_lines,
     judged_lines,
     place_text,
 )
-from pytest_rageval.report.text.console import Block, Rows, labelled, labelled_lines
+from pytest_rageval.report.view.blocks import Block, Table, labelled, labelled_lines
 from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.errors import DatasetError
@@ -211,7 +211,7 @@ class Prompt:
             else "as the target likes",
             **{f"set {name}": json.dumps(value) for name, value in settings.params.items()},
         }
-        yield Rows(("", ""), [(f"  {name}", clean(str(v), 200)) for name, v in values.items()])
+        yield Table(("", ""), [(f"  {name}", clean(str(v), 200)) for name, v in values.items()])
 
     def set_k(self, words: Sequence[str]) -> Iterator[Block]:
         """Set the number of chunks to ask for."""
@@ -304,18 +304,18 @@ class Prompt:
         text = f"{line['id']} added to {file}"
         if not golds:
             text += f"; rageval label --case {line['id']} marks its evidence"
-        yield labelled("saved", text, style="green")
+        yield labelled("saved", text, status="good")
 
     def show_help(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the commands."""
-        yield Rows(
+        yield Table(
             ("", ""),
             [
-                (((f"  :{name} {one.arguments}", "bold"),), one.meaning)
+                (((f"  :{name} {one.arguments}", "strong"),), one.meaning)
                 for name, one in COMMANDS.items()
             ],
         )
-        yield (("  anything else is a question; Ctrl-C gives up a request, Ctrl-D ends", "dim"),)
+        yield (("  anything else is a question; Ctrl-C gives up a request, Ctrl-D ends", "weak"),)
 
     def close(self, words: Sequence[str]) -> Iterator[Block]:
         """End the conversation."""

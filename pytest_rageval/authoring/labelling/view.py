@@ -15,7 +15,8 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, p
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.report.text.console import Note, cut_columns, draw, wrap
+from pytest_rageval.report.faces.terminal import cut_columns, draw, wrap
+from pytest_rageval.report.view.blocks import Note
 from pytest_rageval.support.text import clean, counted, shortened
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk

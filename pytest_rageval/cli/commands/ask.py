@@ -71,7 +71,7 @@ def command(
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
     from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt
-    from pytest_rageval.report.text.asked import asked_document
+    from pytest_rageval.report.view.asked import asked_document
 
     if question is not None and case_id is not None:
         raise click.UsageError("QUESTION and --case: expected one of them")

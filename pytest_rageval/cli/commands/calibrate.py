@@ -95,7 +95,7 @@ def command(labels: Path, as_json: bool, **flags: Any) -> int:
     is the project's unless --judge is given. With --save, later calls also report drift of the
     judge. The exit code is 1 if it gave no score at all, 4 if it could not be reached.
     """
-    from pytest_rageval.report.text.agreement import calibration_lines
+    from pytest_rageval.report.view.agreement import calibration_lines
 
     given = {f.name: flags.pop(f.name) for f in fields(_Wanted) if f.name in flags}
     settings = judge_settings(flags)

@@ -21,7 +21,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.text.comparison import ComparisonView
+    from pytest_rageval.report.view.comparison import ComparisonView
     from pytest_rageval.values.settings import Settings
 
 
@@ -59,7 +59,7 @@ def command(
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
     from pytest_rageval.report.markdown.comparison import render_comparison_markdown
-    from pytest_rageval.report.text.comparison import render_comparison
+    from pytest_rageval.report.view.comparison import render_comparison
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     text = render_comparison_markdown(view)

@@ -13,7 +13,7 @@ import click
 from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import ExitCode, json_option, print_blocks, print_json, print_result
 from pytest_rageval.cli.target import opened_target
-from pytest_rageval.report.text.console import Note, Rows, Style
+from pytest_rageval.report.view.blocks import Note, Status, Table
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
     from pytest_rageval.values.settings import Settings
 
-_STYLES: Final[dict[str, Style]] = {"ok": "green", "warn": "yellow", "FAIL": "red"}
+_STYLES: Final[dict[str, Status]] = {"ok": "good", "warn": "warn", "FAIL": "bad"}
 _QUESTION: Final = "What is this about?"
 PROBE_CHARS: Final = 60_000
 """As long as the longest prompt that a judge of a run gets."""
@@ -152,5 +152,5 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
         for name, origin in settings.origins.items()
     }
     cells = [(f"{name}: {row['value']!r}", row["origin"]) for name, row in sorted(rows.items())]
-    print_result({"settings": rows}, [Rows(("", ""), cells)], as_json=as_json)
+    print_result({"settings": rows}, [Table(("", ""), cells)], as_json=as_json)
     return ExitCode.YES

@@ -18,7 +18,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import WantedTexts
-    from pytest_rageval.report.text.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.embeddings import ObtainedVectors
     from pytest_rageval.values.case import Anchor
     from pytest_rageval.values.run import StoredRun
 
@@ -82,7 +82,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     given = _Given(**options)
     _check(given)
     from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
-    from pytest_rageval.report.text.embeddings import embedding_document, embedding_lines
+    from pytest_rageval.report.view.embeddings import embedding_document, embedding_lines
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import write_versioned
 
@@ -138,7 +138,7 @@ def _obtained(
 ) -> tuple[WantedTexts, ObtainedVectors]:
     from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.engine.vectors import load_vectors
-    from pytest_rageval.report.text.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.embeddings import ObtainedVectors
 
     obtained = None
     if given.file is not None:
@@ -158,7 +158,7 @@ def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str])
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.endpoint import ModelEndpoint
     from pytest_rageval.engine.vectors import EmbeddingsClient
-    from pytest_rageval.report.text.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.embeddings import ObtainedVectors
 
     if not wanted.chunks:
         raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")

@@ -89,11 +89,11 @@ def command(
         print_json({"run_id": run_id, "repeats": to_plain(shown)})
         return
     from pytest_rageval.analysis.aggregate.case_groups import record_outcome
-    from pytest_rageval.report.text.explanation import render_explanation
+    from pytest_rageval.report.view.explanation import render_explanation
 
     if len(explanations) > 1:  # the first one need not be the one that the summary names
         outcomes = ", ".join(record_outcome(one.record) for one in explanations)
-        print_blocks([((f"repeats   {outcomes}", "bold"),), ()], colour=colour)
+        print_blocks([((f"repeats   {outcomes}", "strong"),), ()], colour=colour)
     for number, explanation in enumerate(explanations):
         blocks = render_explanation(explanation, run_id=run_id, verbose=verbose)
         print_blocks([(), *blocks] if number else blocks, width=width, colour=colour)
@@ -136,7 +136,7 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
 def _print_misses(
     stored: StoredRun, name: str, *, width: int, verbose: bool, colour: bool | None, as_json: bool
 ) -> None:
-    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
+    from pytest_rageval.report.view.misses import find_misses, misses_document, render_misses
 
     found, run_id = stored.records, stored.run_id
     if as_json:

@@ -19,7 +19,7 @@ from pytest_rageval.cli.output import (
     left_out_rows,
     print_result,
 )
-from pytest_rageval.report.text.console import Block
+from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few, first_repeated
 
 if TYPE_CHECKING:

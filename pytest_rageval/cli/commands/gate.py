@@ -39,7 +39,7 @@ def command(
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.markdown.summary import render_gate_markdown
-    from pytest_rageval.report.text.lines import render_gate
+    from pytest_rageval.report.view.gate import render_gate
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})

@@ -14,7 +14,7 @@ import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import ExitCode, count_rows, json_option, left_out_rows, print_result
-from pytest_rageval.report.text.console import Block
+from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError
 

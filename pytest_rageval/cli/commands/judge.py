@@ -29,7 +29,7 @@ from pytest_rageval.cli.output import (
     print_result,
     warn,
 )
-from pytest_rageval.report.text.console import Block, Rows
+from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.text import clean, counted, free_name
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
-    from pytest_rageval.report.text.scores import verdict_lines
+    from pytest_rageval.report.view.scores import verdict_lines
     from pytest_rageval.runs.read import open_run
 
     stored = open_run(run, os.environ)
@@ -331,4 +331,4 @@ def cache_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     yield f"holds    {counted(document['entries'], 'verdict')}, {size:.1f} MB"
     if document["oldest_use"] is not None:
         yield f"used     {document['oldest_use']} to {document['newest_use']}"
-    yield Rows((">", ""), [(f"{n:>8,}", judge) for judge, n in document["by_judge"].items()])
+    yield Table((">", ""), [(f"{n:>8,}", judge) for judge, n in document["by_judge"].items()])

@@ -363,7 +363,7 @@ def _report(session: LabelSession, *, interrupted: bool) -> ExitCode:
 
 def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
     from pytest_rageval.authoring.labelling.agreement import agreement_document
-    from pytest_rageval.report.text.agreement import agreement_lines
+    from pytest_rageval.report.view.agreement import agreement_lines
 
     if not path.is_file():
         raise CommandError(f"{path}: cannot be read: no such file")

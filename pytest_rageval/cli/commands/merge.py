@@ -18,7 +18,7 @@ from pytest_rageval.cli.output import (
     no_report_option,
     print_result,
 )
-from pytest_rageval.report.text.summary import render_summary
+from pytest_rageval.report.view.summary import render_summary
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels

@@ -95,7 +95,7 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     order of each named reranker. Questions and chunk texts are sent only to endpoints that you
     name. A function is called as function(query, documents) and returns one score for each.
     """
-    from pytest_rageval.report.text.rerank import rerank_lines
+    from pytest_rageval.report.view.rerank import rerank_lines
     from pytest_rageval.runs.read import open_run
 
     chosen = _Given(**given)
@@ -114,7 +114,7 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
 
 def _document(run: StoredRun, given: _Given) -> dict[str, Any]:
     from pytest_rageval.analysis.rerank import CUTOFFS, read_candidates, study_order, tabulate
-    from pytest_rageval.report.text.rerank import NamedOrder, rerank_document
+    from pytest_rageval.report.view.rerank import NamedOrder, rerank_document
 
     cases, left_out = read_candidates(
         run.records, path_case=run.settings.path_case, level=given.level
@@ -216,7 +216,7 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
 
 
 def _save(run: StoredRun, document: dict[str, Any]) -> None:
-    from pytest_rageval.report.text.rerank import TITLE, rerank_section
+    from pytest_rageval.report.view.rerank import TITLE, rerank_section
     from pytest_rageval.runs.store import SECTIONS, write_versioned
 
     others = [dict(one) for one in run.sections if one.get("title") != TITLE]

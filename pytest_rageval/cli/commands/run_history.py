@@ -72,7 +72,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     Unchanged runs are not written again, and runs whose folder no longer exists are removed. Exit
     code 1 if the folder of a run cannot be read; the rest is indexed anyway.
     """
-    from pytest_rageval.report.text.history import sync_lines
+    from pytest_rageval.report.view.history import sync_lines
     from pytest_rageval.runs.history.database import IndexDatabase
     from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.sync import RunIndex
@@ -155,7 +155,7 @@ def trend_command(
     if not points:
         click.echo("no such runs" if source.runs else "no runs with figures")
     else:
-        from pytest_rageval.report.text.history import trend_lines
+        from pytest_rageval.report.view.history import trend_lines
 
         print_blocks(trend_lines(query, points))
     if left_out:

@@ -19,9 +19,9 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
 )
-from pytest_rageval.report.text.console import Block, Note, Row, Rows
-from pytest_rageval.report.text.lines import GATE_STYLES
-from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.report.view.blocks import Block, Note, Row, Table
+from pytest_rageval.report.view.gate import GATE_STYLES
+from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.config import NO_CONFIG
@@ -61,7 +61,7 @@ def list_command(as_json: bool) -> None:
     print_result({"runs": [entry.document() for entry in entries]}, blocks, as_json=as_json)
 
 
-def _table(entries: Sequence[RunEntry]) -> Rows:
+def _table(entries: Sequence[RunEntry]) -> Table:
     rows: list[Row] = []
     for entry in entries:
         when = (entry.timestamp or "-")[:16].replace("T", " ")
@@ -71,7 +71,7 @@ def _table(entries: Sequence[RunEntry]) -> Rows:
         bare = "" if entry.has_records else "(numbers alone)"
         rest = "  ".join(filter(None, (", ".join(entry.tags), bare)))
         rows.append((entry.run_id, when, cases, verdict, rest))
-    return Rows(("run", "when", ">cases", "gate", "tags"), rows, optional=("when",))
+    return Table(("run", "when", ">cases", "gate", "tags"), rows, optional=("when",))
 
 
 # --- show ------------------------------------------------------------------------------------

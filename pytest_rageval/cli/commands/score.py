@@ -27,7 +27,7 @@ from pytest_rageval.support.process import interrupted_by_termination
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.scored import ScoredRun
-    from pytest_rageval.report.text.console import Block
+    from pytest_rageval.report.view.blocks import Block
     from pytest_rageval.values.numbers import Aggregate
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -150,7 +150,7 @@ def _score(
         if items is not None:
             items.print_in("cases", _numbers(totals, None if judge is None else judge.identity))
             return scored, []
-    from pytest_rageval.report.text.scores import score_lines
+    from pytest_rageval.report.view.scores import score_lines
 
     lines = [*score_lines(totals, scored.failures, watch.facts.notes(settings))]
     if scored.folder is not None:
@@ -181,7 +181,7 @@ def _score_in_shards(
     from pytest_rageval.engine.distributed import open_client, score_shards
     from pytest_rageval.engine.judge_notes import JudgeFacts
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.report.text.scores import Failures, score_lines
+    from pytest_rageval.report.view.scores import Failures, score_lines
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(

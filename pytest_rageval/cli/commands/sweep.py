@@ -232,7 +232,7 @@ def _run(
 
 
 def _progress(runner: SweepRunner) -> str | None:
-    from pytest_rageval.report.text.progress import progress_line
+    from pytest_rageval.report.view.progress import progress_line
 
     progress = runner.runs.progress()
     if progress is None:
@@ -262,8 +262,8 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
 
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
     from pytest_rageval.analysis.sweep.outcome import outcome_document
-    from pytest_rageval.report.text.console import paragraph
-    from pytest_rageval.report.text.sweep import sweep_lines
+    from pytest_rageval.report.view.blocks import paragraph
+    from pytest_rageval.report.view.sweep import sweep_lines
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
@@ -273,7 +273,7 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_jso
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
     from pytest_rageval.engine.sweep.forecast import forecast
-    from pytest_rageval.report.text.sweep_plan import plan_lines
+    from pytest_rageval.report.view.sweep_plan import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)
     print_result(document, plan_lines(document), as_json=as_json)

@@ -18,7 +18,7 @@ from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
 from pytest_rageval.project.settings import stored_settings
-from pytest_rageval.report.text.progress import Progress
+from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.html.markup import script_json, visible
-from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.support.text import counted, cut, format_value
 
 if TYPE_CHECKING:

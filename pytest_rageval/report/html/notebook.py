@@ -8,7 +8,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.figures import known_metrics, numbers_of
-from pytest_rageval.report.text.comparison import (
+from pytest_rageval.report.view.comparison import (
     ComparisonView,
     conclusion,
     describe_side,
@@ -19,7 +19,7 @@ from pytest_rageval.report.text.comparison import (
     metric_verdict,
     pairing_text,
 )
-from pytest_rageval.report.text.summary import interval_text, is_headline
+from pytest_rageval.report.view.summary import interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value, shortened
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun

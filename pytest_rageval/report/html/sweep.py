@@ -11,7 +11,7 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
 from pytest_rageval.report.html.svg import for_both_widths
-from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import format_value
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}

@@ -10,7 +10,7 @@ from pytest_rageval.analysis.compare.conclusion import time_text
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
-from pytest_rageval.report.text.comparison import (
+from pytest_rageval.report.view.comparison import (
     BANNER,
     BEYOND,
     BEYOND_TEXT,
@@ -33,8 +33,8 @@ from pytest_rageval.report.text.comparison import (
     questions_text,
     unpaired_cells,
 )
-from pytest_rageval.report.text.lines import detectable_text
-from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.report.view.gate import detectable_text
+from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import format_value
 
 GROUP_ROWS: Final = 200

@@ -17,8 +17,8 @@ from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.matching import rules_text
-from pytest_rageval.report.text.lines import detectable_size
-from pytest_rageval.report.text.summary import (
+from pytest_rageval.report.view.gate import detectable_size
+from pytest_rageval.report.view.summary import (
     GROUP_COLUMNS,
     SummaryView,
     change_text,

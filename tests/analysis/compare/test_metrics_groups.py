@@ -15,7 +15,7 @@ from pytest_rageval.analysis.compare.metrics import (
 from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
-from pytest_rageval.report.text.comparison import ComparisonView
+from pytest_rageval.report.view.comparison import ComparisonView
 from pytest_rageval.values.record import CaseRecord
 from tests.build.runs import run_of, scored, side
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
-from pytest_rageval.report.text.lines import detectable_text
+from pytest_rageval.report.view.gate import detectable_text
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.numbers import OwnFigure
 from pytest_rageval.values.own_metric import Level, MetricDefinition

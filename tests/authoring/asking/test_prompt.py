@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt, PromptError, Question
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.report.text.console import draw
+from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord

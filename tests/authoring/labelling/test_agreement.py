@@ -10,8 +10,8 @@ from pytest_rageval.analysis.stats.agreement import kappa, krippendorff_alpha
 from pytest_rageval.authoring.labelling.agreement import agreement_document
 from pytest_rageval.authoring.labelling.draft import Draft
 from pytest_rageval.authoring.labelling.store import LabelEntry, SeenChunk
-from pytest_rageval.report.text.agreement import agreement_lines
-from pytest_rageval.report.text.console import draw
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.agreement import agreement_lines
 
 
 def entries(marks: Mapping[str, Mapping[str, str]]) -> list[LabelEntry]:

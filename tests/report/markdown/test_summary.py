@@ -8,15 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.markdown.summary import escape, render_gate_markdown, render_markdown
-from pytest_rageval.report.text.console import draw
-from pytest_rageval.report.text.summary import render_summary
+from pytest_rageval.report.view.summary import render_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
 from tests.build.records import failed, hits, record
-from tests.report.text.test_summary import mixed_references, reliability, result, view
+from tests.report.view.test_summary import mixed_references, reliability, result, view
 
 
 def test_the_verdict_stands_first() -> None:

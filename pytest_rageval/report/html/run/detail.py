@@ -37,7 +37,7 @@ from pytest_rageval.report.html.run.values import (
     MetricLine,
     ReportOptions,
 )
-from pytest_rageval.report.text.word_diff import diff_words
+from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.numbers import Aggregate

@@ -18,7 +18,7 @@ from pytest_rageval.report.html.run.overview_values import (
     LimitView,
     MetricView,
 )
-from pytest_rageval.report.text.summary import HEADLINE, interval_text
+from pytest_rageval.report.view.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import CheckResult

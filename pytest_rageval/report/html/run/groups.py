@@ -15,7 +15,7 @@ from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
 from pytest_rageval.report.html.run.links import cases_link, worst_first
 from pytest_rageval.report.html.run.overview_values import CountRow, HeatCell, HeatMap, HeatRow
 from pytest_rageval.report.html.run.values import CaseRow
-from pytest_rageval.report.text.summary import HEADLINE
+from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord

@@ -13,7 +13,7 @@ from pytest_rageval.report.html.run.case_charts import phase_bar, rank_moves
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.highlight import chunk_link, chunk_place, marked_text
 from pytest_rageval.report.html.run.values import ChunkView, ReportView
-from pytest_rageval.report.text.word_diff import Piece
+from pytest_rageval.report.view.word_diff import Piece
 
 _STYLES: Final = (
     "design.css",

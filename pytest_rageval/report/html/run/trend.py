@@ -17,7 +17,7 @@ from pytest_rageval.report.html.run.figures import known_metrics
 from pytest_rageval.report.html.run.links import report_beside
 from pytest_rageval.report.html.run.overview_values import Trend, TrendRow
 from pytest_rageval.report.html.run.trend_charts import TrendPoint, sparkline, trend_panel
-from pytest_rageval.report.text.summary import HEADLINE, interval_text
+from pytest_rageval.report.view.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.run import StoredRun
 

@@ -20,7 +20,7 @@ from pytest_rageval.report.html.run.overview_values import (
     OverviewView,
     Trend,
 )
-from pytest_rageval.report.text.word_diff import WordDiff
+from pytest_rageval.report.view.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.record import CaseRecord
 

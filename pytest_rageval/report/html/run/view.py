@@ -41,8 +41,8 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.text.comparison import verdict_word
-from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.report.view.comparison import verdict_word
+from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.config import NO_CONFIG

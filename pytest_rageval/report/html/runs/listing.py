@@ -11,7 +11,7 @@ from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.links import report_beside
 from pytest_rageval.report.html.run.trend import breaks_of_runs, view_trend
-from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_text
+from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value

@@ -12,13 +12,13 @@ from pytest_rageval.report.html.run.cases import case_anchors
 from pytest_rageval.report.html.run.figures import numbers_of, view_metrics
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, MetricView
 from pytest_rageval.report.html.run.view import view_changes, view_comparison
-from pytest_rageval.report.text.comparison import (
+from pytest_rageval.report.view.comparison import (
     describe_side,
     flip_counts,
     moved_stages,
     pairing_text,
 )
-from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.run import StoredRun
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.report.text.summary import HEADLINE
+from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open

@@ -1,4 +1,0 @@
-"""Plain text for terminals: summaries, comparisons, explanations, agreement.
-
-It returns strings and prints nothing.
-"""

@@ -1,0 +1,1 @@
+"""Views: what is shown of a result and in which order, as blocks; how they look is not here."""

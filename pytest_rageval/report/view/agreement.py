@@ -1,0 +1,127 @@
+"""Agreement in a terminal: of a judge with people, and among annotators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.report.view.blocks import Block, Row, Table, paragraph
+from pytest_rageval.report.view.summary import interval_text
+from pytest_rageval.support.text import clean, counted, format_value
+
+_CLASSES: Final = {
+    "groundedness": "answers that are not grounded",
+    "correctness": "incorrect answers",
+    "abstention": "answers that abstain",
+}
+_PROBES: Final = {"verbosity": "padded", "order": "reordered"}
+_NOTED: Final = 0.05
+"""Minimum gain of kappa for another pass line to be mentioned."""
+_SHOWN: Final = 8
+"""Disagreements that are listed."""
+
+
+def calibration_lines(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the lines of a calibration for a terminal."""
+    kinds = ", ".join(f"{kind} {n}" for kind, n in document["errors"].items())
+    yield paragraph(
+        f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "
+        f"{counted(document['n'], 'labelled answer')} judged, "
+        f"{counted(document['n_error'], 'error')}{f' ({kinds})' if kinds else ''}"
+    )
+    for label, n in document["left_out"].items():
+        yield paragraph(f"left out: {n} labelled {label}")
+    if document["n_not_applicable"]:
+        yield paragraph(f"nothing to score: {counted(document['n_not_applicable'], 'answer')}")
+    sources = {"all": document}
+    if len(document["by_source"]) > 1:
+        sources |= document["by_source"]
+    headings = (">n", ">errors", ">AUROC", ">kappa", ">95% CI", ">prec.", ">rec.", ">F1")
+    yield Table(("source", *headings), [_row(name, row) for name, row in sources.items()])
+    yield from _explanation(document)
+    yield from _disagreements(document)
+    for name, probe in (document["probes"] or {}).items():
+        yield paragraph(_probe(name, probe))
+    if document["drift"] is not None:
+        yield paragraph(document["drift"]["text"])
+
+
+def _row(name: str, row: Mapping[str, Any]) -> Row:
+    figures = [row[key] for key in ("n", "n_error", "auroc", "kappa", "precision", "recall", "f1")]
+    figures.insert(4, interval_text(row["kappa_low"], row["kappa_high"]))
+    return (clean(name, 40), *figures)
+
+
+def _explanation(document: Mapping[str, Any]) -> Iterator[Block]:
+    line = document["threshold"]
+    side = "above" if document.get("direction") == "lower" else "below"
+    beyond = "" if line is None else f", which score {side} {line:g}"
+    n = len(document["by_source"])
+    pooled = format_value(document["auroc_pooled"])
+    macro = f" AUROC is the mean over sources; pooled {pooled}." if n > 1 else ""
+    yield paragraph(
+        f"accuracy {format_value(document['accuracy'])}; precision and recall of "
+        f"{_CLASSES.get(document['rubric'], 'bad answers')}{beyond}.{macro}"
+    )
+    best = document["best_threshold"]
+    if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
+        # Rounded up, the threshold would exclude the answers at it.
+        rounded_down = math.floor(best["threshold"] * 1000) / 1000
+        yield paragraph(
+            f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
+            f"{rounded_down:g}; chosen here, it flatters the judge"
+        )
+
+
+def _disagreements(document: Mapping[str, Any]) -> Iterator[Block]:
+    found = document["disagreements"]
+    if not found:
+        return
+    shown = [
+        f"{one['id']} ({one['label']}, scored {format_value(one['score'])})"
+        for one in found[:_SHOWN]
+    ]
+    more = f" and {len(found) - _SHOWN} more (--json)" if len(found) > _SHOWN else ""
+    yield paragraph(
+        f"people and judge disagree on {len(found)} of {counted(document['n'], 'answer')}, the "
+        f"clearest first: {', '.join(shown)}{more}"
+    )
+
+
+def _probe(name: str, probe: Mapping[str, Any]) -> str:
+    failed = f"; {counted(probe['n_error'], 'error')}" if probe["n_error"] else ""
+    if not probe["n"]:
+        return f"{_PROBES[name]} answers: none could be compared{failed}"
+    return (
+        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher "
+        f"({interval_text(probe['low'], probe['high'])}), {probe['n_newly_passed']} of them rose "
+        f"over the threshold; mean shift {probe['mean_shift']:+.3f}{failed}"
+    )
+
+
+_STATISTICS: Final = {"cohen_kappa": "Cohen's kappa", "krippendorff_alpha": "Krippendorff's alpha"}
+_ROWS: Final = (("chunks", "evidence or not"), ("answerable", "answerable or not"))
+
+
+def agreement_lines(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the lines of an agreement for a terminal."""
+    people = ", ".join(f"{name} {n}" for name, n in document["annotators"].items())
+    yield paragraph(f"{document['file']}: cases labelled by {people}")
+    statistic = _STATISTICS[document["chunks"]["statistic"]]
+    confidence = f"{document['confidence']:.0%} CI"
+    rows = {name: document[key] for key, name in _ROWS}
+    cells = [
+        (
+            *(name, row["value"], interval_text(row["low"], row["high"])),
+            *(row["observed"], row["n"], row["n_cases"]),
+        )
+        for name, row in rows.items()
+    ]
+    yield Table(("", f">{statistic}", f">{confidence}", ">agreed", ">n", ">cases"), cells)
+    for name, row in rows.items():
+        if not row["n"]:
+            yield f"{name}: nothing was labelled by two"
+        elif row["value"] is None:
+            n = counted(row["n"], "thing")
+            yield f"{name}: all said the same of {n}, which leaves no value"

@@ -1,0 +1,256 @@
+"""One question asked by hand, as lines for a terminal and as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.metrics.scoring import abstention_verdict
+from pytest_rageval.report.view.blocks import (
+    HEAD,
+    Block,
+    Row,
+    Status,
+    Table,
+    indented,
+    labelled,
+    labelled_lines,
+)
+from pytest_rageval.report.view.word_diff import Piece, diff_words
+from pytest_rageval.support.text import clean, format_value
+from pytest_rageval.values.json_documents import word
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+
+SHOWN_CHARS: Final = 2_000
+"""Longest beginning of an answer that is shown unasked."""
+_STYLES: Final[Mapping[str, Status]] = {
+    "found": "good", "passed": "good", "unchecked": "warn", "no chunks are reported": "warn",
+}  # fmt: skip
+"""Styles of states and outcomes; red where it has none."""
+_TEXT_CHARS: Final = 400
+_METRICS: Final = ("recall_at_k", "mrr", "ndcg_at_k", "attribution_recall")
+
+
+def asked_lines(record: CaseRecord) -> Iterator[Block]:
+    """Yield the answer of a question, with whole texts, its citations and its chunks.
+
+    For a case also what they match.
+    """
+    if record.error is not None:
+        yield labelled("failed", record.error.message, "bad")
+        for line in record.error.traceback.splitlines():
+            yield indented(line)
+    if record.answer is not None:
+        yield from answer_lines(record)
+    for number, one in enumerate(record.scores.citations or ()):
+        named = place_text(one.rel_path or "(nothing)", one.heading_path)
+        counted = f"  (chunk {one.chunk_rank})" if one.chunk_rank is not None else ""
+        yield labelled("" if number else "cites", named + counted)
+    chunks = record.reply.retrieved_chunks
+    if chunks is not None:
+        yield labelled("chunks", _n_chunks(len(chunks), record.k))
+        rows = [_chunk(rank, chunk, record) for rank, chunk in enumerate(chunks, 1)]
+        yield Table((">", ">", "", ""), rows, wrap=False)
+    elif record.error is None:
+        yield labelled("chunks", "not reported; see `rageval doctor`", "warn")
+    yield from _expected(record)
+    times = ", ".join(
+        f"{name.removesuffix('_ms').replace('_', ' ')} {ms:.0f} ms"
+        for name, ms in record.latency.items()
+    )
+    if times:
+        yield labelled("time", times, status="weak")
+
+
+def answer_lines(record: CaseRecord, *, whole: bool = False) -> Iterator[Block]:
+    """Yield the answer, a long one to its end only if whole."""
+    text = record.answer or ""
+    shown = text if whole else text[:SHOWN_CHARS]
+    yield from labelled_lines("answer", shown)
+    if rest := len(text) - len(shown):
+        yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "weak"))
+    if record.reply.abstained:
+        yield labelled("abstains", record.reply.abstain_reason or "yes", status="warn")
+
+
+def _n_chunks(n: int, k: int) -> str:
+    """Show the number of chunks, and that of those within the cutoff.
+
+    >>> _n_chunks(7, 5), _n_chunks(0, 5)
+    ('7, of which the first 5 count', '0')
+    """
+    return f"{n}, of which the first {k} count" if n > k else str(n)
+
+
+def _chunk(rank: int, chunk: RetrievedChunk, record: CaseRecord) -> Row:
+    counts: Status = "" if rank <= record.k else "weak"
+    score = "" if chunk.score_final is None else f"{chunk.score_final:.3f}"
+    place = clean(place_text(chunk.rel_path, chunk.heading_path), _TEXT_CHARS)
+    text = (("\n", counts), (clean(chunk.text, _TEXT_CHARS), "weak")) if chunk.text else ()
+    return ((f"{rank:>5}", counts),), ((score, counts),), (_match(chunk),), ((place, counts), *text)
+
+
+def _match(chunk: RetrievedChunk) -> tuple[str, Status]:
+    if chunk.irrelevant:
+        return "BAD", "bad"
+    if chunk.matched_golds:
+        return "gold " + ",".join(str(n + 1) for n in chunk.matched_golds[:3]), "good"
+    return "", ""
+
+
+def _expected(record: CaseRecord) -> Iterator[Block]:
+    case = record.case
+    found = {
+        gold
+        for chunk in (record.reply.retrieved_chunks or ())[: record.k]
+        for gold in chunk.matched_golds or ()
+    }
+    absent = "no chunks are reported" if record.reply.retrieved_chunks is None else "missing"
+    for number, gold in enumerate(case.gold_supports):
+        state = "found" if number in found else absent
+        place = f"{place_text(gold.rel_path, gold.heading_path)}: {state}"
+        yield labelled(f"gold {number + 1}", place, status=_STYLES.get(state, "bad"))
+    if case.expected_answer:
+        yield labelled("expected", clean(case.expected_answer, SHOWN_CHARS))
+    for fact in case.expected_key_facts:
+        yield labelled("fact", fact)
+    if not record.file:  # a question by hand, which expects nothing
+        return
+    yield from _outcome(record)
+    figures = [
+        f"{key} {format_value(value)}"
+        for key in _METRICS
+        if (value := record.scores.metrics.get(key)) is not None
+    ]
+    if figures:
+        yield labelled("metrics", ", ".join(figures))
+
+
+def _outcome(record: CaseRecord) -> Iterator[Block]:
+    outcome = "unchecked" if record.scores.unchecked else record.scores.outcome
+    text = f"{outcome}: {record.scores.failure_stage}" if record.scores.failure_stage else outcome
+    if outcome == "passed" and not record.verdicts.judgements:
+        text += ", without a judge of the answer"
+    yield labelled("outcome", text, status=_STYLES.get(outcome, "bad"))
+
+
+def judged_lines(record: CaseRecord) -> Iterator[Block]:
+    """Yield the verdicts on the answer, and the outcome of a case by them."""
+    for rubric, verdict in record.verdicts.judgements.items():
+        if (error := verdict.get("error")) is not None:
+            yield labelled("judge", f"{rubric}: {error['message']}", status="bad")
+            continue
+        scores = verdict.get("scores") or {}
+        said = ", ".join(f"{key} {format_value(value)}" for key, value in scores.items())
+        if rubric == "abstention":  # says yes or no
+            said = "abstained" if abstention_verdict(record) else "answered"
+        yield labelled("judge", f"{rubric}: {said or 'no score'}")
+        if reasoning := word(verdict, "reasoning"):
+            yield labelled("", clean(reasoning, SHOWN_CHARS), status="weak")
+    if record.verdicts.judgements and record.file:
+        yield from _outcome(record)
+
+
+def place_text(path: str, heading: str | None) -> str:
+    """Name a document and its section."""
+    return f"{path} > {heading}" if heading else path
+
+
+# --- two answers ---------------------------------------------------------------------------
+
+
+def difference_lines(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
+    """Yield what differs between two answers: words, and ranks of chunks."""
+    before, after = old.answer or "", new.answer or ""
+    if before == after:
+        yield labelled("answer", "the same")
+    else:
+        words = diff_words(before[:SHOWN_CHARS], after[:SHOWN_CHARS])
+        lost = ((True, before[:SHOWN_CHARS]),) if words is None else words.old
+        won = ((True, after[:SHOWN_CHARS]),) if words is None else words.new
+        yield from _marked("before", lost, "bad")
+        yield from _marked("after", won, "good")
+    yield from _moves(old, new)
+
+
+def _marked(head: str, pieces: tuple[Piece, ...], style: Status) -> Iterator[Block]:
+    """Yield a text of which changed parts stand in brackets, for terminals without colour."""
+    sign = "-" if head == "before" else "+"
+    text = "".join(f"[{sign}{part}{sign}]" if changed and part.strip() else part
+                   for changed, part in pieces)  # fmt: skip
+    yield labelled(head, text, "strong", style if len(pieces) == 1 else "")
+
+
+def _moves(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
+    before, after = _ranks(old), _ranks(new)
+    rows: list[Row] = []
+
+    def add(place: str, moved: str, style: Status) -> None:
+        rows.append((((f"  {moved}", style),), clean(place, _TEXT_CHARS)))
+
+    for key, rank in after.items():
+        was = before.get(key)
+        if was is None:
+            add(key[0], f"new at {rank}", "good")
+        elif was != rank:
+            add(key[0], f"{was} -> {rank}", "good" if rank < was else "warn")
+    for key, was in before.items():
+        if key not in after:
+            add(key[0], f"gone, was {was}", "bad")
+    if not rows:
+        yield labelled("chunks", "the same in the same order")
+        return
+    yield (("chunks", "strong"),)
+    yield Table(("", ""), rows, wrap=False)
+
+
+def _ranks(record: CaseRecord) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for rank, chunk in enumerate(record.reply.retrieved_chunks or (), 1):
+        place = place_text(chunk.rel_path, chunk.heading_path)
+        found.setdefault((place, chunk.chunk_id or (chunk.text or "")[:200]), rank)
+    return found
+
+
+# --- a document ----------------------------------------------------------------------------
+
+
+def asked_document(record: CaseRecord) -> dict[str, Any]:
+    """Return the question and its answer as plain JSON values."""
+    error = record.error
+    return {
+        "question": record.case.question,
+        "case_id": record.case.id if record.file else None,
+        "status": record.status,
+        "error": None if error is None else {"kind": error.kind, "message": error.message},
+        "answer": record.answer,
+        "abstained": record.reply.abstained,
+        "abstain_reason": record.reply.abstain_reason,
+        "citations": [
+            {"rel_path": one.rel_path, "heading_path": one.heading_path, "chunk": one.chunk_rank}
+            for one in record.scores.citations or ()
+        ],
+        "chunks": None
+        if record.reply.retrieved_chunks is None
+        else [_chunk_document(rank, c) for rank, c in enumerate(record.reply.retrieved_chunks, 1)],
+        "latency": dict(record.latency),
+        "outcome": record.scores.outcome if record.file else None,
+        "failure_stage": record.scores.failure_stage,
+        "metrics": {key: v for key, v in record.scores.metrics.items() if v is not None},
+        "judgements": {
+            rubric: dict(verdict) for rubric, verdict in record.verdicts.judgements.items()
+        },
+    }
+
+
+def _chunk_document(rank: int, chunk: RetrievedChunk) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "rel_path": chunk.rel_path,
+        "heading_path": chunk.heading_path,
+        "score": chunk.score_final,
+        "text": chunk.text,
+        "matched_golds": None if chunk.matched_golds is None else list(chunk.matched_golds),
+        "irrelevant": chunk.irrelevant,
+    }

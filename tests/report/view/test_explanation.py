@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.values import Explanation
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.explanation import render_explanation
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection, Search
+from tests.build.records import changed
+from tests.build.scores import TIMEOUT, case, chunk, gold, response
+from tests.report.explain.builders import S, T, U, explained, recorded, runs
+
+HOSTILE = "a\x1b[31mb\x1b]0;title\x07\u202ec\u200b\nd"
+
+
+def shown(explanation: Explanation, *, width: int = 80, **options: Any) -> str:
+    options = {"run_id": "r", **options}
+    return "\n".join(draw(render_explanation(explanation, **options), width=width))
+
+
+def block(text: str, title: str) -> str:
+    """The lines below a heading, up to the next empty line."""
+    return text.split(f"\n{title}\n", 1)[1].split("\n\n", 1)[0]
+
+
+@settings(max_examples=50)
+@given(runs())
+def test_every_line_fits_and_is_ascii(run: tuple[CaseRecord, ScoreSettings]) -> None:
+    record, scoring = run
+    found = explain_record(record, scoring)
+    for width in (80, 60):
+        lines = shown(found, width=width, verbose=True).splitlines()
+        assert max(map(len, lines)) <= width
+        assert "".join(lines).isascii()
+
+
+@settings(max_examples=40)
+@given(runs())
+def test_every_metric_is_shown_once_with_its_state(
+    run: tuple[CaseRecord, ScoreSettings],
+) -> None:
+    record, scoring = run
+    text = shown(explain_record(record, scoring), width=200, verbose=True)
+    titles = ("metrics in error", "not applicable")
+    unscored = "".join(block(text, title) for title in titles if f"\n{title}\n" in text)
+    for key, value in record.scores.metrics.items():
+        rows = re.findall(rf"^  {re.escape(key)} +[-\d.]+  ?= \S", text, re.MULTILINE)
+        assert len(rows) == (value is not None)
+        if value is None:
+            assert re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", unscored)
+
+
+def test_the_metrics_of_a_case_without_an_answer_are_listed_only_on_demand() -> None:
+    found = explained(case(S), None, error=TIMEOUT)
+    assert "hit_at_k" not in shown(found)
+    assert block(shown(found, verbose=True), "metrics in error").count("hit_at_k") == 2
+    assert "hit_at_k" in shown(explained(case(S), response(S)))
+
+
+def test_the_verdict_comes_first_and_then_why_and_what_to_try() -> None:
+    lines = shown(explained(case(S), response(U))).splitlines()
+    assert lines[0] == "x  MISSED  at not_retrieved"
+    assert lines[1] == "evals/set.jsonl:1 | general | run r | k 5"
+    labels = [line[:10].rstrip() for line in lines[2:] if line[:1].strip()]
+    assert labels[:4] == ["question", "answer", "why", "try"]
+    order = ["to pass", "golds", "chunks: rank, gold matched, passage", "not applicable"]
+    assert sorted(order, key=lines.index) == order
+
+
+@pytest.mark.parametrize(
+    ("of", "reply", "style", "word"),
+    [
+        (case(S), response(S), 32, "PASSED"),
+        (case(S), response(U), 33, "MISSED"),
+        (case(S), None, 31, "ERROR"),
+        (case(), response(S), 33, "UNCHECKED"),
+    ],
+)
+def test_the_outcome_stands_in_words_that_colour_repeats(
+    of: Case, reply: AskResponse | None, style: int, word: str
+) -> None:
+    found = explained(of, reply, error=None if reply else TIMEOUT)
+    first = next(draw(render_explanation(found, run_id="r"), colour=True))
+    assert f"\x1b[{style}m{word}\x1b" in first
+
+
+def test_a_flawed_answer_is_named_and_does_not_fail_a_case_that_is_not_judged_on_it() -> None:
+    found = explained(case(S), response(S, references=()))
+    assert shown(found).splitlines()[0] == "x  FLAWED  at not_cited"
+    assert "  FAIL  attribution_hit_rate 0, expected 1:" in shown(found)
+    found = explained(case(S), response(S, references=()), judged_on=("retrieval",))
+    assert shown(found).splitlines()[0] == "x  PASSED  though not_cited"
+    assert "FAIL" not in shown(found)
+
+
+def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
+    chunks = (
+        chunk(U, start_line=3, end_line=9),
+        chunk(T, start_line=10, rank_before_rerank=None),
+        chunk("b.md | # B"),
+    )
+    of = case(S, irrelevant_supports=(gold("b.md"),))
+    text = shown(explained(of, response(retrieved_chunks=chunks), k=2))
+    lines = block(text, "chunks: rank, gold matched, passage").splitlines()
+    assert [" ".join(line.split()) for line in lines] == [
+        "1 - a.md:3-9 | # U",
+        'document of gold [0]; heading 1 is "u", not "s"',
+        "2 [0] a.md:10 | # S > ## T",
+        "below the section of gold [0]",
+        "---- cut at k = 2: nothing below counts ----",
+        "3 BAD b.md | # B",
+        "irrelevant [0] is the whole document",
+    ]
+
+
+def test_more_is_shown_only_when_it_is_asked_for() -> None:
+    chunks = (chunk(S, text="Some passage.", score_final=0.51234),)
+    found = explained(case(S), response(retrieved_chunks=chunks, answer="long " * 100))
+    brief, verbose = shown(found), shown(found, verbose=True)
+    assert "Some passage." not in brief
+    assert "> Some passage." in verbose
+    assert "score 0.5123" in verbose
+    assert brief.count("long") < 100
+    assert verbose.count("long") == 100
+
+
+def test_an_unanswerable_case_repeats_no_word_on_golds() -> None:
+    text = shown(explained(case(answerable=False), response("a.md", "b.md", abstained=True)))
+    assert "no golds to match" not in text
+    assert "\ngolds\n" not in text
+
+
+def test_metrics_without_a_value_are_gathered_by_their_reason() -> None:
+    text = block(shown(explained(case(S), response(S))), "not applicable")
+    assert text.count("The run has no judge.") == 1
+    assert "The case is answerable." in text
+    failed = shown(explained(case(S), None, error=TIMEOUT), verbose=True)
+    assert failed.count("timeout: no reply within 60 s") == 2  # the verdict and the metrics
+
+
+def test_groups_say_which_golds_they_lack() -> None:
+    of = case("a.md", "b.md", "c.md", required_support_groups=((0, 1), (0,)))
+    title = "groups (one of them must be whole)"
+    assert block(shown(explained(of, response("a.md"))), title).splitlines() == [
+        "  [0] [1]: lacks [1]",
+        "  [0]: whole",
+    ]
+    assert "lacks" not in block(shown(explained(of, None, error=TIMEOUT)), title)
+
+
+def test_reranking_shows_what_it_changed_in_both_directions() -> None:
+    chunks = (chunk(U, rank_before_rerank=2), chunk(S, rank_before_rerank=1))
+    text = shown(explained(case(S), response(retrieved_chunks=chunks)))
+    rows = block(text, "reranking").splitlines()
+    assert rows[0].split() == ["mrr", "1.000", "->", "0.500", "(-0.500)"]
+    assert rows[1].strip() == "before: 1 / rank 1, the first relevant chunk"
+    assert "rank 1 before reranking" in text
+    same = tuple(replace(one, rank_before_rerank=i) for i, one in enumerate(chunks))
+    assert "reranking changed no metric" in shown(
+        explained(case(S), response(retrieved_chunks=same))
+    )
+
+
+def test_a_reply_without_chunks_says_nothing_of_reranking() -> None:
+    found = explained(case(S), response(retrieved_chunks=()))
+    assert "reranking" not in shown(found)
+
+
+def test_folders_show_the_selection_and_its_fallback() -> None:
+    selection = FolderSelection(
+        selected_folders=("n", ""),
+        available_folders=("n", "m", "o"),
+        fallback_used=True,
+        reasoning="by name",
+    )
+    text = shown(explained(case("n/a.md"), response(folder_selection=selection)))
+    assert 'selected: n, "" (of 3); fallback used, everything was searched; by name' in block(
+        text, "folders"
+    ).replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("reply", "heading"),
+    [
+        (response(references=()), "chunks: none were returned"),
+        (response(references=()), "citations: none"),
+    ],
+)
+def test_an_empty_list_is_told_from_one_that_is_not_reported(
+    reply: AskResponse, heading: str
+) -> None:
+    assert heading in shown(explained(case(S), reply)).splitlines()
+    silent = shown(explained(case(S), response(retrieved_chunks=None)))
+    assert heading.split(":", 1)[0] not in [line.split(":")[0] for line in silent.splitlines()]
+
+
+def test_a_case_of_which_nothing_was_checked_says_so() -> None:
+    assert "Nothing of this case could be checked." in shown(
+        explained(case(), AskResponse(answer="text"))
+    )
+    answered = shown(explained(case(S), response(retrieved_chunks=None)))
+    assert "Nothing of this case could be checked." in answered
+    assert "to pass" not in answered  # not to have abstained shows nothing
+
+
+def test_a_case_of_which_the_judge_is_unsure_says_so_and_why() -> None:
+    record = changed(
+        recorded(case(S), response(S)),
+        unchecked=True,
+        correctness={"unsure": True},
+        not_applicable={"correctness": "The answer lacks hinge."},
+    )
+    text = shown(explain_record(record, ScoreSettings()))
+    assert "  UNCHECKED\n" in text
+    assert "PASSED" not in text
+    assert "unsure of the answer. The answer lacks hinge." in " ".join(text.split())
+
+
+def test_nothing_of_others_reaches_the_terminal_raw() -> None:
+    """Every text that a case, a document, a target or a model writes is made safe."""
+    of = Case(
+        id="x",
+        question=HOSTILE,
+        gold_supports=(gold(f"{HOSTILE}.md | {HOSTILE}", vault=HOSTILE), gold("b.md | # B")),
+        irrelevant_supports=(gold(f"i{HOSTILE}"),),
+        category=HOSTILE,
+    )
+    reply = AskResponse(
+        answer=HOSTILE,
+        references=(Citation(rel_path=HOSTILE, heading_path=HOSTILE),),
+        abstained=True,
+        abstain_reason=HOSTILE,
+        retrieved_chunks=(
+            chunk(f"{HOSTILE}.md | # {HOSTILE}", text=HOSTILE, vault="v"),
+            chunk(f"b.md | # {HOSTILE}", text=HOSTILE),
+        ),
+        folder_selection=FolderSelection(selected_folders=(HOSTILE,), reasoning=HOSTILE),
+    )
+    found = explained(of, reply)
+    record = changed(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
+    found = replace(found, record=record, notes=(HOSTILE,), next_steps=(HOSTILE,))
+    lines = shown(found, run_id=HOSTILE, verbose=True).split("\n")
+    for line in lines:
+        assert line.isprintable(), line
+        assert "\u202e" not in line
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
+    keys = [f"{name}\x1b]0;pwn\x07\u202e{'y' * 80}" for name in ("scored", "moved", "none", "lost")]
+    scored, moved, none, lost = keys
+    record = recorded(case("a.md"), response("a.md"))
+    record = changed(
+        record,
+        metrics={"hit_at_k": 1.0, scored: 0.25, moved: 1.0, none: None, lost: None},
+        not_applicable={none: f"because {HOSTILE}"},
+        metrics_before_rerank={moved: 0.5},
+    )
+    found = explain_record(record, ScoreSettings())
+    for width in (60, 80):
+        text = shown(found, width=width).split("\n")
+        assert all(line.isprintable() and "\u202e" not in line for line in text)
+        assert max(map(len, text)) <= width
+        assert all(f"{name}]0;pwn" in "".join(text) for name in ("scored", "moved", "none", "lost"))
+
+
+def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
+    record = changed(
+        recorded(case("a.md"), response("a.md")), metrics={"ab": 1.0, "c\x1b[31m\x07\u200bd": 0.5}
+    )
+    lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
+    assert [line[:12] for line in lines] == ["  ab  1.000 ", "  cd  0.500 "]
+
+
+# --- verdicts --------------------------------------------------------------------------------
+
+
+def judged(*claims: dict[str, Any], **verdict: Any) -> Explanation:
+    reply = response(retrieved_chunks=(chunk(S, text="Thirty days.", chunk_id="c"),))
+    record = changed(
+        recorded(case(S), reply),
+        groundedness={"claims": list(claims)},
+        judgements={"groundedness": {"judge": "offline/7", **verdict}},
+        judge_input={"context_chunk_ids": ["c"]},
+    )
+    return explain_record(record, ScoreSettings())
+
+
+def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_first() -> None:
+    found = judged(
+        {"text": "Thirty days.", "supported": True, "passage": 1, "reason": "said there"},
+        {"text": "Forty.", "supported": False, "passage": 1, "reason": "not found: forty"},
+        {"text": "On Mars.", "supported": False, "passage": None, "reason": ""},
+        scores={"groundedness": 2.0},
+        reasoning="1 of 3.",
+    )
+    assert block(shown(found), "judge: groundedness by offline/7").splitlines() == [
+        "  groundedness 2.000",
+        "  1 of 3.",
+        '  UNSUPPORTED  "Forty."',
+        "               nearest is rank 1, a.md | # S: not found: forty",
+        '  UNSUPPORTED  "On Mars."',
+        "               no passage",
+        '  supported    "Thirty days."',
+        "               rank 1, a.md | # S: said there",
+    ]
+
+
+def test_claims_beyond_a_dozen_are_counted_unless_all_are_asked_for() -> None:
+    found = judged(*({"text": f"claim {n}.", "supported": False} for n in range(15)))
+    brief, verbose = shown(found), shown(found, verbose=True)
+    assert "and 3 more claims; -v shows them" in brief
+    assert (brief.count("UNSUPPORTED"), verbose.count("UNSUPPORTED")) == (12, 15)
+
+
+def test_a_verdict_that_failed_is_shown_as_one() -> None:
+    found = judged(error={"kind": "refused", "message": "I would rather not"})
+    assert "  no valid verdict: refused: I would rather not" in shown(found)
+
+
+def test_a_verdict_reaches_no_terminal_raw() -> None:
+    claims = ({"text": HOSTILE, "reason": HOSTILE, "supported": n, "passage": 1} for n in (0, 1))
+    found = judged(*claims, reasoning=HOSTILE, judge=HOSTILE, scores={HOSTILE: 1.0})
+    text = shown(found, verbose=True)
+    assert "UNSUPPORTED" in text
+    assert set(text) & set("\x1b\x07\u202e\u200b") == set()
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_place_of_an_exception_keeps_its_lines() -> None:
+    places = f"conftest.py:8: in answer\n    f({HOSTILE.splitlines()[0]!s})"
+    error = ErrorInfo(kind="protocol", message="KeyError: 'x'", traceback=places)
+    lines = shown(explained(case(S), None, error=error)).splitlines()
+    start = lines.index("error     protocol: KeyError: 'x'")
+    assert lines[start + 1] == "          conftest.py:8: in answer"
+    assert lines[start + 2].startswith("              f(ab")
+    assert "\x1b" not in lines[start + 2]
+
+
+def test_usage_and_searches_of_a_reply_are_shown_and_nothing_where_there_are_none() -> None:
+    searches = (Search(query="words", tool="bm25", chunks=("c1",)), Search(query="more\x1b[31m"))
+    usage = {"input_tokens": 1200.0, "cost_usd": 0.0021}
+    found = shown(explained(case(S), response(S, usage=usage, searches=searches)))
+    assert "usage     input_tokens 1,200, cost_usd 0.0021\n" in found
+    assert "searches  bm25 | words | found 1 chunk\n" in found
+    assert "\x1b[31m" not in found
+    assert "usage" not in shown(explained(case(S), response(S)))
+
+
+def test_a_case_without_a_reply_lists_no_irrelevant_supports() -> None:
+    of = case(S, irrelevant_supports=(gold(U),))
+    assert "irrelevant supports" in shown(explained(of, response(S)))
+    assert "irrelevant supports" not in shown(explained(of, None, error=TIMEOUT))
+
+
+def test_a_case_that_was_matched_by_document_says_so() -> None:
+    found = shown(explained(case(S), response("a.md", answer="So it is [1].")))
+    assert "(matched by document)" in " ".join(found.split())
+    assert "not cited" not in found

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rich.cells import cell_len
+
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.misses import (
+    find_misses,
+    misses_document,
+    render_misses,
+    render_texts,
+)
+from pytest_rageval.report.view.next_commands import RunCommands, next_commands
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import CaseRecord
+from tests.analysis.aggregate.test_target_faults import PLACE
+from tests.analysis.aggregate.test_target_faults import failed as erred
+from tests.build.records import failed, hits, record
+
+
+def text(*records: CaseRecord, width: int = 80, verbose: bool = False) -> list[str]:
+    blocks = render_misses(records, run_id="r-1", run="last", verbose=verbose)
+    return [*draw(blocks, width=width)]
+
+
+def miss(case_id: str, stage: str | None = None, **fields: Any) -> CaseRecord:
+    return record(case_id, **{"outcome": "missed", "failure_stage": stage, **fields})
+
+
+def test_errors_come_first_and_then_the_most_frequent_cause() -> None:
+    misses = [miss("a", "not_cited"), miss("b", "not_retrieved"), miss("c", "not_retrieved")]
+    found = find_misses([*misses, miss("d"), failed("e"), *hits(1)])
+    assert {cause.name: [one.case.id for one in cause.records] for cause in found} == {
+        "http": ["e"],
+        "not_retrieved": ["b", "c"],
+        "not_cited": ["a"],
+        "missed": ["d"],
+    }
+
+
+def test_a_passed_case_with_a_failure_stage_is_listed() -> None:
+    found = find_misses([record("a", failure_stage="incorrect")])
+    assert [cause.name for cause in found] == ["incorrect"]
+    shown = text(record("a", failure_stage="incorrect"))
+    assert shown[0] == "run r-1   1 of 1 case to look at: 1 passed with a failure stage"
+
+
+def test_errors_are_grouped_by_message_as_in_the_summary_of_the_run() -> None:
+    broken = [erred(f"c{n}", "KeyError: 'x'", "protocol", PLACE) for n in range(2)]
+    refused = erred("d", "HTTP 400: rate limit for org-1")
+    shown = text(*broken, refused, miss("m", "not_retrieved"))
+    assert shown[:10] == [
+        "run r-1   4 of 4 cases to look at: 3 errored, 1 missed",
+        "",
+        "error    protocol in 2 of 4 cases: KeyError: 'x'",
+        "         conftest.py:8: in answer",
+        "             return question.lower()",
+        "  c0  ?",
+        "  c1  ?",
+        "",
+        "error    http in 1 of 4 cases: HTTP 400: rate limit for org-1",
+        "  d  ?",
+    ]
+    document = misses_document(find_misses([*broken, refused]))
+    assert [(one["cause"], one["message"], one["n_cases"]) for one in document] == [
+        ("protocol", "KeyError: 'x'", 2),
+        ("http", "HTTP 400: rate limit for org-1", 1),
+    ]
+
+
+def test_the_command_at_the_end_is_that_of_the_summary_of_the_run() -> None:
+    records = [
+        record("flaw", {"correctness": 0.0}, outcome="flawed", failure_stage="incorrect"),
+        record("flaw2", {"correctness": 1.0}, outcome="flawed", failure_stage="incorrect"),
+        miss("half", "not_retrieved", metrics={"recall_at_k": 0.5}),
+        miss("none", "hallucinated", metrics={"recall_at_k": 0.0}),
+    ]
+    ((command, why), _) = next_commands(records, RunCommands())
+    assert command == "rageval explain last none"
+    for order in (records, records[::-1]):
+        shown = text(*order)
+        assert shown[-1] == f"next     {command}   ({why})"
+        assert [line.strip()[:5] for line in shown if line.startswith("  flaw")] == [
+            "flaw ",
+            "flaw2",
+        ]
+
+
+def test_only_errors_end_in_the_command_that_explains_the_first() -> None:
+    shown = text(failed("a"))
+    assert shown[-1] == "next     rageval explain last a   (shows why it failed)"
+
+
+def test_an_error_is_explained_before_a_miss_that_nobody_has_reviewed() -> None:
+    generated = miss("a", case=Case(id="a", question="?", review="generated"))
+    assert text(generated, failed("e"))[-1].startswith("next     rageval explain last e ")
+
+
+def test_of_repeats_the_one_that_decides_the_outcome_of_the_case_is_shown() -> None:
+    flaw = record("a", outcome="flawed", failure_stage="incorrect")
+    worst = miss("a", "not_retrieved", repeat=1)
+    shown = text(flaw, worst)
+    assert shown[0].endswith("1 of 1 case to look at: 1 missed")
+    assert any(line.startswith("not_retrieved 1") for line in shown)
+    assert not any(line.startswith("incorrect") for line in shown)
+
+
+def test_a_cause_is_followed_by_its_meaning() -> None:
+    shown = " ".join(" ".join(text(miss("a", "irrelevant_retrieved"))).split())
+    meaning = "Evidence that must not come up (irrelevant_supports) came back."
+    assert f"irrelevant_retrieved 1 {meaning} a" in shown
+
+
+def test_no_meaning_speaks_of_citations_that_the_target_may_not_report() -> None:
+    assert not any("cited" in line for line in text(miss("a", "incorrect")))
+
+
+def test_repeats_of_a_case_are_listed_once() -> None:
+    assert text(miss("a"), miss("a", repeat=1))[0] == "run r-1   1 of 1 case to look at: 1 missed"
+
+
+def test_a_run_without_misses_is_one_line() -> None:
+    assert text(*hits(1, 1)) == ["run r-1   2 cases, no miss"]
+
+
+def test_of_a_frequent_cause_the_first_cases_are_listed() -> None:
+    records = hits(*[0] * 12)
+    assert "  and 2 more, listed with -v" in text(*records)
+    assert sum(line.startswith("  ") for line in text(*records, verbose=True)) == 12
+
+
+def test_a_case_that_nobody_has_reviewed_is_marked() -> None:
+    shown = text(miss("a", case=Case(id="a", question="?", review="generated")))
+    assert any("(not reviewed) " in line for line in shown)
+    assert shown[0].endswith("1 of 1 case to look at: 1 missed, 1 of them not reviewed")
+
+
+def test_two_cases_of_one_name_are_named_by_their_files() -> None:
+    shown = text(miss("c", file="evals/a.jsonl"), miss("c", file="evals/b.jsonl"))
+    assert shown[-1].startswith("next     rageval explain last evals/a.jsonl::c")
+
+
+def test_lines_are_printable_and_no_wider_than_the_terminal() -> None:
+    hostile = "\x1b[31m\u202e" + "very long " * 100 + "\r\n::error::x"
+    for width in (40, 80):
+        shown = text(miss("a", question=hostile), width=width)
+        assert all(len(line) <= width and line.isprintable() for line in shown)
+        assert not any("::error::" in line for line in shown)
+
+
+# --- texts of misses ---------------------------------------------------------------------------
+
+
+def test_wide_characters_of_an_id_leave_less_room_for_the_question() -> None:
+    wide, narrow = "\u8b58\u5225\u5b50" * 7, "a"
+    long = "very long " * 20
+    first, second = (
+        line
+        for line in text(miss(wide, question=long), miss(narrow, question=long))
+        if "very long" in line
+    )
+    assert cell_len(first) == cell_len(second) <= 80
+
+
+def texts(*records: CaseRecord, limit: int = 10, width: int = 60) -> list[str]:
+    return [*draw(render_texts(records, limit=limit), width=width)]
+
+
+def asked(**fields: Any) -> CaseRecord:
+    case = Case(**{"id": "a", "question": "How long?", **fields})
+    return miss("a", "not_retrieved", case=case, answer="A week.")
+
+
+def test_a_miss_shows_question_expectation_and_answer() -> None:
+    assert texts(asked(expected_answer="14 days")) == [
+        "missed   a not_retrieved",
+        "         question  How long?",
+        "         expected  14 days",
+        "         answer    A week.",
+    ]
+
+
+def test_an_expectation_is_an_answer_its_facts_or_that_there_is_none() -> None:
+    assert "         expected  14 days; cash" in texts(
+        asked(expected_key_facts=("14 days", "cash"))
+    )
+    assert "         expected  that it abstains" in texts(asked(answerable=False))
+    assert not any("expected" in line for line in texts(asked()))
+    assert texts(miss("a")) == ["missed   a missed", "         question  ?"]
+    assert texts(miss("a", answer=""))[-1] == "         answer    (empty)"
+
+
+def test_a_flawed_case_is_called_so() -> None:
+    assert (
+        texts(record("a", outcome="flawed", failure_stage="incorrect"))[0] == "flawed   a incorrect"
+    )
+
+
+def test_more_misses_than_the_limit_are_counted() -> None:
+    assert texts(*[miss(name) for name in "abc"], limit=1)[-1] == "         and 2 more with -vv"
+
+
+def test_texts_are_cut_and_printable() -> None:
+    hostile = "\x1b[31m\u202e" + "very long " * 100 + "\r\n::error::x"
+    record = miss(f"a{hostile}", question=hostile, answer=hostile)
+    for line in texts(record, width=50)[1:]:
+        assert len(line) <= 50
+        assert line.isprintable()

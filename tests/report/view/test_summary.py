@@ -1,0 +1,536 @@
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from rich.cells import cell_len
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.trust.reliability import (
+    HumanLabel,
+    JudgeLabels,
+    JudgeReliability,
+    judge_reliability,
+)
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.summary import (
+    SummaryView,
+    interval_text,
+    limit_text,
+    render_summary,
+    slowest_records,
+    worst_records,
+)
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.config import NO_CONFIG
+from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import MatchRule, RetrievedChunk
+from pytest_rageval.values.run import StoredRun
+from tests.build.records import failed, hits, record
+
+
+def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
+    verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
+    folder, config = Path("evals/results/r-1"), replace(NO_CONFIG, **fields.pop("config", {}))
+    given: dict[str, Any] = {
+        "run": StoredRun(folder=folder, records=records, config=config),
+        "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
+        "gate": GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks),
+        "wall_s": 1.25,
+        "judge": "none",
+        "folder": "evals/results/r-1",
+    }
+    return SummaryView(**(given | fields))
+
+
+def text(shown: SummaryView, *, width: int = 80, **options: Any) -> list[str]:
+    return [*draw(render_summary(shown, **options), width=width)]
+
+
+def result(status: Any, **check: Any) -> CheckResult:
+    given: dict[str, Any] = {"metric": "hit_at_k", "kind": "min", "limit": 0.9}
+    return CheckResult(
+        check=Check(**given | check), status=status, message="because", estimate=0.5, n=2
+    )
+
+
+def test_the_first_line_says_what_happened_and_the_last_where_it_is() -> None:
+    lines = text(view([*hits(1, 0), failed("bad")]))
+    assert lines[:2] == [
+        "run r-1   3 cases, 1 missed, 0 flawed, 1 error   1.2 s",
+        "         judge off",
+    ]
+    assert lines[-1] == "results  evals/results/r-1"
+
+
+def test_rules_other_than_headings_are_counted_on_a_line() -> None:
+    def found(rule: MatchRule) -> CaseRecord:
+        one = RetrievedChunk(rel_path="a.md", matched_golds=(0,), matched_by=(rule,))
+        return record(rule, retrieved_chunks=(one,))
+
+    assert not any("compared by" in line for line in text(view([found("heading")])))
+    lines = text(view([found("heading"), found("snippet"), found("pages")]))
+    assert "evidence chunks compared by heading 1, snippet 1, pages 1" in lines
+
+
+def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
+    row = next(t for t in text(view(hits(1, 0), result("fail"))) if t.startswith("hit_at_k"))
+    assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"context_tokens": 7.0}], ids=["alone", "compared"])
+def test_large_numbers_of_a_row_stay_apart(changes: dict[str, float]) -> None:
+    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
+    shown = view(records, changes=changes)
+    row = next(t for t in text(shown, verbosity=1) if t.startswith("context_tokens"))
+    cells = row.split()
+    assert (cells[:3], len(cells)) == (["context_tokens", "30", "2080"], 5 + bool(changes))
+
+
+@pytest.mark.parametrize("changes", [{}, {"context_tokens": -120.0}])
+@pytest.mark.parametrize("width", [40, 60, 70, 77, 78, 80])
+def test_a_row_says_its_verdict_at_any_width(width: int, changes: dict[str, float]) -> None:
+    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
+    wide = result("fail", metric="context_tokens", kind="max", limit=2000.0)
+    for shown, key in (
+        (view(hits(1, 0), result("skip")), "hit_at_k"),
+        (view(records, wide, changes=changes), "context_tokens"),
+    ):
+        row = next(t for t in text(shown, width=width) if t.startswith(key))
+        assert row.split()[-1] in {"FAIL", "skipped"}
+        assert len(row) <= width
+
+
+def test_a_row_that_is_too_long_for_the_table_says_its_verdict() -> None:
+    name = "team.characters_of_all_the_answers"
+    records = [record(f"c{n}", {name: 123_456.5 + 4000 * n}) for n in range(30)]
+    check = result("fail", metric=name, kind="max", limit=200_000.0)
+    row = next(t for t in text(view(records, check), width=80) if t.startswith(name))
+    assert row.split()[-3:] == ["<=", "200000", "FAIL"]
+    assert len(row) <= 80
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
+def test_a_table_of_groups_has_the_columns_that_fit(width: int) -> None:
+    keys = ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy")
+    values: dict[str, float | None] = dict.fromkeys(keys, 1.0)
+    lines = text(view([record("c1", values, category="c" * 40)]), width=width)
+    head = next(t for t in lines if t.startswith("category"))
+    names = head.split()[2:]
+    assert names == ["hit", "recall", "all", "mrr", "abstain"][: len(names)]
+    assert len(names) == {30: 1, 80: 5}.get(width, len(names))
+
+
+@pytest.mark.parametrize("name", ["\u6599\u91d1", "\u8cea\u554f" * 15])
+def test_wide_characters_leave_a_table_of_groups_in_its_columns(name: str) -> None:
+    lines = text(view([record("c1", {"hit_at_k": 1.0}, category=name), *hits(1, 0)]))
+    head, *rows = lines[next(n for n, t in enumerate(lines) if t.startswith("category")) :][:3]
+    assert {cell_len(row) for row in rows} == {cell_len(head)}
+
+
+def test_a_failing_row_is_red_and_says_so_in_words() -> None:
+    lines = [*draw(render_summary(view(hits(1, 0), result("fail"))), colour=True)]
+    (row,) = (line for line in lines if "hit_at_k" in line)
+    assert row.startswith("\x1b[31mhit_at_k")
+    assert "\x1b[31mFAIL" in row
+
+
+def test_metrics_nobody_asked_for_appear_when_gated_or_verbose() -> None:
+    records = [record("a", {"doc_hit_at_k": 1.0}), record("b", {"doc_hit_at_k": 0.0})]
+
+    def shows(*checks: CheckResult, **options: Any) -> bool:
+        return any(t.startswith("doc_hit_at_k") for t in text(view(records, *checks), **options))
+
+    assert not shows()
+    assert shows(verbosity=1)
+    assert shows(result("pass", metric="doc_hit_at_k"))
+
+
+def mixed_references() -> list[CaseRecord]:
+    return [
+        record(
+            name,
+            {"correctness": score},
+            case=Case(id=name, question="?", expected_answer=reference),
+        )
+        for name, score, reference in (("a", 2.0, "so"), ("b", 4.0, None))
+    ]
+
+
+def test_correctness_has_a_row_of_its_own_for_cases_without_a_reference() -> None:
+    lines = text(view(mixed_references(), result("pass", metric="correctness", limit=2)))
+    at = next(i for i, line in enumerate(lines) if line.startswith("correctness"))
+    assert [line.split()[:5] for line in lines[at + 1 : at + 3]] == [
+        ["with", "a", "reference", "1", "2.000"],
+        ["without", "a", "reference", "1", "4.000"],
+    ]
+
+
+def test_a_gated_metric_without_data_is_shown_as_such() -> None:
+    lines = text(view(hits(1), result("fail", metric="mrr")))
+    assert any(t.startswith("mrr") and "no data" in t for t in lines)
+
+
+def test_quiet_leaves_the_gate_alone() -> None:
+    assert text(view(hits(1, 0)), verbosity=-1) == ["gate     pass, says the gate"]
+
+
+def test_quiet_names_the_cause_where_a_check_lacks_verdicts_or_values() -> None:
+    words = {"judge_causes": ("m @ h: 2 verdicts failed",), "notes": ("acme.x: 1 error", "other")}
+    told = {}
+    for metric in ("judge_error_rate", "groundedness", "acme.x", "mrr"):
+        lacking = replace(result("fail", metric=metric), estimate=None)
+        told[metric] = text(view(hits(1), lacking, lacking, **words), verbosity=-1)[:-1]
+
+    assert told == {
+        "judge_error_rate": ["note     m @ h: 2 verdicts failed"],
+        "groundedness": ["note     m @ h: 2 verdicts failed"],
+        "acme.x": ["note     acme.x: 1 error"],
+        "mrr": [],
+    }
+    for check in (result("fail", metric="acme.x"), result("pass", metric="judge_error_rate")):
+        assert len(text(view(hits(1), check, **words), verbosity=-1)) == 1
+
+
+def test_every_warned_check_is_named_with_its_group_and_what_it_says() -> None:
+    warned = (
+        result("warn", table="tag", group="work"),
+        result("warn", metric="recall_at_k", kind="max_drop", limit=0.05),
+    )
+    for verbosity in (0, -1):
+        lines = text(view(hits(1, 0), result("pass"), *warned), verbosity=verbosity)
+        at = lines.index("gate     pass, says the gate")
+        assert lines[at + 1 : at + 3] == [
+            "warn     hit_at_k [tag work]: because",
+            "warn     recall_at_k max_drop: because",
+        ]
+
+
+def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
+    weak = [
+        replace(result("pass", table="category", group=f"a_long_name_{i}"), small_n=True)
+        for i in range(7)
+    ]
+    (line,) = [t for t in text(view(hits(1, 0), weak[0])) if "weak" in t]
+    assert line == "         weak evidence: 1 check has few cases: hit_at_k [a_long_name_0]"
+    lines = text(view(hits(1, 0), *weak))
+    assert max(map(len, lines)) <= 80
+    at = next(i for i, t in enumerate(lines) if "weak evidence" in t)
+    shown = " ".join(part.strip() for part in lines[at:] if part.startswith(" "))
+    assert shown.startswith("weak evidence: 7 checks have few cases: hit_at_k [a_long_name_0], ")
+    assert shown.endswith("hit_at_k [a_long_name_4] and 2 more")
+
+
+def test_a_skipped_check_over_few_cases_is_no_weak_evidence() -> None:
+    assert "weak" not in "".join(text(view(hits(1), replace(result("skip"), small_n=True))))
+
+
+def test_categories_carry_their_own_counts_and_checks() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"hit_at_k": 1.0}, category="a")]
+    check = result("fail", table="category", group="b")
+    lines = text(view(records, check))
+    at = next(i for i, t in enumerate(lines) if t.startswith("category"))
+    assert lines[at + 1].split()[:3] == ["a", "1", "1.000"]
+    assert lines[at + 2].split()[:3] == ["b", "2", "0.500"]
+    assert lines[at + 3].split() == ["hit_at_k", "0.500,", "limit", ">=", "0.9", "FAIL"]
+
+
+def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
+    records = [*hits(1, 0, category="b"), record("z", {"abstention_accuracy": 0.0}, category="b")]
+    lines = text(view(records))
+    head, row = lines[(at := next(i for i, t in enumerate(lines) if t.startswith("category")))], at
+    assert head.split()[:3] == ["category", "n", "hit"]
+    assert lines[row + 1].split() == ["b", "3", "0.500", "n2", "0.000", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "label"),
+    [(8, " at concurrency 8"), (64, " at conc. 64"), (None, ""), (0, " (replayed)")],
+)
+def test_latency_is_shown_with_its_concurrency(concurrency: int | None, label: str) -> None:
+    shown = view(hits(1, latency={"total_ms": 12.0}), config={"concurrency": concurrency})
+    [row] = [line for line in text(shown) if line.startswith("latency_ms.p50")]
+    assert row.startswith(f"latency_ms.p50{label}  ")
+    assert row.split()[-4:] == ["1", "12", "-", "-"]
+
+
+def test_errors_come_before_the_worst_misses() -> None:
+    records = [
+        record("m-2", {"recall_at_k": 0.5}, outcome="missed"),
+        record("m-1", {"recall_at_k": 0.0}, outcome="missed"),
+        record("ok", {"recall_at_k": 1.0}),
+        failed("bad"),
+    ]
+    assert [r.case.id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
+
+
+def test_the_error_of_a_case_that_was_asked_comes_before_cases_that_were_not() -> None:
+    records = [failed("a", "not_attempted"), failed("b", "not_attempted"), failed("z", "timeout")]
+    assert [r.case.id for r in worst_records(records)] == ["z", "a", "b"]
+
+
+def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
+    """Record of a case that passed, and of whose answer the judge found nothing supported."""
+    return record(
+        case_id,
+        {"hit_at_k": 1.0, "groundedness": score},
+        failure_stage="ungrounded",
+        groundedness={"score": score, "unsupported_claims": list(claims)},
+        **fields,
+    )
+
+
+def test_answers_below_the_judge_s_pass_line_come_after_misses_the_lowest_first() -> None:
+    records = [
+        ungrounded("u-2", score=3.5),
+        ungrounded("u-1", score=1.0),
+        record("m", {"recall_at_k": 1.0}, outcome="missed"),
+        record("n", failure_stage="not_cited"),
+    ]
+    assert [r.case.id for r in worst_records(records)] == ["m", "u-1", "u-2"]
+
+
+def test_cases_of_one_id_in_two_files_are_named_with_their_file() -> None:
+    cases = (("de", "a"), ("en", "a"), ("en", "b"))
+    lines = text(view([record(i, file=f"{f}.jsonl", outcome="missed") for f, i in cases]))
+    assert "worst    de.jsonl::a missed, en.jsonl::a missed, b missed" in lines
+
+
+def test_an_ungrounded_answer_shows_its_first_unsupported_claims_a_line_each() -> None:
+    lines = text(view([ungrounded("u", "Made up.", "This\ntoo.", "And this.")]))
+    at = lines.index("worst    u ungrounded")
+    assert lines[at + 1 : at + 4] == [
+        '         u unsupported: "Made up."',
+        '         u unsupported: "This too."',
+        "gate     pass, says the gate",
+    ]
+
+
+def test_a_miss_shows_what_the_judge_holds_against_it_too() -> None:
+    of = Case(id="m", question="?", expected_key_facts=("thirty", "days"))
+    missed = record(
+        "m",
+        {"recall_at_k": 0.0, "groundedness": 4.5, "correctness": 1.0},
+        outcome="missed",
+        groundedness={"unsupported_claims": ["A detail."]},
+        correctness={"key_facts_found": [True, False]},
+        case=of,
+    )
+    lines = text(view([missed]))
+    assert '         m not stated: "days"' in lines
+    assert not any("A detail" in line for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize(
+    "claim", ["word " * 60, "\u65e5\u672c " * 60, "\x1b[31m\u202e" * 40 + "x" * 300]
+)
+def test_claims_are_cut_to_the_columns_and_cleaned(width: int, claim: str) -> None:
+    lines = text(view([ungrounded("u" * 70, claim)]), width=width)
+    (found,) = (line for line in lines if line.startswith(f"{'':9}{'u' * 21}..."))
+    assert width - 2 < cell_len(found) <= width
+    assert found.endswith("..")
+    assert not set(found) & {"\x1b", "\u202e"}
+
+
+def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
+    times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
+    records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
+    assert [r.case.id for r in slowest_records(records)] == ["b", "d", "c"]
+    refused = failed("f", "connection", latency={"total_ms": 0.2})
+    late = failed("g", "timeout", latency={"total_ms": 60.0})
+    assert slowest_records([refused]) == []
+    assert [r.case.id for r in slowest_records([*records, refused, late])] == ["g", "b", "d"]
+
+
+def test_the_worst_miss_is_the_one_to_explain() -> None:
+    near, far = (record(i, {"recall_at_k": v}, outcome="missed") for i, v in (("a", 0.5), ("b", 0)))
+    lines = text(view([near, far, failed("bad")]))
+    at = next(i for i, t in enumerate(lines) if t.startswith("next"))
+    assert lines[at : at + 2] == [
+        "next     pytest --lf   (asks again, once the errors are mended)",
+        "next     rageval explain last b   (the worst of 2)",
+    ]
+
+
+def test_an_incomplete_run_is_resumed_instead_of_run_again() -> None:
+    lines = text(view([*hits(0), failed("bad")], resume="pytest --rageval-resume r-1"))
+    assert "go on    pytest --rageval-resume r-1" in lines
+    assert not any("--lf" in line for line in lines)
+
+
+def test_a_command_too_long_for_the_terminal_can_still_be_copied() -> None:
+    (line,) = (t for t in text(view([record("x" * 90, outcome="missed")])) if "explain" in t)
+    assert line == "next     rageval explain last \\"
+
+
+def test_texts_of_misses_are_shown_when_asked_for() -> None:
+    records = hits(*[0] * 12, question="How long?")
+    assert not any("How long?" in t for t in text(view(records)))
+    assert sum("How long?" in t for t in text(view(records), verbosity=1)) == 10
+    assert sum("How long?" in t for t in text(view(records), verbosity=2)) == 12
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_no_line_ends_in_blanks(width: int) -> None:
+    lines = text(view([*hits(1, 0), failed("bad")], result("fail")), width=width, verbosity=2)
+    assert [t for t in lines if t != t.rstrip()] == []
+
+
+def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
+    assert any("--lf" in t for t in text(view(hits(0))))
+    assert not any("--lf" in t for t in text(view(hits(1))))
+
+
+def test_notes_are_wrapped_and_cleaned() -> None:
+    lines = text(view(hits(1), notes=["evil \x1b[31m\u202e " + "word " * 30]), width=60)
+    found = [t for t in lines if "word" in t]
+    assert len(found) > 1
+    assert all(len(t) <= 60 for t in found)
+    assert not any("\x1b" in t or "\u202e" in t for t in lines)
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 80, 120])
+@pytest.mark.parametrize("verbosity", [-1, 0, 1])
+def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
+    records = [*hits(1, 0, category="c" * 60, tags=("t" * 60,)), failed("x" * 90)]
+    records.append(ungrounded("y" * 90, "word " * 60))
+    checks = [result("fail"), result("fail", table="category", group="c" * 60, limit=0.123456)]
+    lines = text(view(records, *checks), width=width, verbosity=verbosity)
+    assert [t for t in lines if len(t) > width] == []
+
+
+def test_limits_and_intervals_are_short() -> None:
+    assert limit_text(result("pass", kind="max", limit=2500.0)) == "<= 2500"
+    assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
+    assert interval_text(0.756, 0.944) == "0.76-0.94"
+    assert interval_text(1674.9, 1805.15) == "1675-1805"
+    assert interval_text(7.5, 999.5) == "7.50-999.50"
+    assert interval_text(None, 1.0) == "-"
+
+
+def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
+    return CheckResult(
+        check=Check(metric=metric, kind="max", limit=limit, **check),
+        status="skip",
+        message="needs the whole set",
+    )
+
+
+def test_a_change_in_a_category_does_not_look_like_its_mean() -> None:
+    group = {"table": "category", "group": "general"}
+    of_mean = result("pass", limit=0.4, **group)
+    of_change = replace(result("fail", kind="max_drop", limit=0.1, **group), estimate=-0.25)
+    shown = text(view(hits(1, 0), of_mean, of_change))
+    assert "  hit_at_k 0.500, limit >= 0.4  ok" in shown
+    assert "  hit_at_k change -0.250, limit drop 0.1  FAIL" in shown
+
+
+def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs() -> None:
+    verdicts = result("fail", metric="judge_error_rate", kind="max")
+    rise = result("pass", metric="pass_rate", kind="max_drop")
+    lines = [line.split() for line in text(view(hits(1, 1, 0), verdicts, rise))]
+    assert {line[0]: line[1] for line in lines if line[0] in {"judge_error_rate", "pass_rate"}} == {
+        "judge_error_rate": "2",
+        "pass_rate": "3",
+    }
+
+
+def test_a_change_of_a_figure_of_the_run_does_not_look_like_the_figure() -> None:
+    stage = {"metric": "stage.incorrect", "limit": 3}
+    held = replace(result("pass", kind="max", **stage), estimate=2.0)
+    rise = replace(result("fail", kind="max_rise", **stage), estimate=4.0)
+    rate = result("pass", metric="pass_rate", kind="max_drop")
+    for checks, n, value in (((held, rise), "2", "2"), ((rise,), "3", "-")):
+        shown = view(hits(1, 1, 0), *checks, rate, changes={"hit_at_k": 0.1})
+        rows = [t.split() for t in text(shown) if t.startswith(("stage.", "pass_rate"))]
+        assert ["stage.incorrect", n, value, "-", "rise", "3", "+4", "FAIL"] in rows
+        assert ["pass_rate", "3", "0.667", "-", "drop", "0.9", "+0.500", "ok"] in rows
+
+
+def test_a_narrow_terminal_shows_the_change_that_a_check_limits() -> None:
+    change = result("fail", metric="hit_at_k", kind="max_drop", limit=0.1)
+    shown = text(view(hits(1, 0), change, changes={"hit_at_k": -0.25}), width=60)
+    (row,) = (line.split() for line in shown if line.startswith("hit_at_k"))
+    assert row[-4:] == ["drop", "0.1", "-0.250", "FAIL"]
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
+    shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
+    rows = {t.split()[0].rstrip(":"): t for t in text(shown, width=width)}
+    assert "0.000" in rows["error_rate"]
+    assert " - " in rows["newly_missed"]
+    assert "no data" not in rows["error_rate"] + rows["newly_missed"]
+
+
+def test_a_skipped_check_of_a_group_shows_a_dash_for_what_it_never_looked_for() -> None:
+    check = skipped("hit_at_k", 0.9, table="category", group="b")
+    lines = text(view(hits(1, category="b"), check))
+    assert any(t.split() == "hit_at_k -, limit <= 0.9 skipped".split() for t in lines)
+
+
+def reliability() -> JudgeReliability:
+    scores: dict[str, Any] = {"groundedness": 5.0}
+    twice = [
+        record(
+            f"c{i}",
+            scores,
+            judgements={"groundedness": {"scores": scores, "reasoning": "SECRET"}},
+            spot_check={"rubrics": ["groundedness"], "scores": {"groundedness": float(second)}},
+        )
+        for i, second in enumerate((5, 1))
+    ]
+    label = HumanLabel(case_id="c0", rubric="groundedness", label=4.0)
+    return judge_reliability(twice, JudgeLabels(labels=(label,), display="labels.jsonl"))
+
+
+def test_what_is_known_of_the_judge_is_said_and_the_worst_under_v() -> None:
+    shown = view(hits(1), reliability=reliability())
+    quiet = " ".join(" ".join(text(shown)).split())
+    assert "judge second judge disagrees: groundedness 0.50 [0.09-0.91] (n 2)" in quiet
+    assert "corrected by 1 label; the judge alone says 5.00 over 2 cases" in quiet
+    assert "c1" not in quiet
+    loud = text(shown, verbosity=1)
+    assert "judge    first and second judge: groundedness c1 5 and 1" in loud
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_lines_about_the_judge_keep_to_the_width(width: int) -> None:
+    lines = text(view(hits(1), reliability=reliability()), width=width, verbosity=1)
+    assert max(map(len, lines)) <= width
+
+
+def test_a_run_that_knows_nothing_of_its_judge_says_nothing_of_it() -> None:
+    lines = text(view(hits(1), reliability=JudgeReliability()), verbosity=1)
+    assert [line for line in lines if line.startswith("judge ")] == []
+
+
+def test_counts_that_do_not_fit_the_line_of_the_run_go_on_below_it() -> None:
+    missed = record("g", case=Case(id="g", question="?", review="generated"), outcome="missed")
+    first, second, *_ = text(view([*hits(1, 0), missed]), width=60)
+    assert f"{first} {second.strip()}" == (
+        "run r-1   2 cases, 1 not reviewed (1 missed), 1 missed, 0 flawed, 0 errors   1.2 s"
+    )
+
+
+def test_a_long_command_is_not_broken_within_a_quoted_path() -> None:
+    resume = shlex.join(
+        [
+            "pytest",
+            "--rageval-results",
+            "all runs/it's of May and of June, by the new index",
+            "evals",
+        ]
+    )
+    lines = text(view([*hits(0)], resume=resume))
+    at = next(i for i, line in enumerate(lines) if line.startswith("go on"))
+    end = next(i for i, line in enumerate(lines) if line.startswith("results"))
+    assert end - at > 1
+    parts = [line[9:].removesuffix(" \\") for line in lines[at:end]]
+    assert [word for part in parts for word in shlex.split(part)] == shlex.split(resume)

@@ -1,0 +1,96 @@
+"""The section of a terminal on the errors of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.view.target_faults import FaultOptions, render_target_faults
+from pytest_rageval.values.record import CaseRecord
+from tests.analysis.aggregate.test_target_faults import PLACE, failed
+from tests.build.records import record
+
+
+def rendered(
+    records: Iterable[CaseRecord],
+    sentences: Iterable[str] = (),
+    *,
+    width: int = 80,
+    **options: Any,
+) -> list[str]:
+    blocks = render_target_faults(list(records), sentences, FaultOptions(**options))
+    return [*draw(blocks, width=width)]
+
+
+def test_a_cause_is_shown_once_with_its_place_and_cases() -> None:
+    broken = [failed(f"c{n}", "KeyError: 'x'", "protocol", PLACE) for n in range(3)]
+    assert rendered([*broken, record("ok")]) == [
+        "error    protocol in 3 of 4 cases: KeyError: 'x'",
+        "         conftest.py:8: in answer",
+        "             return question.lower()",
+        "         cases: c0, c1, c2",
+    ]
+
+
+def test_styles_of_the_traceback() -> None:
+    broken = [failed("a", "KeyError: 'x'", "protocol", PLACE)]
+    assert not any("conftest" in line for line in rendered(broken, traceback=None))
+    assert not any("conftest" in line for line in rendered(broken, brief=True))
+    assert "         conftest.py:8: KeyError: 'x'" in rendered(broken, traceback="line")
+    native = rendered(broken, traceback="native", rootdir=Path())
+    assert '           File "conftest.py", line 8, in answer' in native
+
+
+def test_source_around_a_place_shows_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "rag.py").write_text("api_key = 'hushed'\ncall(api_key)\n")
+    broken = [failed("a", "KeyError: 'x'", "protocol", "rag.py:2: in ask\n    call(api_key)")]
+    found = rendered(broken, traceback="long", rootdir=tmp_path)
+    assert "             api_key = '***'" in found
+
+
+def test_at_most_five_causes_are_shown() -> None:
+    kinds = ["timeout", "connection", "http", "protocol", "empty"]
+    broken = [failed(k, f"{k} failed", k) for k in kinds]  # type: ignore[arg-type]
+    broken += [failed("x", "another"), failed("y", "third")]
+    found = rendered(broken)
+    assert sum(line.startswith("error") for line in found) == 5
+    assert found[-1] == "         2 more causes in 2 cases: rageval explain"
+
+
+def test_lines_fit_the_terminal_and_many_cases_are_counted() -> None:
+    broken = [failed(f"case-number-{n}", "no " * 100) for n in range(50)]
+    for width in (60, 80, 120):
+        found = rendered(broken, width=width)
+        assert max(map(len, found)) <= width
+        assert " ".join(found).endswith(" more")
+
+
+def test_captured_output_follows_with_its_end() -> None:
+    broken = [failed("a", "no")]
+    text = "".join(f"line {n}\n" for n in range(30))
+    found = rendered(broken, captured={"evals/set.jsonl::a": [("Captured stdout call", text)]})
+    assert found[2:5] == [
+        "         Captured stdout call of a",
+        "           ... 10 lines before",
+        "           line 10",
+    ]
+    assert found[-1] == "           line 29"
+
+
+def test_hostile_text_is_made_safe() -> None:
+    evil = "\x1b[31mred\u202e ::error::x"
+    broken = [failed("a\x1b[0m", evil, "http", f"a\x1b[1m.py:1: in {evil}\n    {evil}")]
+    captured = {broken[0].nodeid: [(evil, evil)]}
+    for line in rendered(broken, captured=captured):
+        assert "\x1b" not in line
+        assert "\u202e" not in line
+        assert "::error::" not in line
+
+
+def test_sentences_on_replies_follow() -> None:
+    assert rendered([record("a")], ["no reply reported chunks"]) == [
+        "reply    no reply reported chunks"
+    ]
+    assert rendered([record("a")]) == []
