@@ -173,22 +173,20 @@ def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[s
 
 def _unpacked(response: dict[str, Any]) -> dict[str, Any]:
     found = copy.deepcopy(response)
-    codings = [
-        coding.strip()
-        for name in [name for name in found["headers"] if name.lower() == "content-encoding"]
-        for coding in ",".join(map(_header_text, _listed(found["headers"].pop(name)))).split(",")
-    ]
-    packed = [one for one in codings if one.lower() not in {"", "identity", *KNOWN_CODINGS}]
-    if packed:
-        raise EndpointError(
-            "protocol",
-            f"the reply is compressed as {packed[0]!r}, which cannot be searched for "
-            "secrets, so it is not recorded; let the server reply with gzip",
-        )
+    headers = found["headers"]
+    packed = [headers.pop(name) for name in [*headers] if name.lower() == "content-encoding"]
+    codings = ",".join(_header_text(one) for values in packed for one in _listed(values))
+    for coding in codings.split(","):
+        if coding.strip().lower() not in {"", "identity", *KNOWN_CODINGS}:
+            raise EndpointError(
+                "protocol",
+                f"the reply is compressed as {coding.strip()!r}, which cannot be searched for "
+                "secrets, so it is not recorded; let the server reply with gzip",
+            )
     body = found.get("body", {}).get("string")
     if codings and isinstance(body, bytes) and body:
         try:
-            found["body"]["string"] = unpacked(",".join(codings), body, MAX_BODY_BYTES)
+            found["body"]["string"] = unpacked(codings, body, MAX_BODY_BYTES)
         except TransportError as error:
             text = f"the reply cannot be decoded: {clean(str(error), 80)}"
             raise EndpointError("protocol", text) from error

@@ -152,15 +152,6 @@ def test_what_a_case_puts_into_a_header_is_not_hidden_from_its_reply() -> None:
     assert result.response.answer == "See users/ann b/pay.md with key ***."
 
 
-@pytest.mark.parametrize("status", ["200 OK", "403 Forbidden"])
-def test_what_looks_like_a_secret_in_an_error_of_a_reply_is_hidden(status: str) -> None:
-    text = "upstream said token=9fQ2xZr7LmT4vB8nK1cW, password=hunter2Xyz9"
-    result, _ = ask(http_reply(json.dumps({"error": text}).encode(), status))
-    assert result.error is not None
-    assert "upstream said token=***" in result.error.message
-    assert "hunter2" not in result.error.message
-
-
 def test_a_secret_of_the_environment_is_not_searched_for_placeholders() -> None:
     _, [received] = ask(headers={"X-Key": "env:TOKEN"}, environ={"TOKEN": "{case.id}"})
     assert received.headers["x-key"] == "{case.id}"

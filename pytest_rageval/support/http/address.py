@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pytest_rageval.support.text import NOT_SHOWN, UNSEEN
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -37,53 +36,27 @@ SENSITIVE_HEADER: Final = re.compile(
 )
 """Names of headers with secret values."""
 SECRET_NAME: Final = re.compile(
-    r"(?:^|[-_]|(?-i:(?=[A-Z])))(?:authorization|(?:api|access|subscription)[-_]?key|token|secret|"
-    r"password|passwd|cookie)$",
+    r"(?:^|[-_]|(?-i:(?=[A-Z])))(?:authorization|(?:api|access|account|subscription)[-_]?key|token|"
+    r"secret|password|passwd|cookie)$",
     re.IGNORECASE,
 )
-"""Names of parameters with secret values, such as ``accessToken``; ``max_tokens`` is none."""
-_QUERY_SECRET: Final = re.compile(
-    r"(?P<name>[?&](?:(?:[^=&#]{0,100}[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
-    r"passwd|pwd|sig|signature|code)|[^=&#]{0,100}(?-i:(?:Api|Access|Subscription)Key|Token|Secret|"
-    r"Password))=)(?P<value>[^&#]+)",
+"""Names of parameters with secret values, such as ``accessToken``; not ``max_tokens``."""
+_SHORT_SECRET_NAME: Final = re.compile(
+    r"(?:^|[-_])(?:auth|key|sig|signature|code|credentials?)$|^(?:pwd|apikey|pgpassword)$|[-_](?:pass|pwd)$",
     re.IGNORECASE,
 )
-"""Matches the end of a name, which separates a token from a number of tokens. The length is
-limited, because the time would else grow with the square of the length of a text."""
-_ENVIRONMENT_SECRET: Final = re.compile(
-    r"(?:^|_)(?:AUTH|AUTHORIZATION|(?:API_?)?KEY|TOKEN|SECRET|(?:PG)?PASSWORD|PASSWD|CREDENTIALS?)$"
-    r"|_(?:PASS|PWD)$",
-    re.IGNORECASE,
-)
-"""End of the name of an environment variable with a secret."""
-_WRITTEN_SECRET: Final = re.compile(
-    r"""(?P<name>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd
-    |authorization)["']?\s*[=:]\s*
-    [rfb]{0,2}(?:\'{3}|"{3}|["']))(?:(?!\.{3};)[^"'\n]){4,}
-    |(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
-    |(?P<bare>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd)\s?[=:]\s?)
-    (?=[^\s"'&,;()\[\]{}]{0,100}\d)(?=[^\s"'&,;()\[\]{}]{0,100}[a-z])
-    [^\s"'&,;()\[\]{}]{6,}+(?![(\[])
-    |(?<=://)[^/\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}
-    |\b(?:gh[pousr]_[a-z0-9]{16,}|github_pat_\w{20,}|hf_[a-z0-9]{20,}
-    |(?-i:(?:AKIA|ASIA)[0-9A-Z]{16}\b|AIza[\w-]{30,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?))""",
-    re.VERBOSE | re.IGNORECASE,
-)
-"""A secret in source code or in a message, recognised by the text before it or by its beginning.
-One without quotes has a digit and a letter, unlike most names of variables and types. One in quotes
-ends where a text was cut for a message, which goes on."""
+"""More of them, in a query or an environment."""
+_QUERY: Final = re.compile(r"(?<=[?&])([^=&#]{1,100})=([^&#]+)")
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
-_BASE64_PART: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+]{16,}={0,2}")
-"""Text between two slashes of base64, which hardly any path holds."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
 _MIN_DIGITS: Final = 8
 """Minimum length of a number to blot out; a shorter one may be a count."""
-_NEEDLESS: Final = re.compile(r"(?<!\\)(\\{1,8})(?:/|u00([2-7][0-9a-f]))", re.IGNORECASE)
-"""Escape for an ASCII character, also in JSON within JSON."""
+_LETTER: Final = re.compile(r"\\u00[4-7]", re.IGNORECASE)
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
 
@@ -104,7 +77,7 @@ class Address:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be printed: credentials and query keys, also in encoded form."""
-        query = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
+        query = [value for name, value in _QUERY.findall(self.url) if _is_secret(name)]
         user = () if self.credentials is None else sent_forms(self.credentials)
         return (*query, *map(unquote, query), *user)
 
@@ -207,7 +180,7 @@ def resolve_request(
     for name, field in request_environment(request).items():
         found[name] = environ.get(name, "").strip()
         where = f"[tool.rageval.target] request{'.' if field else ''}{field}"
-        if not _ENVIRONMENT_SECRET.search(name):
+        if not _is_secret(name):
             raise ConfigError(
                 f"{where}: env.{name}, expected a variable whose name ends with KEY, TOKEN, "
                 "SECRET, PASSWORD, AUTH or CREDENTIALS: its value is hidden in replies and "
@@ -235,69 +208,64 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str]) -> Any:
     return value
 
 
-def blot_out(message: str, secrets: Iterable[str]) -> str:
+def blot_out(message: str, secrets: Iterable[str], *, cut: bool = False) -> str:
     r"""Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as URLs, JSON, HTML and base64 hold it. Where one is found only without needless escapes or
-    invisible characters, the message loses all of these.
+    Also as URLs, JSON, HTML and base64 contain it, and at the end of a message that was ``cut`` its
+    first characters.
 
     >>> blot_out(r"/ask?key=a%2fb%2bc4ret, as YS9iK2M0cmV0 or a\/b+c4ret", ["a/b+c4ret"])
     '/ask?key=***, as *** or ***'
-    """
-    forms = _forms(tuple(secrets))
-    for form in forms:
-        message = message.replace(form, "***")
-    views = [message]
-    if forms and UNSEEN.search(message):
-        views += [unseen.sub("", message) for unseen in NOT_SHOWN]
-    if "\\" in message:
-        views += [_NEEDLESS.sub(_unescaped, view) for view in views]
-    for view in views[1:]:
-        if any([form in view for form in forms]):
-            return blot_out(view, secrets)
-    return message
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    char, n = chr(int(escape[2] or "2f", 16)), len(escape[1])
-    # These two need an escape at every level.
-    return char if char not in '"\\' else "\\" * (2 * n - (char == '"')) + char.strip("\\")
-
-
-def blot_out_cut(text: str, secrets: Iterable[str]) -> str:
-    """Replace every secret in a text that was cut, whose end may be a part of one.
-
-    >>> blot_out_cut("the key is s3cret-", ["s3cret-key"])
+    >>> blot_out("the key is s3cret-", ["s3cret-key"], cut=True)
     'the key is ***'
     """
-    text = blot_out(text, secrets)
-    for shown in (text, _NEEDLESS.sub(_unescaped, text)):
-        for form in _forms(tuple(secrets)):
-            for n in range(len(form) - 1, _MIN_SECRET_CHARS - 1, -1):
-                if shown.endswith(form[:n]):
-                    return f"{shown[:-n]}***"
-    return text
+    # No library escapes a letter, so such patterns are made where something may have.
+    pattern = _pattern(tuple(secrets), cut, _LETTER.search(message) is not None)
+    return message if pattern is None else pattern.sub("***", message)
 
 
 @lru_cache(maxsize=64)
-def _forms(secrets: tuple[str, ...]) -> list[str]:
-    """Return secrets as they are and as URLs, base64, JSON and HTML hold them, longest first."""
+def _pattern(secrets: tuple[str, ...], cut: bool, letters: bool) -> re.Pattern[str] | None:
+    """Compile the forms of secrets, longest first."""
     found = set()
     for secret in secrets:
-        if len(secret) < _MIN_SECRET_CHARS:
-            continue
-        data = secret.encode("utf-8", "surrogatepass")
-        found |= {secret, html.escape(secret)}
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            found.add(encode(data).decode("ascii").rstrip("="))
-        for safe in ("", "/", "!'()*"):  # of most libraries, of Python, of JavaScript
-            quoted = quote(data, safe)
-            for one in (quoted, quoted.replace("%20", "+")):
-                found |= {one, re.sub("%..", lambda escape: escape[0].lower(), one)}
-        for ascii_only in (True, False):
-            escaped = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
-            found |= {escaped, json.dumps(escaped)[1:-1]}
-    return sorted(found, key=len, reverse=True)
+        if len(secret) >= _MIN_SECRET_CHARS:
+            plain = base64.b64encode(_bytes(secret)).decode("ascii").rstrip("=")
+            found |= {secret, plain, plain.translate(_URL_SAFE)}
+    if not found:
+        return None
+    forms = []
+    for text in sorted(found, key=len, reverse=True):
+        chars = [
+            # A long row of backslashes is entered at its beginning only.
+            _spelled(char, r"\\{1,8}+" if n else r"(?<!\\)\\++")
+            if letters or not (char.isascii() and char.isalnum())
+            else char
+            for n, char in enumerate(text)
+        ]
+        if cut:  # the rest of a form, or of the escape of a character, may be missing
+            chars[_MIN_SECRET_CHARS:] = [
+                rf"(?:{char}|(?:[%&]|\\+)?[#\w]{{0,5}}\Z)" for char in chars[_MIN_SECRET_CHARS:]
+            ]
+        forms.append("".join(chars))
+    return re.compile("|".join(forms))
+
+
+def _spelled(char: str, slashes: str) -> str:
+    """Return a pattern of a character as it is, and as it is escaped after some backslashes."""
+    units = re.findall("....", char.encode("utf-16-be", "surrogatepass").hex())
+    forms = ["".join(f"{slashes}u{unit}" for unit in units), quote(_bytes(char), "")]
+    forms = [f"(?i:{form})" for form in forms]
+    if char == "\\":
+        forms += [r"\\{4}", r"\\{2}"]
+    elif len(escaped := json.dumps(char)[1:-1]) == 2 or char == "/":
+        forms.append(slashes + escaped[-1])
+    forms += [re.escape(one) for one in (char, html.escape(char), *("+" * (char == " ")))]
+    return f"(?:{'|'.join(forms)})"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -352,26 +320,18 @@ def token_values(secret: Iterable[str]) -> tuple[str, ...]:
 def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """List the values of environment variables whose names say that they are secret.
 
-    Paths and short values, such as ``1`` or ``true``, are not listed. User names and passwords of
-    URLs are, such as those of a proxy or a database, and secrets that this process learned.
+    Short values, such as ``1`` or ``true``, are not listed. User names and passwords of URLs are,
+    such as those of a proxy or a database, and secrets that this process learned.
     """
+    found: list[str] = []
     # One by one: pytest sets and removes a variable for each test, on another thread.
-    variables = [(name, value) for name in environ if (value := environ.get(name)) is not None]
-    found = (
-        line
-        for name, value in variables
-        if _ENVIRONMENT_SECRET.search(name) and not _is_path(value.strip())
-        for line in map(str.strip, value.split("\n"))  # as of a file, which ends with one, or a PEM
-        if len(line) >= 8
-    )
-    urls = (credentials_in(value) for _, value in variables if _USER_INFO.search(value))
-    pairs = (sent_forms(pair) for pair in urls if pair is not None and pair[1])
-    return (*found, *(text for pair in pairs for text in pair), *learned_secrets())
-
-
-def _is_path(value: str) -> bool:
-    """Whether a value is a path, such as of a file with a key, and not base64."""
-    return value[:1] in "/~." and not any(map(_BASE64_PART.fullmatch, value.split("/")))
+    for name in environ:
+        value = environ.get(name) or ""
+        if _is_secret(name) and name != "PWD":  # line by line: a file ends with one, a PEM has many
+            found += [line for line in map(str.strip, value.split("\n")) if len(line) >= 8]
+        if _USER_INFO.search(value) and (pair := credentials_in(value)) and pair[1]:
+            found += sent_forms(pair)
+    return (*found, *_learned)
 
 
 def reply_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -393,29 +353,23 @@ def learned_secrets() -> tuple[str, ...]:
     return tuple(_learned)
 
 
-def blot_out_written(text: str, secrets: Iterable[str]) -> str:
-    """Replace secrets in a text of unknown origin: known ones, and those that look like one.
+def blot_out_written(text: str, secrets: Iterable[str], *, cut: bool = False) -> str:
+    """Replace secrets in a text of unknown origin: known ones, and those in URLs.
 
-    >>> blot_out_written("get('http://ann:s3cret@host/?token=abcdef', 'Bearer abcdef')", ["host"])
-    "get('http://***@***/?token=***', 'Bearer ***')"
+    >>> blot_out_written("get('http://ann:s3cret@host/?token=abcdef', 'of host')", ["host"])
+    "get('http://***@***/?token=***', 'of ***')"
     """
-    text = _WORD.sub(
-        lambda word: _QUERY_SECRET.sub(r"\g<name>***", word[0]), blot_out(text, secrets)
-    )
-    return _WRITTEN_SECRET.sub(
-        lambda match: f"{match['name'] or match['scheme'] or match['bare'] or ''}***", text
-    )
+    text = _USER_INFO.sub("***@", blot_out(text, secrets, cut=cut))
+    return _WORD.sub(lambda word: without_query_secrets(word[0], "***"), text)
 
 
 def blot_out_known(text: str, limit: int | None = None) -> str:
-    """Replace the secrets that a text of the project's code may hold: its environment's also.
+    """Replace the secrets that a text of the project's code may contain: its environment's also.
 
     A text of ``limit`` characters or more is cut to them; its end may be a part of a secret.
     """
-    secrets = environment_secrets(os.environ)
-    if limit is not None and len(text) >= limit:
-        text = blot_out_cut(text[:limit], secrets)
-    return blot_out_written(text, secrets)
+    cut = limit is not None and len(text) >= limit
+    return blot_out_written(text[:limit], environment_secrets(os.environ), cut=cut)
 
 
 def without_secrets(url: str) -> str:
@@ -429,13 +383,17 @@ def without_user_info(text: str) -> str:
     return _USER_INFO.sub("", text)
 
 
-def without_query_secrets(path: str) -> str:
+def without_query_secrets(path: str, shown: str = "(hidden)") -> str:
     """Hide the values of a query that are secret by their name, for storage.
 
     >>> without_query_secrets("/ask?debug=true&api_key=s3cret&max_tokens=5")
     '/ask?debug=true&api_key=(hidden)&max_tokens=5'
     """
-    return _QUERY_SECRET.sub(r"\g<name>(hidden)", path)
+    return _QUERY.sub(lambda one: f"{one[1]}={shown}" if _is_secret(one[1]) else one[0], path)
+
+
+def _is_secret(name: str) -> bool:
+    return bool(SECRET_NAME.search(name) or _SHORT_SECRET_NAME.search(name))
 
 
 def credentials_in(url: str) -> tuple[str, str] | None:

@@ -16,7 +16,6 @@ from pytest_rageval.support.http.address import (
     Address,
     basic_credentials,
     blot_out,
-    blot_out_cut,
     without_secrets,
 )
 from pytest_rageval.support.http.client import Client
@@ -326,8 +325,8 @@ def failed_text(reply: Reply, request: Request) -> str:
     body, pause = reply.body.decode("utf-8", "replace"), long_pause_text(reply.retry_after_s)
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}{pause}"
-    hide = blot_out_cut if reply.too_large else blot_out
-    shown = clean(page_text(body, partial(hide, secrets=request.secrets)), 200)
+    hide = partial(blot_out, secrets=request.secrets, cut=reply.too_large)
+    shown = clean(page_text(body, hide), 200)
     return f"{text}{pause}; the reply begins: {shown}" if shown else text + pause
 
 

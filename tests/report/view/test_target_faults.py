@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.target_faults import FaultOptions, render_target_faults
 from pytest_rageval.values.record import CaseRecord
@@ -43,8 +45,11 @@ def test_styles_of_the_traceback() -> None:
     assert '           File "conftest.py", line 8, in answer' in native
 
 
-def test_source_around_a_place_shows_no_secret(tmp_path: Path) -> None:
-    (tmp_path / "rag.py").write_text("api_key = 'hushed'\ncall(api_key)\n")
+def test_source_around_a_place_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_API_KEY", "hushed-key")
+    (tmp_path / "rag.py").write_text("api_key = 'hushed-key'\ncall(api_key)\n")
     broken = [failed("a", "KeyError: 'x'", "protocol", "rag.py:2: in ask\n    call(api_key)")]
     found = rendered(broken, traceback="long", rootdir=tmp_path)
     assert "             api_key = '***'" in found

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.support.http.address import (
     blot_out,
-    blot_out_cut,
     blot_out_of_reply,
     blot_out_written,
     environment_secrets,
@@ -28,23 +27,11 @@ from pytest_rageval.values.errors import ConfigError
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("password=hunter22 is wrong", "password=*** is wrong"),
-        ("password: hunter22", "password: ***"),
-        ("ghp_0123456789abcdefABCD", "***"),
-        ("id AKIAABCDEFGHIJKLMNOP", "id ***"),
-        ("JWT eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.dBjftJeZ4CVP-mB9 expired", "JWT *** expired"),
-        ("Client('AIzaSyA0123456789abcdefghijklmnopqrstu')", "Client('***')"),
-        ("login(hf_0123456789abcdefABCDEF)", "login(***)"),
-        ("api_key='''hushed'''", "api_key='''***'''"),
-        ('api_key=b"hushed"', 'api_key=b"***"'),
-        ('{"token": "hush...; set stream = "sse"', '{"token": "***...; set stream = "sse"'),
         ("http://u:p@ss@host/x", "http://***@host/x"),
         ("get http://host/x?accessToken=hushed&k=5", "get http://host/x?accessToken=***&k=5"),
-        ("client(aws_secret_access_key='hushed/+')", "client(aws_secret_access_key='***')"),
-        ("AccountName=acme;AccountKey=hushed1/+==;x", "AccountName=acme;AccountKey=***;x"),
     ],
 )
-def test_a_text_that_looks_like_a_secret_is_blotted_out(text: str, shown: str) -> None:
+def test_a_secret_in_a_url_is_blotted_out(text: str, shown: str) -> None:
     assert blot_out_written(text, []) == shown
 
 
@@ -103,33 +90,6 @@ def test_a_secret_is_found_however_json_escapes_it(
     for source in (plain, plain.replace("/", "\\/"), plain.replace("sk-abc", _spelt_out("sk-abc"))):
         for known in ((secret,), SECRETS):
             assert secret not in json.loads(blot_out(source, known))[0]
-
-
-RUNS = st.text(
-    st.characters(
-        categories=["Cc", "Cf", "Co"], exclude_characters="\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\x9b"
-    )
-    | st.sampled_from("\ufe0f\u034f\u3164"),
-    min_size=1,
-    max_size=3,
-)
-HIDDEN = st.sampled_from([["\x9b", "\x1b"], ["\x9b", "\x1b[0m"], ["\x1b[0m", "\x9b1;31m"]]).flatmap(
-    lambda more: st.lists(RUNS | st.sampled_from(more), min_size=11, max_size=11)
-)
-"""Characters that are not shown where no escape sequences work, those of seven bits, or all."""
-
-
-@given(HIDDEN, st.integers(0, 10))
-def test_a_secret_is_found_through_what_is_not_shown(hidden: list[str], at: int) -> None:
-    secret = "plain-secret"
-    everywhere = "".join(map("".join, zip(secret, hidden, strict=False))) + secret[-1]
-    for text in (everywhere, secret[: at + 1] + hidden[at] + secret[at + 1 :]):
-        assert blot_out(f"it is {text}.", [secret]) == "it is ***."
-
-
-@pytest.mark.parametrize("spelled", ["plain%2Fsecret", "plain\\u002Fsecret"])
-def test_an_escaped_secret_is_found_through_what_is_not_shown(spelled: str) -> None:
-    assert blot_out(f"it is {chr(0x200B).join(spelled)}.", ["plain/secret"]) == "it is ***."
 
 
 def test_a_secret_of_equal_letters_is_searched_in_no_long() -> None:
@@ -211,7 +171,7 @@ def test_a_secret_is_removed_as_urls_json_html_and_headers_spell_it(spelled: str
 
 @pytest.mark.parametrize("end", ["kEy+/", "kEy%2b%2f9x%3", 'kEy+\\/9x=&\\"<'])
 def test_the_part_of_a_secret_at_the_end_of_a_cut_text_is_removed(end: str) -> None:
-    assert blot_out_cut(f"it is {end}", [KEY]) == "it is ***"
+    assert blot_out(f"it is {end}", [KEY], cut=True) == "it is ***"
 
 
 def test_texts_that_look_like_escapes_are_searched_quickly() -> None:
