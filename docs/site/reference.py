@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +19,11 @@ from pytest_rageval.cli.output import EXIT_CODES
 from pytest_rageval.cli.schemas import json_schema
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks, hookspecs
-from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.runs import index
 from pytest_rageval.runs.history import run_rows
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.support.reading import schema_at, words
+from pytest_rageval.values.declared import Setting
 
 _GROUPS = (
     ("The target", lambda one: one.name.startswith("target.")),
@@ -82,7 +82,7 @@ def reference_pages() -> Generated:
 
 
 def _settings_page() -> str:
-    left = [one for one in SETTINGS if one.kind != "derived"]
+    left = [*OPTIONS]
     lines = [
         "# Settings",
         "",
@@ -110,31 +110,18 @@ def _settings_page() -> str:
 
 def _setting_row(one: Setting) -> str:
     names = [f"`{name}`" for name in (one.key, one.flag, one.env) if name]
-    more = " (repeatable)" if one.flag and one.kind in REPEATABLE else ""
-    text = re.sub(r"\bdocs/([\w-]+\.md#[\w-]+)", r"[presets](/\1)", one.help) + _default(one)
+    more = " (repeatable)" if one.flag and one.repeatable else ""
+    text = re.sub(r"\bdocs/([\w-]+\.md#[\w-]+)", r"[presets](/\1)", one.help)
     cells = ("<br>".join(names) + more, _values(one), text, _ROLES[one.role])
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def _default(one: Setting) -> str:
-    """Return the default of a setting whose help has none; empty: not set, or off."""
-    found = attrgetter(one.name)(Settings(rootdir="."))
-    if found in (None, (), {}) or found is False or "(default: " in one.help:
-        return ""
-    if isinstance(found, tuple):
-        return f" (default: {', '.join(found)})"
-    return f" (default: {found:g})" if isinstance(found, float) else f" (default: {found})"
 
 
 def _values(one: Setting) -> str:
     if one.choices:
         return ", ".join(f"`{choice}`" for choice in one.choices)
-    bound = ""
-    if one.minimum is not None:
-        bound = f", {'above' if one.above_minimum else 'at least'} {one.minimum:g}"
-    if one.maximum is not None:
-        bound += f", at most {one.maximum}"
-    return one.kind.replace("_", " ") + bound
+    if one.kind in {"integer", "number"}:
+        return words(schema_at(one.type, ()))
+    return one.kind.replace("_", " ")
 
 
 def _commands_page() -> str:

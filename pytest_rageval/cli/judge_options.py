@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pytest_rageval.cli.output import warn
-from pytest_rageval.project.options import OPTIONS, Setting
+from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.values.declared import Setting
 
 if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_DEFAULT: Final = re.compile(r" \(default: (.+)\)$")
 _FLAGS: Final = ("--judge", "--judge-base-url", "--judge-api-key-env", "--no-judge-cache")
 
 
@@ -42,12 +41,11 @@ def judge_options(command: _Command, *, judge: str | None = None) -> _Command:
 
 
 def _help(option: Setting, default: str | None) -> str:
-    text = f"{option.help[0].upper()}{option.help[1:]}"
-    shown = _DEFAULT.search(text)
-    if shown is None:
-        return f"{text}."
-    otherwise = default or f"the project's, else {shown[1]}"
-    return f"{text[: shown.start()]}.  [default: {otherwise}]"
+    text = f"{option.text[0].upper()}{option.text[1:]}."
+    if not option.default_text:
+        return text
+    otherwise = default or f"the project's, else {option.default_text}"
+    return f"{text}  [default: {otherwise}]"
 
 
 def project_settings(flags: Mapping[str, object]) -> Settings:

@@ -29,7 +29,7 @@ from pytest_rageval.engine.registry import readable_registry, registry_for_runs
 from pytest_rageval.metrics.definitions import own_definitions, stored_registry
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
-from pytest_rageval.project.options import SETTINGS
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
@@ -37,9 +37,9 @@ from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.record import Aspect, CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Aspect, Settings
 
 
 def merge_parts(
@@ -156,7 +156,7 @@ def _config(
     configs = [part.config for part in parts]
     first = configs[0]
     of_a_part: dict[str, Any] = dict.fromkeys(
-        setting.name for setting in SETTINGS if setting.role == "part"
+        setting.name for setting in OPTIONS if setting.role == "part"
     )
     settings = replace(first.settings, judged_on=judged_on, **of_a_part)
     hashed = dataset_hash({(r.file, r.case.id): r.case_hash for r in records}.values())

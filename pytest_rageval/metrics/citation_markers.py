@@ -17,8 +17,9 @@ from pytest_rageval.metrics.chunk_ids import ChunkIds
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.metrics.prepared import Span, merged
-from pytest_rageval.values.record import CitationMarkers, Counted
+from pytest_rageval.values.record import CitationMarkers
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+from pytest_rageval.values.settings import Counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

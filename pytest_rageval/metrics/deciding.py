@@ -21,9 +21,10 @@ from pytest_rageval.metrics.matching import (
     order_chunks,
     same_document,
 )
-from pytest_rageval.values.case import Anchor, Case, MatchingMode
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
+from pytest_rageval.values.settings import MatchingMode
 
 UNDECIDED: Final = "undecided"
 """Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""

@@ -47,19 +47,19 @@ from pytest_rageval.metrics.view import (
     Verdicts,
     view_case,
 )
-from pytest_rageval.values.case import Case, MatchingMode
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
-    Aspect,
     CaseRecord,
     CaseScores,
+    CitationMarkers,
     FailureStage,
     Outcome,
     Reported,
     ScoreSettings,
 )
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Aspect, MatchingMode, Settings
 
 FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,
@@ -339,6 +339,18 @@ def pass_line(key: str) -> float:
     return PASS_SHARE * (info.scale[1] or 0.0) if info.judged else 1.0
 
 
+def _citation_markers(settings: Settings) -> CitationMarkers | None:
+    """Return the forms of citations besides the usual ones; None: none."""
+    if not settings.citation_presets and settings.citation_pattern is None:
+        return None
+    return CitationMarkers(
+        presets=settings.citation_presets,
+        pattern=settings.citation_pattern,
+        first=settings.citation_first,
+        counts=settings.citation_counts,
+    )
+
+
 def score_settings(settings: Settings, reported: Reported | None = None) -> ScoreSettings:
     """Select the settings of a run that scoring depends on."""
     reported = reported or Reported()
@@ -356,7 +368,7 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
         citations_reported=reported.citations,
         citations_in_text=reported.citations_in_text,
         token_budget=settings.token_budget,
-        markers=settings.citation_markers,
+        markers=_citation_markers(settings),
         abstention_texts=settings.abstention_texts,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,

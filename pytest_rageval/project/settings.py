@@ -11,18 +11,20 @@ value per line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.option_values import (
+    Read,
     is_secret_param,
-    read_option_text,
-    read_option_value,
+    read_text,
+    read_value,
     without_secrets,
 )
-from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.http.address import (
     ENV_VALUE,
@@ -31,8 +33,11 @@ from pytest_rageval.support.http.address import (
     request_literals,
     without_query_secrets,
 )
-from pytest_rageval.support.text import clean, nearest, shown, shown_json
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import clean, shown, shown_json
+from pytest_rageval.support.toml_text import key_lines
+from pytest_rageval.values.declared import Setting
+from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 NO_TARGET = """\
@@ -53,13 +58,11 @@ _NO_TARGET_HERE: Final = (
 )
 """The same for what runs outside pytest."""
 
-_PYPROJECT = "pyproject.toml"
-_TABLES = (
-    "testpaths", "target", "judge", "matching", "citations", "documents", "plugins",
-    "metric_timeout_s", "versions", "stats",
-)  # fmt: skip
-"""First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
-_KEY_ALIASES = {"judge.model": "judge"}
+_PYPROJECT: Final = "pyproject.toml"
+_BY_KEY: Final = {option.key: option for option in OPTIONS if option.key}
+_BY_NAME: Final = {option.name: option for option in OPTIONS}
+_TABLES: Final = {key.split(".")[0] for key in _BY_KEY if "." in key}
+_KEY_ALIASES: Final = {"judge.model": "judge"}
 """``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot be in one file."""
 
 
@@ -69,14 +72,37 @@ class _Found:
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    text: str = ""
+    """That of pyproject.toml."""
 
-    def put(self, option: Setting, value: Any, origin: str) -> None:
+    def take(self, option: Setting, read: Read, origin: str, place: str, key: str = "") -> None:
+        """Take a value that was read, or its faults at a place."""
+        value, faults = read
+        for fault in faults:
+            self.fault(fault.below(place), key)
+        if faults:
+            return
         if option.kind == "params":
             self.origins.update({f"{option.name}.{key}": origin for key in value})
             value = {**self.values.get(option.name, {}), **value}
         self.values[option.name] = value
         self.origins[option.name] = origin
+
+    def fault(self, fault: Fault, key: str = "") -> None:
+        """Note a fault, of a key below ``[tool.rageval]`` if one is given."""
+        if key:
+            path: tuple[str, ...] = ("tool", "rageval", *key.split("."))
+            lines = key_lines(self.text)
+            while path not in lines:
+                path = path[:-1]
+            fault = replace(fault, file=_PYPROJECT, line=lines[path])
+        self.faults.append(fault)
+
+    def refuse(self, table: str, keys: str, message: str) -> None:
+        """Note that keys of a table contradict each other."""
+        key = f"{table}.{keys.split(',')[0]}"
+        self.fault(Fault(field=f"[tool.rageval.{table}] {keys}", message=message), key)
 
 
 def load_settings(
@@ -98,8 +124,7 @@ def load_settings(
         ConfigError: one line per fault, all sources in one message.
     """
     found = _Found()
-    table = _read_pyproject(rootdir / _PYPROJECT)
-    _take_pyproject(found, table)
+    _take_pyproject(found, rootdir / _PYPROJECT)
     for option in OPTIONS:
         if option.env and environ.get(option.env, "").strip():
             _take_text(found, option, environ[option.env], source=option.env, env=True)
@@ -108,15 +133,14 @@ def load_settings(
             _take_text(found, option, flags[option.dest], source=source, env=False)
     if name := found.values.get("target.preset"):
         _take_preset(found, name)
-    for section, key, name, client in (
+    for table, key, name, client in (
         ("target", "url", "target.url", "target.client"),
         ("judge", "model", "judge", "judging.client"),
     ):
         if found.origins.get(client) == found.origins.get(name) == _PYPROJECT:
-            where = f"{_PYPROJECT}: [tool.rageval.{section}]"
-            found.faults.append(f"{where}: {key} and client: keep one of them")
+            found.refuse(table, f"{key} and client", "keep one of them")
     if found.faults:
-        raise ConfigError("\n".join(found.faults))
+        raise ConfigError("\n".join(map(str, found.faults)), faults=tuple(found.faults))
     return _build(rootdir, found)
 
 
@@ -153,43 +177,34 @@ def target_kind(settings: Settings) -> Literal["url", "client", "vault", "none"]
 # --- sources -------------------------------------------------------------------------------
 
 
-def _read_pyproject(path: Path) -> Mapping[str, Any]:
-    """Return the ``[tool.rageval]`` table, empty where there is none."""
+def _take_pyproject(found: _Found, path: Path) -> None:
     import tomllib
 
     try:
-        document = tomllib.loads(read_plain(path, "utf-8"))
+        found.text = read_plain(path, "utf-8")
+        document = tomllib.loads(found.text)
     except FileNotFoundError:
-        return {}
+        return
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{_PYPROJECT}: cannot be read: {error}") from error
     tool = document.get("tool", {})
     table = tool.get("rageval", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shown(table)}, expected a table")
-    return table
-
-
-def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
-    by_key = {option.key: option for option in OPTIONS if option.key}
-    sections = {key.split(".")[0] for key in by_key if "." in key}
-    for section, key, value in _pyproject_items(table, sections):
-        place = ".".join(filter(None, ("tool.rageval", section)))
-        path = f"{section}.{key}" if section else key
-        option = by_key.get(_KEY_ALIASES.get(path, path))
+    for section, key, value in _pyproject_items(table):
+        path_of_key = f"{section}.{key}" if section else key
+        option = _BY_KEY.get(_KEY_ALIASES.get(path_of_key, path_of_key))
         # A message loses the characters that a terminal obeys, of which a name may consist.
         name = key if key and clean(key) == key else shown_json(key)
-        where = f"{_PYPROJECT}: [{place}] {name}"
-        if key in sections and not section and option is None:
-            found.faults.append(f"{where}: got {shown(value)}, expected a table")
+        place = f"[{'.'.join(filter(None, ('tool.rageval', section)))}] {name}"
+        if key in _TABLES and not section and option is None:
+            facts = {"found": shown(value), "expected": "a table"}
+            found.fault(Fault(field=place, code="type", facts=facts), key)
         elif option is None:
-            hint = _did_you_mean(section, key, {*by_key, *sections, *_KEY_ALIASES})
-            found.faults.append(f"{where}: unknown key{hint}")
+            facts = {"what": "key", **_nearest_key(section, key)}
+            found.fault(Fault(field=place, code="unknown", facts=facts), path_of_key)
         else:
-            try:
-                found.put(option, read_option_value(option, value), _PYPROJECT)
-            except ValueError as error:
-                found.faults.append(f"{where}: {error}")
+            found.take(option, read_value(option, value), _PYPROJECT, place, path_of_key)
 
 
 def _take_preset(found: _Found, name: str) -> None:
@@ -197,76 +212,62 @@ def _take_preset(found: _Found, name: str) -> None:
     from pytest_rageval.project.presets.preset import load_preset
     from pytest_rageval.project.presets.resolve import resolve
 
-    where = f"{_PYPROJECT}: [tool.rageval.target]"
     if "target.vault" in found.values:
-        found.faults.append(f"{where} preset, vault: the embedded server has no preset; keep one")
-    by_key = {option.key: option for option in OPTIONS if option.key}
-    by_name = {option.name: option for option in OPTIONS}
-    own = {by_name[name].key: value for name, value in found.values.items()}
+        found.refuse("target", "preset, vault", "the embedded server has no preset; keep one")
+    own = {_BY_NAME[name].key: value for name, value in found.values.items()}
     values, faults = resolve(load_preset(name), found.values.get("target.vars", {}), own)
-    found.faults += [f"{where} {fault}" for fault in faults]
+    for fault in faults:
+        found.fault(fault.below("[tool.rageval.target]"), f"target.{fault.field.split('.')[0]}")
     if "target.client" in found.values and "target.url" in values:
-        found.faults.append(f"{where} preset, client: the preset has an address; keep one of them")
+        found.refuse("target", "preset, client", "the preset has an address; keep one of them")
     for key, value in values.items():
-        option = by_key[key]
+        option = _BY_KEY[key]
         origin = f"preset {name}"
         if option.name in found.values:
             merged = isinstance(found.values[option.name], dict) and isinstance(value, dict)
             origin = f"{origin}, {_PYPROJECT}" if merged else found.origins[option.name]
-        try:
-            found.put(option, read_option_value(option, value), origin)
-        except ValueError as error:
-            found.faults.append(f"{where} {option.field}, by preset {name!r}: {error}")
+        place = f"[tool.rageval.target] {option.field}, by preset {name!r}"
+        found.take(option, read_value(option, value), origin, place, key)
 
 
-def _pyproject_items(
-    table: Mapping[str, Any], sections: set[str]
-) -> Iterator[tuple[str, str, object]]:
+def _pyproject_items(table: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
     """Yield section, key and value of every entry; the section is empty at the top."""
     for key, value in table.items():
-        if key in sections and isinstance(value, dict):
+        if key in _TABLES and isinstance(value, dict):
             yield from ((key, inner, item) for inner, item in value.items())
         else:
             yield "", key, value
 
 
-def _did_you_mean(section: str, key: str, known: set[str]) -> str:
+def _nearest_key(section: str, key: str) -> dict[str, str]:
+    """Return the key that was probably meant, as facts."""
     prefix = f"{section}." if section else ""
+    known = {*_BY_KEY, *_TABLES, *_KEY_ALIASES}
     names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
-    homes = (name for name in known if name.split(".")[-1] == key)
-    close = nearest(key, [name for name in names if "." not in name]) or min(homes, default=None)
-    table = " in [tool.rageval]" if close == key else ""
-    return f', did you mean "{close}"{table}?' if close else ""
+    found = hint(key, [name for name in names if "." not in name])
+    home = min((name for name in known if name.split(".")[-1] == key), default=None)
+    if found or home is None:
+        return found
+    return {"nearest": home, **({"home": " in [tool.rageval]"} if home == key else {})}
 
 
 def _take_text(found: _Found, option: Setting, given: object, *, source: str, env: bool) -> None:
     """Read one flag or variable: text, a list of texts, or True for a bare flag."""
-    origin = f"env {source}" if env else "flag"
     if isinstance(given, str):
-        repeated = env and option.kind in REPEATABLE
+        repeated = env and option.repeatable
         lines = map(str.strip, given.splitlines())
         pieces: list[Any] = [line for line in lines if line] if repeated else [given]
     else:
         pieces = list(given) if isinstance(given, (list, tuple)) else [given]
-    values = []
-    for piece in pieces:
-        try:
-            if isinstance(piece, str):
-                values.append(read_option_text(option, piece))
-            else:
-                values.append(read_option_value(option, piece))
-        except ValueError as error:
-            found.faults.append(f"{source}: {error}")
+    read = [
+        read_text(option, one) if isinstance(one, str) else read_value(option, one)
+        for one in pieces
+    ]
     if option.kind == "gates":
-        found.put(option, tuple(gate for value in values for gate in value), origin)
-        return
-    for value in values:
-        found.put(option, value, origin)
-
-
-def _place_in_file(option: Setting) -> int:
-    """Return the place of a default among the origins: flags first, then keys by table."""
-    return -1 if option.flag else _TABLES.index(option.key.partition(".")[0])
+        faults = [fault for _, some in read for fault in some]
+        read = [(tuple(gate for gates, _ in read for gate in gates or ()), faults)]
+    for one in read:
+        found.take(option, one, f"env {source}" if env else "flag", source)
 
 
 def _build(rootdir: Path, found: _Found) -> Settings:
@@ -285,7 +286,7 @@ def _build(rootdir: Path, found: _Found) -> Settings:
         for name in {"first_token", "last_event"} & response.keys():
             values.setdefault(f"target.{name}", kept.pop(name))
             origins.setdefault(f"target.{name}", origins["target.response"])
-    for option in sorted(OPTIONS, key=_place_in_file):
+    for option in OPTIONS:
         origins.setdefault(option.name, "default")
     sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}
     for name, value in values.items():
@@ -374,27 +375,20 @@ def stored_settings(settings: Settings) -> Settings:
     )
 
 
-_UNCOMPARED: Final = {one.name for one in SETTINGS if one.role in {"effort", "part", "nothing"}}
-
-
-def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the judge that change verdicts: none without a judge."""
-    if judge == "none":
-        return {}
-    roles = {"subject"} if judge == "offline" else {"subject", "judged"}
-    compared = {one.field for one in SETTINGS if one.section == "judging" and one.role in roles}
-    return {key: judging.get(key) for key in sorted(compared)}
+_COMPARED: Final = {"subject", "everything", "answers", "judged"}
 
 
 def compared_settings(settings: Settings) -> dict[str, Any]:
-    """Return the part of stored settings on which comparable numbers depend."""
-    document = asdict(settings)
-    ignored = {"target", "judging"} | _UNCOMPARED
-    kept = {key: value for key, value in document.items() if key not in ignored}
-    target = document["target"].items()
-    kept["target"] = {key: v for key, v in target if f"target.{key}" not in _UNCOMPARED}
-    kept["judging"] = _compared_judging(settings.judge, document["judging"])
-    return kept
+    """Return by name the stored settings on which comparable numbers depend.
+
+    Of those of the judge, the ones that change verdicts: none without a judge.
+    """
+    of_judge = {"none": set(), "offline": {"subject"}}.get(settings.judge, _COMPARED)
+    return {
+        one.name: attrgetter(one.name)(settings)
+        for one in OPTIONS
+        if one.role in (of_judge if one.section == "judging" else _COMPARED)
+    }
 
 
 def config_hash(settings: Settings) -> str:

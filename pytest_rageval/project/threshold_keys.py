@@ -17,7 +17,8 @@ from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import nearest
 from pytest_rageval.support.toml_text import Rule, suggest
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
-from pytest_rageval.values.record import JUDGED_ON, STAGES
+from pytest_rageval.values.record import STAGES
+from pytest_rageval.values.settings import JUDGED_ON
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
 LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"

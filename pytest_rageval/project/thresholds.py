@@ -39,8 +39,7 @@ from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, Rule, TomlSource, read_toml, suggest
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
-from pytest_rageval.values.record import JUDGED_ON
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import JUDGED_ON, Settings
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"

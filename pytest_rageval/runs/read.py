@@ -27,9 +27,9 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
-from pytest_rageval.values.record import Aspect, CaseRecord, Reported
+from pytest_rageval.values.record import CaseRecord, Reported
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Aspect, Settings
 
 _TYPES: Final = {
     "config.json": RunConfig,

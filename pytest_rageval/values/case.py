@@ -8,13 +8,9 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits
 
-FolderMode = Literal["off", "on", "on_with_fallback"]
-FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
 Review = Literal["reviewed", "generated"]
-MatchingMode = Literal["auto", "heading"]
-"""Setting that names the rules by which chunks are compared with anchors."""
 
 HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 """Control, bidi and zero-width characters, within the brackets of a pattern."""

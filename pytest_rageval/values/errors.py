@@ -13,10 +13,10 @@ A missed threshold is a result, not an exception.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 TargetErrorKind = Literal[
     "timeout", "connection", "http", "target", "protocol", "raised", "fixture", "empty",
@@ -48,26 +48,70 @@ class RagEvalError(Exception):
         super().__init__(message)
 
 
-class ConfigError(RagEvalError):
-    """A setting, option or thresholds.toml is wrong."""
+Code = Literal[
+    "missing", "unknown", "type", "bound", "choice", "value", "duplicate", "invalid",
+]  # fmt: skip
+"""Kind of a fault; ``value``: no type, bound or choice, but a check refuses it; ``invalid``: all
+others."""
+_GOT: Final = "got {found}, expected {expected}"
+_SENTENCES: Final[Mapping[Code, str]] = {
+    "missing": "missing",
+    "unknown": "unknown {what}",
+    "type": _GOT,
+    "bound": _GOT,
+    "choice": _GOT,
+    "value": _GOT,
+    "duplicate": "{found} is already {owner}",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing wrong with a case file; its text is one line of a `DatasetError`."""
+    """One thing wrong with a file that people write; its text is one line of an error."""
 
+    code: Code = "invalid"
+    facts: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Values that its sentence names: ``found``, ``expected``, ``nearest`` and others."""
     file: str = ""
-    """Path as shown to the user; empty for a case that no file holds."""
+    """Path as shown to the user; empty for a value that no file holds."""
     line: int = 0
     """From 1; 0: the file as a whole."""
     field: str = ""
     """Such as ``gold_supports[0].grade``; empty: the whole line."""
-    message: str
-    """The value found and the value expected."""
+
+    message: str = ""
+    """The sentence where the code has none."""
+
+    @property
+    def text(self) -> str:
+        """The sentence: of its code with its facts."""
+        if self.message:
+            return self.message
+        near = self.facts.get("nearest")
+        text = _SENTENCES[self.code].format_map(self.facts)
+        return f'{text}, did you mean "{near}"{self.facts.get("home", "")}?' if near else text
+
+    def below(self, place: str, **where: Any) -> Fault:
+        """Return it as a fault of a part of a place, in a file and line if given."""
+        link = " " if place.endswith("]") else "" if self.field.startswith("[") else "."
+        return replace(self, field=f"{place}{link}{self.field}" if self.field else place, **where)
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(part for part in (where, self.field, self.message) if part)
+        return ": ".join(part for part in (where, self.field, self.text) if part)
+
+
+class ConfigError(RagEvalError):
+    """A setting, option or thresholds.toml is wrong.
+
+    Args:
+        message: the faults, one a line.
+        faults: the same as values; empty where the fault is not in a file or an option.
+    """
+
+    def __init__(self, message: str, *, faults: tuple[Fault, ...] = ()) -> None:
+        super().__init__(message)
+        self.faults = faults
 
 
 class DatasetError(RagEvalError):
@@ -122,9 +166,9 @@ def _summary(more: Sequence[Fault]) -> Iterator[str]:
     if not more:
         return
     yield f"and {len(more):,} more {'faults' if more[1:] else 'fault'}, from {_place(more[0])} on"
-    kinds = Counter((fault.field, fault.message.split(", expected ")[0]) for fault in more)
-    for (field, message), n in kinds.most_common(3):
-        yield f"  {n:,} x {': '.join(part for part in (field, message[:100]) if part)}"
+    kinds = Counter((fault.field, fault.facts.get("found") or fault.text) for fault in more)
+    for (place, message), n in kinds.most_common(3):
+        yield f"  {n:,} x {': '.join(part for part in (place, message[:100]) if part)}"
 
 
 def _place(fault: Fault) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import JUDGED_ON, SCHEMA_VERSION, Aspect
+from pytest_rageval.values.record import SCHEMA_VERSION
+from pytest_rageval.values.settings import JUDGED_ON, Aspect
 
 CheckTable = Literal["overall", "category", "tag"]
 CheckKind = Literal["min", "max", "max_drop", "max_rise"]

@@ -25,11 +25,11 @@ class Limits:
 
     def __init__(self, said: str = "", **limits: Any) -> None:
         self._said = said
-        self._limits = limits
+        self.limits = limits
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Schema]) -> Schema:
         """Return the schema of the type, with the limits."""
-        return _said(handler(source) | self._limits, self._said)
+        return _said(handler(source) | self.limits, self._said)
 
 
 class Read:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from pytest_rageval.values.case import Case, FolderMode, MatchingMode
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
     ErrorInfo,
 )
+from pytest_rageval.values.settings import JUDGED_ON, Aspect, Counted, FolderMode, MatchingMode
 
 SCHEMA_VERSION: Final = 1
 """Version of every stored JSON document. 1: first."""
@@ -38,15 +39,6 @@ ANSWER_STAGES: Final[frozenset[str]] = frozenset(
     {"not_cited", "ungrounded", "not_used", "incorrect"}
 )
 """Stages of a flawed case: retrieval is as expected; the answer lacks a citation, or is wrong."""
-
-Aspect = Literal["retrieval", "answer"]
-JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
-"""Aspects that a case is judged on unless thresholds.toml says otherwise; ``retrieval`` includes
-abstention."""
-
-
-Counted = Literal["chunks", "documents", "references"]
-"""List that the number of a citation counts; ``documents`` are those of the chunks, each once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.lenient import (
     integer_or_none,
@@ -23,6 +22,7 @@ from pytest_rageval.values.lenient import (
     vector_or_none,
 )
 from pytest_rageval.values.limits import Flag, Limits, Read, Text
+from pytest_rageval.values.settings import FolderMode
 from pytest_rageval.values.trace import traceparent
 
 MatchRule = Literal["heading", "snippet", "pages", "document"]

@@ -1,119 +1,172 @@
-"""Settings of a run, whose ``repr`` shows no secret, and the names of runs and tags."""
+"""Settings of a run, each declared once: type, bounds, default, and what ``Setting`` adds.
 
-from __future__ import annotations
+Flags, help, reading, pages, JSON Schemas, ``config.json`` and the comparison of two runs follow
+from these classes. pytest loads this module in every project that has the plugin, so it imports
+little. Annotations are read at import, hence no ``from __future__ import annotations``.
+"""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.case import FolderMode, MatchingMode
+from pytest_rageval.values.declared import (
+    Count,
+    Flag,
+    HeaderText,
+    Integer,
+    Natural,
+    NotNegative,
+    Positive,
+    Repeats,
+    Setting,
+)
 from pytest_rageval.values.portable import is_portable
-from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
+FolderMode = Literal["off", "on", "on_with_fallback"]
+FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)
+MatchingMode = Literal["auto", "heading"]
+"""Setting that names the rules by which chunks are compared with anchors."""
 ClusterSetting = Literal["auto", "document", "section", "case"]
+Counted = Literal["chunks", "documents", "references"]
+"""List that the number of a citation counts; ``documents`` are those of the chunks, each once."""
+Aspect = Literal["retrieval", "answer"]
+JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
+"""Aspects that a case is judged on unless thresholds.toml says otherwise; ``retrieval`` includes
+abstention."""
+
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
 RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
 """Tables of the settings that map the request and the reply of another API."""
 
 
+# fmt: off
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:
     """Access to the system under test (``[tool.rageval.target]``)."""
 
-    url: str | None = None
-    """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
-    path: str = field(default="/api/v1/ask?debug=true", repr=False)
-    """May name fields of the request in braces: ``/threads/{uuid}/ask``."""
-    method: Literal["POST", "GET"] = "POST"
-    """``GET`` sends the fields of the request as query parameters."""
-    preset: str | None = None
-    """Name of a known system, whose settings these are where the project has none of its own."""
-    vars: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Values for the preset, as the project wrote them."""
-    vault: str | None = None
-    """Folder of Markdown for the embedded reference server."""
-    embedded: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of that server, by the names of its ``ReferenceConfig``; the rest has defaults."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values may be ``env:NAME``; they are resolved only when a request is sent."""
-    request: str | Mapping[str, str] | None = field(default=None, repr=False)
-    """JMESPath over our request body: one expression, or one per field of the target's body."""
-    response: str | Mapping[str, str] | None = None
-    """JMESPath over the target's reply: one expression, or one per field of our contract."""
-    client: str | None = None
-    """``module:name`` of a client in Python, or of a factory of one."""
-    auth: str | None = None
-    """``module:name`` of a function that returns further headers."""
-    stream: Literal["off", "sse", "ndjson", "text"] = "off"
-    """Format of a reply that comes as server-sent events, JSON Lines or plain text."""
-    first_token: str | None = None
-    """JMESPath over one event that is true for the first part of the answer; None: the first event
-    from which the mapping reads some answer."""
-    last_event: str | None = None
-    """JMESPath over one event that is true for the one that ends the stream; None: ``[DONE]``, the
-    answer of JSON-RPC, or the end of the body."""
-    connect_timeout_s: float = 10.0
-    """Limit of connecting."""
-    read_timeout_s: float = 60.0
-    """Limit between two reads."""
-    timeout_s: float = 60.0
-    """Limit of one attempt from first byte sent to last byte read."""
-    retries: int = 3
-    """Attempts after the first, on 408, 429, 5xx and connection errors."""
-    trace: bool = True
-    """Send the header ``traceparent`` of a trace of its own with each question of a run."""
-    trace_url: str | None = field(default=None, repr=False)
-    """Address of a trace, with ``{trace_id}`` in place of its id; None: no links."""
+    url: Annotated[str | None, Setting("subject",
+        "base URL of the RAG API to evaluate; requests go to the path below it",
+        "--rag-url", "URL", kind="url")] = None
+    path: Annotated[str, Setting("subject",
+        "path and query of the request below the base URL; {case.id} and other fields of the "
+        "request in braces are filled in, as in /threads/{uuid}/ask"
+        )] = field(default="/api/v1/ask?debug=true", repr=False)
+    method: Annotated[Literal["POST", "GET"], Setting("subject",
+        "GET sends the fields of the request as query parameters")] = "POST"
+    preset: Annotated[str | None, Setting("nothing",
+        "name of a known system, whose settings apply where the project has none of its own "
+        "(docs/target.md#presets)",
+        kind="preset")] = None
+    vars: Annotated[Mapping[str, Any], Setting("nothing",
+        'values that the preset needs, as in { workspace = "docs" }',
+        kind="vars")] = field(default_factory=dict, repr=False)
+    vault: Annotated[str | None, Setting("subject",
+        "folder of Markdown for the embedded reference server")] = None
+    embedded: Annotated[Mapping[str, Any], Setting("subject",
+        "settings of that server, as in { chunk_tokens = 200, fusion = 'rrf' }",
+        kind="vars")] = field(default_factory=dict)
+    headers: Annotated[Mapping[str, HeaderText], Setting("subject",
+        "request headers; secrets by name, resolved when a request is sent, as in Authorization ="
+        ' "env:RAG_TOKEN"; facts of the case in braces, as in X-User = "{case.metadata.user}"',
+        kind="headers")] = field(default_factory=dict, repr=False)
+    request: Annotated[str | Mapping[str, str] | None, Setting("subject",
+        "JMESPath over our request body, for an API of another shape: one expression, or one for "
+        "each field",
+        kind="mapping")] = field(default=None, repr=False)
+    response: Annotated[str | Mapping[str, str] | None, Setting("subject",
+        "JMESPath over the API's reply, for an API of another shape: one expression, or one for "
+        "each field of our contract",
+        kind="mapping")] = None
+    client: Annotated[str | None, Setting("subject",
+        "module:name of a client in Python, or of a function that makes one")] = None
+    auth: Annotated[str | None, Setting("subject",
+        "module:name of a function that returns request headers, such as a fresh token")] = None
+    stream: Annotated[Literal["off", "sse", "ndjson", "text"], Setting("subject",
+        "format of a reply that comes as server-sent events, JSON Lines or plain text")] = "off"
+    first_token: Annotated[str | None, Setting("effort",
+        "JMESPath over one event of a stream: whether it is the first part of the answer",
+        unset="the first event from which the mapping reads some answer")] = None
+    last_event: Annotated[str | None, Setting("subject",
+        "JMESPath over one event of a stream: whether it ends the stream",
+        unset="[DONE], the answer of JSON-RPC, or the end of the body")] = None
+    connect_timeout_s: Annotated[Positive, Setting("effort",
+        "seconds to wait for a connection", key="target.connect_timeout")] = 10.0
+    read_timeout_s: Annotated[Positive, Setting("effort",
+        "seconds to wait between two pieces of a reply; the whole timeout where that alone is set",
+        key="target.read_timeout")] = 60.0
+    timeout_s: Annotated[Positive, Setting("effort",
+        "seconds that one attempt may take, from first byte sent to last byte read",
+        "--rag-timeout", "S", key="target.timeout")] = 60.0
+    retries: Annotated[Natural, Setting("effort",
+        "attempts after the first, on 408, 429, 5xx and connection errors")] = 3
+    trace: Annotated[Flag, Setting("nothing",
+        "send a traceparent header with each question of a run")] = True
+    trace_url: Annotated[str | None, Setting("nothing",
+        'address of a trace, as in "https://traces.example.com/{trace_id}", for links in reports',
+        kind="trace_url")] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
     """Settings of judging (``[tool.rageval.judge]``); ``Settings.judge`` names the judge."""
 
-    client: str | None = None
-    """``module:name`` of a judge in Python, or of a factory of one; then ``Settings.judge`` is the
-    same text, unless a flag or variable names another judge."""
-    openai_client: str | None = None
-    """``module:name`` of an asynchronous client of the openai package, or of a function that makes
-    one, which carries the requests to a model; None: one of ours."""
-    base_url: str | None = None
-    """OpenAI-compatible API; None: OpenAI's own."""
-    api_key_env: str = "OPENAI_API_KEY"
-    """Name of the environment variable that holds the key; its value is never stored."""
-    rubrics: tuple[str, ...] = ("groundedness", "correctness")
-    """Names of the package's rubrics, or paths of rubric files."""
-    temperature: float = 0.0
-    """Sent explicitly, and dropped where the server refuses it."""
-    seed: int | None = 0
-    """Sent if the server supports it; None: not sent."""
-    max_tokens: int = 1024
-    """Longest reply; a longer one is ``truncated``."""
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields of each request, such as ``reasoning_effort``; never dropped."""
-    timeout_s: float = 60.0
-    """Of one attempt."""
-    retries: int = 4
-    """Attempts after the first, on 408, 409, 429, 5xx and connection errors."""
-    structured_output: Literal["auto", "json_schema", "json_object", "text"] = "auto"
-    """Way to ask for the reply's format; ``auto`` tries them in this order and remembers."""
-    requests_per_minute: float | None = None
-    """Shared by all processes of a run; None: no limit."""
-    tokens_per_minute: float | None = None
-    """Shared by all processes of a run; None: no limit."""
-    input_per_mtok: float | None = None
-    """US dollars per million tokens; None: from the bundled price table."""
-    output_per_mtok: float | None = None
-    """US dollars per million tokens; None: from the bundled price table."""
-    no_cache: bool = False
-    """Ask the judge even where a verdict is cached."""
-    spot_check: int = 0
-    """Number of cases that a second judge also judges."""
-    spot_check_model: str | None = None
-    """The second judge; None: the same one under another wording of the prompt."""
-    labels: str | None = None
-    """File of human labels of some cases, relative to the rootdir; None: no correction."""
+    client: Annotated[str | None, Setting("nothing",
+        "module:name of a judge in Python, or of a function that makes one; `judge` is the same "
+        "text unless a flag or variable names another")] = None
+    openai_client: Annotated[str | None, Setting("nothing",
+        "module:name of an AsyncOpenAI or AsyncAzureOpenAI that carries the requests to the "
+        "judge, or of a function that makes one")] = None
+    base_url: Annotated[str | None, Setting("judged",
+        "base URL of the judge's OpenAI-compatible API",
+        "--judge-base-url", "URL", kind="judge_url", unset="OpenAI's")] = None
+    api_key_env: Annotated[str, Setting("nothing",
+        "environment variable that holds the judge's key, which is never stored",
+        "--judge-api-key-env", "NAME")] = "OPENAI_API_KEY"
+    rubrics: Annotated[tuple[str, ...], Setting("subject",
+        "rubrics, names or files",
+        "--judge-rubrics", "NAMES")] = ("groundedness", "correctness")
+    temperature: Annotated[NotNegative, Setting("judged",
+        "sampling temperature of the judge; dropped where the server refuses it",
+        alias="temperature")] = 0.0
+    seed: Annotated[Integer | None, Setting("judged",
+        "sampling seed of the judge, sent where the server supports it")] = 0
+    max_tokens: Annotated[Count, Setting("judged",
+        "longest reply of the judge in tokens; a longer one is truncated")] = 1024
+    extra_body: Annotated[Mapping[str, Any], Setting("judged",
+        "further fields of a request to the judge, never dropped, as in { reasoning_effort = "
+        "'low' }",
+        kind="extra_body")] = field(default_factory=dict)
+    timeout_s: Annotated[Positive, Setting("nothing",
+        "seconds one attempt of the judge may take", key="judge.timeout")] = 60.0
+    retries: Annotated[Natural, Setting("nothing",
+        "attempts of the judge after the first, on 408, 409, 429, 5xx and connection errors")] = 4
+    structured_output: Annotated[
+        Literal["auto", "json_schema", "json_object", "text"], Setting("judged",
+        "how the format of a verdict is requested; auto tries the others in this order and "
+        "remembers")] = "auto"
+    requests_per_minute: Annotated[Positive | None, Setting("nothing",
+        "requests to the judge per minute, over all processes", unset="no limit")] = None
+    tokens_per_minute: Annotated[Positive | None, Setting("nothing",
+        "tokens to and from the judge per minute, over all processes",
+        unset="no limit")] = None
+    input_per_mtok: Annotated[NotNegative | None, Setting("nothing",
+        "US dollars per million tokens sent to the judge",
+        unset="from the bundled price table")] = None
+    output_per_mtok: Annotated[NotNegative | None, Setting("nothing",
+        "US dollars per million tokens of the judge's replies",
+        unset="from the bundled price table")] = None
+    no_cache: Annotated[Flag, Setting("nothing",
+        "ask the judge even if a verdict is cached", "--no-judge-cache")] = False
+    spot_check: Annotated[Natural, Setting("nothing",
+        "number of cases that a second judge also judges", "--judge-spot-check", "N")] = 0
+    spot_check_model: Annotated[str | None, Setting("nothing",
+        "second judge of the spot check", unset="the same with the alternate wording")] = None
+    labels: Annotated[str | None, Setting("nothing",
+        "file of human labels of some cases, relative to the rootdir, which correct the judge's "
+        "means",
+        "--judge-labels", "FILE")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,101 +175,143 @@ class Settings:
 
     rootdir: str
     """Folder of the project."""
-    testpaths: tuple[str, ...] = ("evals",)
-    """Folders and files that pytest collects without arguments."""
+    testpaths: Annotated[tuple[str, ...], Setting("nothing",
+        "folders or files that hold cases, relative to the rootdir")] = ("evals",)
     target: TargetSettings = field(default_factory=TargetSettings)
     """The system under test."""
-    k: int = 5
-    """Cutoff of the retrieval metrics; the ``k`` of a case overrides it."""
-    ranked: bool = True
-    """Whether the order of the retrieved chunks is their rank."""
-    strip_root: tuple[str, ...] = ()
-    """Folders that are taken off the front of the paths of chunks and citations."""
-    folder_mode: FolderMode | None = None
-    """Sent with each question; None: not sent."""
-    vector_weight: float | None = None
-    """Sent with each question; None: not sent."""
-    lexical_weight: float | None = None
-    """Sent with each question; None: not sent."""
-    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Further fields that are sent with each question."""
-    judge: str = "offline"
-    """``offline``, ``none`` or the name of a model."""
+    k: Annotated[Count, Setting("everything",
+        "retrieval depth asked for and cutoff of the metrics; the k of a case overrides it",
+        "--rag-k", "N", rescoring=True)] = 5
+    ranked: Annotated[Flag, Setting("subject",
+        "whether the order of the retrieved chunks is their rank",
+        key="target.ranked", rescoring=True)] = True
+    strip_root: Annotated[tuple[str, ...], Setting("subject",
+        "folders taken off the front of the paths of chunks and citations",
+        key="target.strip_root", kind="folders", rescoring=True)] = ()
+    folder_mode: Annotated[FolderMode | None, Setting("everything",
+        "folder selection asked of the API",
+        "--rag-folder-mode", alias="payload.folder_mode", rescoring=True,
+        unset="not sent")] = None
+    vector_weight: Annotated[NotNegative | None, Setting("everything",
+        "rerank weight of vector scores",
+        "--rag-vector-weight", "W", alias="payload.vector_weight", unset="not sent")] = None
+    lexical_weight: Annotated[NotNegative | None, Setting("everything",
+        "rerank weight of lexical scores",
+        "--rag-lexical-weight", "W", alias="payload.lexical_weight", unset="not sent")] = None
+    params: Annotated[Mapping[str, Any], Setting("everything",
+        "further field of the request; VALUE is a JSON scalar or text; repeatable",
+        "--rag-param", "KEY=VALUE", kind="params")] = field(default_factory=dict, repr=False)
+    judge: Annotated[str, Setting("judged",
+        "judge of the answers",
+        "--judge", "offline|none|MODEL", kind="judge", rescoring=True)] = "offline"
     judging: JudgeSettings = field(default_factory=JudgeSettings)
     """Settings of judging."""
-    retrieval_only: bool = False
-    """Whether only retrieval is scored, without a judge."""
-    path_case: Literal["sensitive", "insensitive"] = "sensitive"
-    """Whether paths of golds and chunks must agree in case."""
-    matching_mode: MatchingMode = "auto"
-    """Way to tell whether a chunk is at an anchor: by headings alone, or by what both allow."""
-    snippets: Literal["off", "any", "all"] = "off"
-    """Whether a chunk must also contain any or all of the gold's snippets."""
-    token_budget: int | None = None
-    """Of ``recall_at_tokens``; None: it does not apply."""
-    coarse_chunks: bool = False
-    """Whether a chunk of a parent section matches if it holds all snippets of the gold."""
-    citation_presets: tuple[str, ...] = ()
-    """Names of forms of citations that are read besides the usual ones."""
-    citation_pattern: str | None = None
-    """Regular expression of a form of the project's own."""
-    citation_first: int | None = None
-    """Number of the first passage in all these forms; None: each form's own."""
-    citation_counts: Counted | None = None
-    """List that their numbers count; None: each form's own."""
-    abstention_texts: tuple[str, ...] = ()
-    """Answers with which the target says that it abstains; a judge is asked about all others."""
-    store_full_text: bool = False
-    """Whether records keep the whole texts of all chunks, not only of the first ``k``."""
-    no_report: bool = False
-    """Do not write ``report.html`` at the end of a run."""
-    results_dir: str = "evals/results"
-    """Folder of all runs, relative to the rootdir."""
-    run_id: str | None = None
-    """Name of the run; None: from the time."""
-    repeats: int = 1
-    """Number of times that each case is asked."""
-    resume: str | None = None
-    """Run to continue in, as a user names one."""
-    failed_from: str | None = None
-    """Run whose cases that did not pass are selected."""
-    shard: str | None = None
-    """Part of the set such as ``2/3``; None: the whole."""
-    max_errors: int = 10
-    """Connection errors or timeouts in a row before the run gives up."""
-    concurrency: int = 8
-    """HTTP requests in flight in one process."""
-    extra_gates: tuple[str, ...] = ()
-    """``--gate`` expressions such as ``recall_at_k>=0.9``."""
-    baseline: str | None = None
-    """Run to compare with, as a user names one; None: the one that thresholds.toml names."""
-    allow_regressions: bool = False
-    """Whether checks against the baseline warn instead of fail."""
-    documents_cleanup: Literal["none", "on-success", "always"] = "always"
-    """Condition under which the documents of a set are deleted from the target."""
-    documents_path: str = "/api/v1/documents"
-    """Path below the target's URL where they are put and deleted."""
-    documents_loader: str | None = None
-    """``module:function`` that returns the text of a document's ``ref``."""
-    cluster: ClusterSetting = "auto"
-    """Unit by which the cases of a comparison of two runs are grouped."""
-    dataset_version: str | None = None
-    """As the project names it."""
-    index_build_version: str | None = None
-    """As the project names it."""
-    retriever_version: str | None = None
-    """As the project names it."""
-    answerer_version: str | None = None
-    """As the project names it."""
-    plugins: tuple[str, ...] = ()
-    """Modules with metrics of the project's own, or packages that register theirs."""
-    metric_timeout_s: float = 10.0
-    """Limit of one call of such a metric."""
+    retrieval_only: Annotated[Flag, Setting("answers",
+        "score retrieval alone: no judge, and no answer metric is gated",
+        "--retrieval-only", rescoring=True)] = False
+    path_case: Annotated[Literal["sensitive", "insensitive"], Setting("everything",
+        "whether paths of golds and chunks must agree in case",
+        key="matching.path_case", rescoring=True)] = "sensitive"
+    matching_mode: Annotated[MatchingMode, Setting("subject",
+        "what decides whether a chunk is at an anchor: headings alone, or what both allow",
+        key="matching.mode", rescoring=True)] = "auto"
+    snippets: Annotated[Literal["off", "any", "all"], Setting("everything",
+        "whether a chunk must also contain the gold's snippets",
+        key="matching.snippets", rescoring=True)] = "off"
+    token_budget: Annotated[Count | None, Setting("subject",
+        "tokens of context within which recall_at_tokens counts",
+        "--rag-token-budget", "N", rescoring=True, unset="not measured")] = None
+    coarse_chunks: Annotated[Flag, Setting("everything",
+        "whether a chunk of a parent section matches when it holds all snippets of the gold",
+        key="matching.coarse_chunks", rescoring=True)] = False
+    citation_presets: Annotated[tuple[str, ...], Setting("answers",
+        "forms of citations besides [1] and [File: a.md, Section: B]: doc, id, openai, footnote, "
+        "source, path, cite",
+        key="citations.presets", kind="markers", rescoring=True)] = ()
+    citation_pattern: Annotated[str | None, Setting("answers",
+        "regular expression of one more form, with a group n or path",
+        key="citations.pattern", kind="marker", rescoring=True)] = None
+    citation_first: Annotated[Natural | None, Setting("answers",
+        "number of the first passage in these forms, 0 or 1",
+        unset="each form's own", key="citations.first", rescoring=True)] = None
+    citation_counts: Annotated[Counted | None, Setting("answers",
+        "list that the numbers in these forms count",
+        unset="each form's own", key="citations.counts", rescoring=True)] = None
+    abstention_texts: Annotated[tuple[str, ...], Setting("answers",
+        'answers with which the target says that it abstains, as in ["KEINE ANTWORT"]; a judge is'
+        " asked about all others",
+        key="target.abstention_texts", rescoring=True)] = ()
+    store_full_text: Annotated[Flag, Setting("nothing",
+        "store whole texts of all chunks, not only of the first k",
+        "--rageval-store-full-text")] = False
+    no_report: Annotated[Flag, Setting("nothing",
+        "write no report.html at the end; rageval report can write it later",
+        "--rageval-no-report")] = False
+    results_dir: Annotated[str, Setting("nothing",
+        "folder of stored runs, relative to the rootdir",
+        "--rageval-results", "DIR", key="results")] = "evals/results"
+    run_id: Annotated[str | None, Setting("part",
+        "name of this run's folder",
+        "--rageval-run-id", "ID", key="", kind="run_id",
+        unset="UTC time and 4 hex digits")] = None
+    repeats: Annotated[Repeats, Setting("subject",
+        "how often each case is asked, to measure noise", "--rageval-repeats", "N")] = 1
+    resume: Annotated[str | None, Setting("part",
+        "continue an interrupted run in its folder (an id, the beginning of one, last, last~N or "
+        "a path), and ask only the missing cases",
+        "--rageval-resume", "RUN", key="")] = None
+    failed_from: Annotated[str | None, Setting("part",
+        "select the cases that did not pass in a stored run",
+        "--rageval-failed-from", "RUN", key="")] = None
+    shard: Annotated[str | None, Setting("part",
+        "select the I-th of N parts of the set, for several machines; `rageval merge` merges "
+        "their runs",
+        "--rageval-shard", "I/N", key="", kind="shard")] = None
+    max_errors: Annotated[Count, Setting("nothing",
+        "connection errors or timeouts in a row before the run gives up",
+        "--rageval-max-errors", "N")] = 10
+    concurrency: Annotated[Count, Setting("nothing",
+        "HTTP requests in flight in this process, target and judge together; 1 is strictly "
+        "sequential",
+        "--rageval-concurrency", "N")] = 8
+    extra_gates: Annotated[tuple[str, ...], Setting("nothing",
+        "further check such as 'recall_at_k>=0.9'; repeatable",
+        "--gate", "EXPR", key="gates", kind="gates")] = ()
+    baseline: Annotated[str | None, Setting("nothing",
+        "baseline run of the checks",
+        "--rageval-baseline", "RUN", unset="that of thresholds.toml")] = None
+    allow_regressions: Annotated[Flag, Setting("nothing",
+        "let checks against the baseline warn instead of fail", "--allow-regressions")] = False
+    documents_cleanup: Annotated[Literal["none", "on-success", "always"], Setting("nothing",
+        "when the documents of a set are deleted from the target",
+        "--rageval-cleanup", key="documents.cleanup")] = "always"
+    documents_path: Annotated[str, Setting("nothing",
+        "where below the target's URL documents of a set are put and deleted",
+        key="documents.path")] = "/api/v1/documents"
+    documents_loader: Annotated[str | None, Setting("nothing",
+        "module:function that returns the text of a document that a set names by a ref",
+        key="documents.loader")] = None
+    cluster: Annotated[ClusterSetting, Setting("nothing",
+        "what cases share in a comparison of two runs (docs/statistics.md#which-unit)",
+        key="stats.cluster", rescoring=True)] = "auto"
+    dataset_version: Annotated[str | None, Setting("subject",
+        "name of the dataset's version", key="versions.dataset")] = None
+    index_build_version: Annotated[str | None, Setting("subject",
+        "name of the index build", key="versions.index_build")] = None
+    retriever_version: Annotated[str | None, Setting("subject",
+        "name of the retriever's version", key="versions.retriever")] = None
+    answerer_version: Annotated[str | None, Setting("subject",
+        "name of the answerer's version", key="versions.answerer")] = None
+    plugins: Annotated[tuple[str, ...], Setting("nothing",
+        "modules with metrics of your own, or installed packages that register some")] = ()
+    metric_timeout_s: Annotated[Positive, Setting("nothing",
+        "seconds that a metric of your own may take for one case")] = 10.0
     judged_on: tuple[Aspect, ...] = JUDGED_ON
     """Aspects that the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Source of each value: flag, environment variable, pyproject.toml or default."""
 
+    # fmt: on
     @property
     def results_folder(self) -> Path:
         """The folder of all runs."""
@@ -226,18 +321,6 @@ class Settings:
     def judged(self) -> bool:
         """Whether a judge is asked about the answers."""
         return self.judge != "none" and not self.retrieval_only
-
-    @property
-    def citation_markers(self) -> CitationMarkers | None:
-        """Forms of citations besides the usual ones; None: none."""
-        if not self.citation_presets and self.citation_pattern is None:
-            return None
-        return CitationMarkers(
-            presets=self.citation_presets,
-            pattern=self.citation_pattern,
-            first=self.citation_first,
-            counts=self.citation_counts,
-        )
 
 
 TAGS: Final = "tags"

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_rageval.project.options import Setting
+from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.settings import Settings
 
 _BY_KIND: Mapping[str, Any] = {
     "text": "some-name",
     "url": "https://host.example/base",
+    "judge_url": "https://host.example/base",
     "run_id": "nightly-1",
     "shard": "2/3",
     "integer": 7,
@@ -30,7 +31,6 @@ _BY_KIND: Mapping[str, Any] = {
     "marker": r"\[(?P<n>\d+)\]",
     "folders": ("/srv/docs", "docs"),
     "trace_url": "https://traces.example.com/t/{trace_id}",
-    "derived": "elsewhere",
 }
 
 
@@ -47,8 +47,7 @@ def another_value(setting: Setting) -> Any:
         return not default
     if setting.kind == "choice":
         return next(choice for choice in setting.choices if choice != default)
-    derived = {"origins": {"k": "flag"}, "judged_on": ("retrieval",)}
-    return derived.get(setting.name, _BY_KIND[setting.kind])
+    return _BY_KIND[setting.kind]
 
 
 def with_value(settings: Settings, setting: Setting, value: Any) -> Settings:

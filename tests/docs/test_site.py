@@ -18,7 +18,7 @@ from pytest_rageval import __all__
 from pytest_rageval.cli.main import COMMANDS
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.project.options import SETTINGS
+from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import DOCS
 
 ROOT = DOCS.parent
@@ -41,7 +41,7 @@ def test_every_metric_has_a_page(sources: Path) -> None:
 
 def test_every_setting_and_command_is_in_the_reference(sources: Path) -> None:
     settings = (sources / "reference/settings.md").read_text(encoding="utf-8")
-    names = [n for one in SETTINGS for n in (one.flag, one.env) if n]
+    names = [n for one in OPTIONS for n in (one.flag, one.env) if n]
     assert len(names) > 50
     assert [name for name in names if f"`{name}`" not in settings] == []
     commands = (sources / "reference/commands.md").read_text(encoding="utf-8")

@@ -8,8 +8,9 @@ import pytest
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import Aspect, FailureStage, Outcome
+from pytest_rageval.values.record import FailureStage, Outcome
 from pytest_rageval.values.reply import AskResponse, FolderSelection
+from pytest_rageval.values.settings import Aspect
 from tests.build.records import record
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response, score
 

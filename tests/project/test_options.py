@@ -4,33 +4,14 @@ import argparse
 import subprocess
 import sys
 from dataclasses import fields
-from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from pytest_rageval.project.options import OPTIONS, SETTINGS, Setting
+from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
-
-
-@pytest.mark.parametrize(
-    ("flag", "env"),
-    [
-        ("--rag-url", "RAGEVAL_RAG_URL"),
-        ("--rageval-results", "RAGEVAL_RESULTS"),
-        ("--judge", "RAGEVAL_JUDGE"),
-        ("--retrieval-only", "RAGEVAL_RETRIEVAL_ONLY"),
-        ("--gate", "RAGEVAL_GATE"),
-    ],
-)
-def test_a_variable_is_named_after_its_flag(flag: str, env: str) -> None:
-    (option,) = [option for option in OPTIONS if option.flag == flag]
-    assert option.env == env
-
-
-def test_an_option_without_flag_has_no_variable() -> None:
-    assert Setting("k", "k", "integer", "everything").env is None
 
 
 @pytest.mark.parametrize("name", ["flag", "env", "dest", "name", "key"])
@@ -42,32 +23,28 @@ def test_no_two_options_share_a_name(name: str) -> None:
 OWNERS = {"": Settings, "target": TargetSettings, "judging": JudgeSettings}
 
 
-def test_every_setting_has_its_row() -> None:
-    named = [
+def test_every_field_but_those_that_cannot_be_set_declares_a_setting() -> None:
+    named = {
         f"{section}.{item.name}".removeprefix(".")
         for section, owner in OWNERS.items()
         for item in fields(owner)
-    ]
-    assert sorted(row.name for row in SETTINGS) == sorted({*named} - {"target", "judging"})
-
-
-def test_every_setting_but_derived_ones_is_an_option() -> None:
+    }
     derived = {"rootdir", "origins", "judged_on"}
-    assert {row.name for row in SETTINGS} - {o.name for o in OPTIONS} == derived
-    assert all(option.help and (option.key or option.flag) for option in OPTIONS)
+    assert {option.name for option in OPTIONS} == named - {"target", "judging"} - derived
+    assert all(option.text and (option.key or option.flag) for option in OPTIONS)
 
 
-@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)
-def test_a_row_and_its_field_agree_on_what_it_may_hold(row: Setting) -> None:
-    annotation = get_type_hints(OWNERS[row.section])[row.field]
-    # What a mapping is of, and null, which stands for no value, decide no kind.
-    kinds = {part for part in get_args(annotation) or [annotation] if part is not type(None)}
-    expected = {"boolean": {bool}, "integer": {int}, "number": {float}}
-    if row.kind in expected:
-        assert kinds == expected[row.kind]
-    if row.choices or row.kind == "choice":
-        literal = next(part for part in [annotation, *kinds] if get_origin(part) is Literal)
-        assert row.choices == get_args(literal)
+def test_kinds_choices_and_defaults_come_from_the_field() -> None:
+    found = {option.name: option for option in OPTIONS}
+    assert [found[name].kind for name in ("k", "target.trace", "target.timeout_s")] == [
+        "integer", "boolean", "number",
+    ]  # fmt: skip
+    assert (found["folder_mode"].kind, found["folder_mode"].choices) == (
+        "choice",
+        ("off", "on", "on_with_fallback"),
+    )
+    assert found["k"].help.endswith(" (default: 5)")
+    assert found["folder_mode"].help.endswith(" (default: not sent)")
 
 
 @pytest.mark.parametrize("option", FLAGS, ids=lambda option: option.dest)

@@ -36,7 +36,7 @@ def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
 ) -> None:
     write(tmp_path, f'[tool.rageval.target]\ntrace_url = "{url}"\n')
     (fault,) = faults(tmp_path)
-    assert fault.startswith("pyproject.toml: [tool.rageval.target] trace_url: got ")
+    assert fault.startswith("pyproject.toml:2: [tool.rageval.target] trace_url: got ")
     assert f"expected {expected}" in fault
     assert "hunter2" not in fault
 
@@ -52,7 +52,7 @@ def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval.target]\nheaders = { Authorization = ['hunter2'] }\n")
     (fault,) = faults(tmp_path)
     assert fault == (
-        "pyproject.toml: [tool.rageval.target] headers: Authorization: got a value of type list, "
+        "pyproject.toml:2: [tool.rageval.target] headers.Authorization: got a value of type list, "
         'expected a string such as "env:RAG_TOKEN"'
     )
 
@@ -60,13 +60,13 @@ def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("'hunter2'", "got a value of type str, expected a table"),
-        ("{ X = 'env: ' }", "X: got 'env:', expected env: and the name of a variable"),
+        ("'hunter2'", ": got a value of type str, expected a table"),
+        ("{ X = 'env: ' }", ".X: got 'env:', expected env: and the name of a variable"),
     ],
 )
 def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str) -> None:
     write(tmp_path, f"[tool.rageval.target]\nheaders = {text}\n")
-    assert faults(tmp_path) == [f"pyproject.toml: [tool.rageval.target] headers: {expected}"]
+    assert faults(tmp_path) == [f"pyproject.toml:2: [tool.rageval.target] headers{expected}"]
 
 
 @pytest.mark.parametrize(

@@ -8,28 +8,33 @@ of ``project.options``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.metrics.definitions import own_definitions, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
+from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import compared_settings, stored_settings
 from pytest_rageval.support.text import cut, first_few
 from pytest_rageval.support.text import shown as shown_value
 from pytest_rageval.values.config import RunConfig
+from pytest_rageval.values.declared import Affects
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
 _INVARIANTS: Final = tuple(
     # Parameters are compared one by one, and verdicts name their judge.
     one
-    for one in SETTINGS
+    for one in OPTIONS
     if one.affects is not None and one.kind not in {"params", "judge"}
 )
-_LISTED: Final = {one.name for one in SETTINGS if one.role in {"subject", "effort"}}
-_NOT_LISTED: Final = {"judging", *VERSIONS, *(s.name for s in SETTINGS if s.name not in _LISTED)}
+_LISTED: Final = [
+    one.name
+    for one in OPTIONS
+    if one.role in {"subject", "effort"} and one.section != "judging" and one.name not in VERSIONS
+]
 _COMPARED: Final = (
     "metric_definitions_version",
     "metric_definitions",
@@ -184,13 +189,13 @@ def compare_configs(base: RunConfig, new: RunConfig) -> Comparability:
 
 
 def _invariants(base: RunConfig, new: RunConfig) -> Iterator[Invariant]:
-    one, other = _settings(base), _settings(new)
+    one, other = base.settings, new.settings
     yield from _differing_invariants("", one, other)
-    a, b = one["token_budget"], other["token_budget"]
+    a, b = one.token_budget, other.token_budget
     if a != b and a is not None and b is not None:  # without a budget nothing is scored
         only = "recall_at_tokens"
         yield Invariant(name="token_budget", base=a, new=b, affects="everything", only=only)
-    params = [{f"payload.{k}": v for k, v in s["params"].items()} for s in (one, other)]
+    params = [{f"payload.{k}": v for k, v in s.params.items()} for s in (one, other)]
     for found in _differing(*params, absent=_MISSING):
         yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")
     a, b = base.metric_definitions_version, new.metric_definitions_version
@@ -198,15 +203,13 @@ def _invariants(base: RunConfig, new: RunConfig) -> Iterator[Invariant]:
         yield Invariant(name="metric_definitions_version", base=a, new=b, affects="everything")
     yield from _metric_invariants(base, new)
     yield from _judge_invariants(base, new)
-    if not {"none", "offline"} & {one["judge"], other["judge"]}:
-        yield from _differing_invariants("judging", one["judging"], other["judging"])
+    if not {"none", "offline"} & {one.judge, other.judge}:
+        yield from _differing_invariants("judging", one, other)
 
 
-def _differing_invariants(
-    section: str, base: Mapping[str, Any], new: Mapping[str, Any]
-) -> Iterator[Invariant]:
+def _differing_invariants(section: str, base: Settings, new: Settings) -> Iterator[Invariant]:
     for one in _INVARIANTS:
-        a, b = base.get(one.field), new.get(one.field)
+        a, b = attrgetter(one.name)(base), attrgetter(one.name)(new)
         if one.section == section and one.affects is not None and a != b:
             yield Invariant(name=one.alias or one.key, base=a, new=b, affects=one.affects)
 
@@ -284,16 +287,9 @@ def _sources(config: RunConfig) -> frozenset[str]:
     return frozenset(info.source for info in stored_registry(config).own.values())
 
 
-def _settings(config: RunConfig) -> dict[str, Any]:
-    return asdict(replace(config.settings, origins={}))
-
-
 def _other_things(config: RunConfig) -> Iterator[dict[str, Any]]:
     """Yield by name, in groups, every setting that is neither an invariant nor a version."""
-    settings = _settings(config)
-    target = {k: v for k, v in settings["target"].items() if f"target.{k}" not in _NOT_LISTED}
-    listed = {k: v for k, v in settings.items() if k not in _NOT_LISTED} | {"target": target}
-    yield dict(_flat(listed))
+    yield dict(_flat({name: attrgetter(name)(config.settings) for name in _LISTED}))
     judged = config.settings.judge != "none"
     yield {"judge.rubrics": list(config.settings.judging.rubrics) if judged else []}
     yield dict(_flat({"target_models": config.target_models}))

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.labelling.draft import gold_for
 from pytest_rageval.project.case_reader import LocatedCase, case_fields
-from pytest_rageval.project.option_values import read_option_value
+from pytest_rageval.project.option_values import read_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.view.asked import (
     answer_lines,
@@ -24,10 +24,10 @@ from pytest_rageval.report.view.asked import (
 )
 from pytest_rageval.report.view.blocks import Block, Table, labelled, labelled_lines
 from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
-from pytest_rageval.values.case import FOLDER_MODES, Case
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import FOLDER_MODES, Settings
 
 MAX_K: Final = 200
 _PARAMETERS: Final = next(one for one in OPTIONS if one.name == "params")
@@ -254,10 +254,9 @@ class Prompt:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
-        try:
-            read = read_option_value(_PARAMETERS, {name: value})
-        except ValueError as error:
-            raise PromptError(str(error)) from error
+        read, faults = read_value(_PARAMETERS, {name: value})
+        if faults:
+            raise PromptError("; ".join(map(str, faults)))
         return self._set(params={**self.settings.params, **read})
 
     def unset_parameter(self, words: Sequence[str]) -> Iterator[Block]:

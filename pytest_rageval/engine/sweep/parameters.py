@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pytest_rageval.project.option_values import read_option_value
+from pytest_rageval.project.option_values import read_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
@@ -32,10 +32,9 @@ def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
     for name, value in query.items():
         own = name in _FIELDS
         given = value if own else {name: value}
-        try:
-            read = read_option_value(_BY_NAME[name if own else "params"], given)
-        except ValueError as error:
-            raise ConfigError(f"query.{name}: {error}") from error
+        read, faults = read_value(_BY_NAME[name if own else "params"], given)
+        for fault in faults:
+            raise ConfigError(str(replace(fault, field=f"query.{name}")))
         changed = {name: read} if own else {"params": {**settings.params, **read}}
         settings = replace(settings, **changed)
     return settings

@@ -60,7 +60,7 @@ class Variable:
         if isinstance(like, float) and type(value) is int:
             return value
         if type(value) is not type(like) or value in ("", []):
-            raise ValueError(f"{self.name}: got {shown(value)}, expected {self.description}")
+            raise ValueError(f"{self.name}: expected {self.description}")
         return value
 
 

@@ -15,7 +15,9 @@ from urllib.parse import quote
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.presets.preset import Preset, vars_line
-from pytest_rageval.support.text import did_you_mean, nearest
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import did_you_mean, nearest, shown
+from pytest_rageval.values.errors import Fault
 
 _PLACE: Final = re.compile(r"\{vars\.([A-Za-z_]\w*)\}")
 _TABLES: Final = ("target.request", "target.response")
@@ -24,7 +26,7 @@ _HEADERS: Final = "target.headers"
 
 def resolve(
     preset: Preset, given: Mapping[str, Any], own: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Fault]]:
     """Return the settings of a preset, and every fault.
 
     Args:
@@ -40,9 +42,9 @@ def resolve(
     merged = {key: merge(key, value, own.get(key)) for key, value in preset.settings.items()}
     merged |= {key: value for key, value in own.items() if key not in merged and any(_names(value))}
     unknown = {name for value in merged.values() for name in _names(value)} - values.keys()
+    what = f"variable of preset {preset.name!r}, which has {', '.join(values) or 'none'}"
     faults += [
-        f"{{vars.{name}}}: preset {preset.name!r} has no such variable; it has "
-        f"{', '.join(values) or 'none'}{did_you_mean(name, values)}"
+        Fault(field=f"{{vars.{name}}}", code="unknown", facts={"what": what, **hint(name, values)})
         for name in sorted(unknown)
     ]
     if faults:
@@ -89,25 +91,29 @@ def _overlap(one: str, other: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
-def _variables(preset: Preset, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _variables(preset: Preset, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[Fault]]:
     """Return the value of every variable, None for one without, and the faults."""
     values: dict[str, Any] = {}
-    faults: list[str] = []
+    faults: list[Fault] = []
     for name, variable in preset.variables.items():
         values[name] = variable.default
         if name in given:
             try:
                 values[name] = variable.read(given[name])
-            except ValueError as error:
-                faults.append(f"vars {error}, such as {vars_line({name: variable.example})}")
+            except ValueError:
+                example = variable.default if variable.example is None else variable.example
+                such_as = f"{variable.description}, such as {vars_line({name: example})}"
+                facts = {"found": shown(given[name]), "expected": such_as}
+                faults.append(Fault(field=f"vars.{name}", code="value", facts=facts))
     missing = [one for one in preset.required if one.name not in given]
     if missing:
         names = ", ".join(f"{one.name} ({one.description})" for one in missing)
         known = {name: given[name] for name in given if name in preset.variables}
         line = vars_line({**known, **{one.name: one.example for one in missing}})
         close = {one.name: nearest(one.name, given.keys() - values.keys()) for one in missing}
-        hint = "".join(f"; {near!r} is not {name!r}" for name, near in close.items() if near)
-        faults.append(f"vars: preset {preset.name!r} needs {names}; write {line}{hint}")
+        mistaken = "".join(f"; {near!r} is not {name!r}" for name, near in close.items() if near)
+        message = f"preset {preset.name!r} needs {names}; write {line}{mistaken}"
+        faults.append(Fault(field="vars", code="missing", message=message))
     return values, faults
 
 

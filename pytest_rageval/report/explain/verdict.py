@@ -35,9 +35,9 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts, word
-from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
+from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
-from pytest_rageval.values.settings import REQUEST_TABLE
+from pytest_rageval.values.settings import REQUEST_TABLE, Aspect
 
 _ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 

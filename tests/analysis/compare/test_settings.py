@@ -20,9 +20,10 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
+from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.values.config import JudgeUsed, RunConfig
+from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.records import record
@@ -60,7 +61,7 @@ def test_runs_of_the_same_settings_are_comparable() -> None:
     assert (found.invariants, found.versions, found.config, found.warning) == ((), (), (), None)
 
 
-@pytest.mark.parametrize("row", SETTINGS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", OPTIONS, ids=lambda row: row.name)
 def test_a_difference_in_a_setting_does_what_its_row_says(row: Setting) -> None:
     one = replace(MODEL, rootdir="a")
     other = with_value(one, row, another_value(row))

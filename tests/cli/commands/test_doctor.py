@@ -84,7 +84,7 @@ def test_nobody_at_an_address_exits_with_4(flags: list[str], capsys: Output) -> 
 def test_settings_that_are_wrong_are_a_line_of_their_own(project: Path, capsys: Output) -> None:
     (project / "pyproject.toml").write_text("[tool.rageval]\nkk = 3\n", encoding="utf-8")
     assert cli.run(["doctor"]) == ExitCode.NO
-    assert "FAIL  project settings: pyproject.toml: [tool.rageval] kk" in capsys.readouterr().out
+    assert "FAIL  project settings: pyproject.toml:2: [tool.rageval] kk" in capsys.readouterr().out
 
 
 def test_a_vault_that_is_no_folder_is_a_line_of_its_own(project: Path, capsys: Output) -> None:

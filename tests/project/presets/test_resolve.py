@@ -162,7 +162,7 @@ def test_variables_may_be_used_in_settings_of_the_project(tmp_path: Path) -> Non
 
 def test_a_missing_variable_is_a_usage_error_that_says_what_to_write(tmp_path: Path) -> None:
     assert fault(tmp_path, 'preset = "ragflow"') == (
-        "pyproject.toml: [tool.rageval.target] vars: preset 'ragflow' needs chat_id (id of the "
+        "pyproject.toml:1: [tool.rageval.target] vars: preset 'ragflow' needs chat_id (id of the "
         "chat assistant, as in its address); write "
         'vars = { chat_id = "2ca4b22e878011ef88fe0242ac120005" }'
     )
@@ -187,10 +187,10 @@ def test_a_misspelt_variable_is_shown_with_the_missing_one(tmp_path: Path) -> No
             "preset, client: the preset has an address; keep one of them",
         ),
         ('preset = "dify"\nvars = 7', "vars: got 7, expected a table"),
-        ('preset = "dify"\nvars = { user = { a = 1 } }', "vars: user: got {'a': 1}, expected a te"),
-        ('preset = "dify"\nvars = { user = [] }', "vars user: got [], expected name of the end us"),
-        ('preset = "dify"\nvars = { user = "" }', "vars user: got '', expected name of the end u"),
-        ('preset = "dify"\npath = "/{vars.usr}"', "{vars.usr}: preset 'dify' has no such variable"),
+        ('preset = "dify"\nvars = { user = { a = 1 } }', "vars.user: got {'a': 1}, expected a te"),
+        ('preset = "dify"\nvars = { user = [] }', "vars.user: got [], expected name of the end us"),
+        ('preset = "dify"\nvars = { user = "" }', "vars.user: got '', expected name of the end u"),
+        ('preset = "dify"\npath = "/{vars.usr}"', "{vars.usr}: unknown variable of preset 'dify'"),
     ],
 )
 def test_what_is_wrong_is_a_usage_error(tmp_path: Path, text: str, expected: str) -> None:
