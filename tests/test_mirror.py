@@ -38,9 +38,7 @@ TESTED_BY = {
     "api/test_evaluation": "engine.asking",
     "authoring/labelling/test_agreement": "report.view.agreement",
     "cli/commands/test_ask": "report.view.asked",
-    "cli/commands/test_compare": (
-        "report.comparison_document report.markdown.comparison report.view.comparison"
-    ),
+    "cli/commands/test_compare": "report.comparison_document report.view.comparison",
     "cli/commands/test_embeddings": "report.view.embeddings",
     "cli/commands/test_import": "authoring.interchange.registry",
     "cli/commands/test_judge": "cli.judge_options engine.rejudge judges.opening",
@@ -68,6 +66,7 @@ TESTED_BY = {
     "project/test_case_reader": "project.case_rules support.jsonl values.limits",
     "project/test_options": "project.option_values",
     "report/faces/test_terminal": "report.view.blocks",
+    "report/html/test_notebook": "report.faces.html",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/run/test_cases": "report.html.run.detail",
     "report/html/run/test_charts": "report.html.svg",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
 from pytest_rageval.analysis.compare.metrics import (
     Comparison,
     ComparisonSettings,
+    GroupChange,
     MetricChange,
     UnpairedChange,
     compare_records,
@@ -23,7 +26,7 @@ from pytest_rageval.analysis.compare.settings import (
     unaffected_keys,
 )
 from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
-from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.analysis.gate.figures import GateRun, is_past_limit
 from pytest_rageval.analysis.trust.reliability import (
     JudgeLabels,
     JudgeReliability,
@@ -34,7 +37,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, Thresholds
+from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, CheckResult, Thresholds
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -133,6 +136,64 @@ class RunComparison:
         if not all(any(r.latency for r in run.records) for run in (self.base, self.new)):
             return ""
         return other_concurrency(self.base.config.concurrency, self.new.config.concurrency)
+
+
+BEYOND: Final = "beyond"
+"""Verdict of a metric whose change is past a limit of thresholds.toml without being proven."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedComparison:
+    """A comparison under the limits of a project."""
+
+    found: RunComparison
+    checks: tuple[CheckResult, ...] = ()
+    """Checks of thresholds.toml against the baseline; empty: none, or not decided."""
+    thresholds: str | None = None
+    """The file as shown; None: there is none."""
+    notes: tuple[str, ...] = ()
+    groups: tuple[GroupChange, ...] = ()
+    """Changes by category and tag; empty: not computed."""
+    min_n: int = 20
+    """Pairs below which a group has no verdict."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a check against the baseline failed."""
+        return any(result.status == "fail" for result in self.checks)
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict without limits, then the result of the checks, if there are any."""
+        verdict = self.found.conclusion.sentence
+        if not self.checks:
+            return verdict
+        if failed := sum(result.status == "fail" for result in self.checks):
+            of = f"{failed} of {counted(len(self.checks), 'check')}"
+            return f"{verdict}; regression: {of} failed"
+        if all(result.status == "skip" for result in self.checks):
+            return f"{verdict}; nothing decided: every check was skipped"
+        return f"{verdict}; no regression beyond {self.thresholds or 'thresholds.toml'}"
+
+    def verdict_of(self, change: MetricChange) -> str:
+        """Return the verdict of a metric, in agreement with the checks of the whole set."""
+        return verdict_word(change, past_limits(self.checks))
+
+
+def past_limits(checks: Iterable[CheckResult]) -> frozenset[str]:
+    """Return the metrics of the whole set whose value or change is past a limit."""
+    return frozenset(
+        one.check.metric
+        for one in checks
+        if one.check.table == "overall"
+        and one.status in {"fail", "warn"}
+        and is_past_limit(one.check.kind, one.check.limit, one.estimate)
+    )
+
+
+def verdict_word(change: MetricChange, past: Container[str]) -> str:
+    """Return the verdict of a metric, which is ``beyond`` if it is past a limit, but unproven."""
+    return BEYOND if change.verdict == "unclear" and change.key in past else change.verdict
 
 
 def compare_runs(

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pytest_rageval.analysis.two_runs import CheckedComparison
 from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.api.run import Run, open_stored, project_of
 from pytest_rageval.engine.comparing import compare_stored
 from pytest_rageval.engine.finish import gate_of
 from pytest_rageval.report.comparison_document import comparison_document
-from pytest_rageval.report.view.comparison import ComparisonView, conclusion, metric_verdict
 
 COLUMNS: Final[dict[str, Kind]] = {
     "metric": "text",
@@ -38,7 +38,7 @@ class Comparison:
 
     base: Run
     new: Run
-    view: ComparisonView
+    view: CheckedComparison
     """The values behind it, which may change without notice."""
 
     @property
@@ -59,7 +59,7 @@ class Comparison:
     @property
     def conclusion(self) -> str:
         """The verdict, then the result of these checks if there are any, as one sentence."""
-        return conclusion(self.view)
+        return self.view.conclusion
 
     @property
     def verdict(self) -> str:
@@ -80,7 +80,7 @@ class Comparison:
         return [
             {"metric": change.key}
             | {name: getattr(change, name) for name in figures}
-            | {"verdict": metric_verdict(change, self.view.checks)}
+            | {"verdict": self.view.verdict_of(change)}
             for change in self.view.found.comparison.metrics.values()
         ]
 
@@ -109,9 +109,10 @@ class Comparison:
         return f"<Comparison {self.base.run_id} -> {self.new.run_id}: {said}>"
 
     def _repr_html_(self) -> str:
-        from pytest_rageval.report.html.notebook import comparison_cell
+        from pytest_rageval.report.faces.html import render
+        from pytest_rageval.report.view.comparison import view_of_comparison
 
-        return comparison_cell(self.view)
+        return render(view_of_comparison(self.view))
 
 
 def compare_runs(

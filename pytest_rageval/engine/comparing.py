@@ -6,14 +6,20 @@ from dataclasses import replace
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
 from pytest_rageval.analysis.gate.differences import margins
-from pytest_rageval.analysis.two_runs import RunComparison, as_baseline, compare_runs
+from pytest_rageval.analysis.two_runs import (
+    CheckedComparison,
+    RunComparison,
+    as_baseline,
+    compare_runs,
+)
 from pytest_rageval.engine.finish import EndedRun
-from pytest_rageval.report.view.comparison import ComparisonView
 from pytest_rageval.values.gate import CheckResult, needs_baseline
 from pytest_rageval.values.run import StoredRun
 
 
-def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) -> ComparisonView:
+def compare_stored(
+    base: StoredRun, gate: EndedRun, *, ignore_invariants: bool
+) -> CheckedComparison:
     """Compare the run of a gate with an earlier one, and decide its checks against that."""
     found = compare_runs(
         base, gate.run, thresholds=gate.thresholds, ignore_invariants=ignore_invariants
@@ -45,7 +51,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
         found.comparison.clustering,
         min_n=gate.thresholds.min_n,
     )
-    return ComparisonView(
+    return CheckedComparison(
         found=found,
         checks=checks,
         thresholds=gate.thresholds.path,

@@ -11,6 +11,7 @@ from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.plugin.private import add_json_metadata, failure_text
 from pytest_rageval.plugin.reports import ReportDetails, check_of
 from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.report.faces.terminal import COLOURS
 from pytest_rageval.report.view.gate import VERDICTS, detectable_text
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
@@ -36,7 +37,7 @@ def checks_apart(terminal: pytest.TerminalReporter) -> None:
             terminal.stats = every
         for status in _SHOWN:
             if checks[status]:
-                shown = VERDICTS[status][1]
+                shown = COLOURS[VERDICTS[status][1]]
                 words = f"{counted(checks[status], 'check')} {CHECK_CATEGORIES[status]}"
                 parts.append((words, {shown: True, "bold": shown == colour}))
         return parts, colour
@@ -162,7 +163,7 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
     hook.pytest_runtest_logreport(report=report)
     status = check_of(report)
     if verbose and status is not None:
-        terminal.write(CHECK_CATEGORIES[status].upper(), **{VERDICTS[status][1]: True})
+        terminal.write(CHECK_CATEGORIES[status].upper(), **{COLOURS[VERDICTS[status][1]]: True})
         reason = getattr(report, "wasxfail", "")
         if isinstance(report.longrepr, tuple):
             reason = report.longrepr[2].removeprefix("Skipped: ")

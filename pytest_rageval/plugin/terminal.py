@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.plugin.private import terminal_writer
 from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.view.blocks import Block, labelled
+from pytest_rageval.report.view.blocks import Block, Fact
 from pytest_rageval.support.text import clean, clean_lines
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
     blocks = [*render_target_faults(view.run.records, view.reply_faults, options)]
     if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.run.records):
         why = "--pdb stops where your code raises; a refused reply raises nothing there"
-        blocks.append(labelled("note", why, "warn"))
+        blocks.append(Fact("note", why, "warn"))
     errors = any(record.error is not None for record in view.run.records)
     write_blocks(reporter, "errors of the target" if errors else "replies of the target", blocks)
 

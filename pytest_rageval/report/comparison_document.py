@@ -9,7 +9,7 @@ from typing import Any, Final
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
-from pytest_rageval.report.view.comparison import ComparisonView
+from pytest_rageval.analysis.two_runs import CheckedComparison
 from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.values.run import StoredRun
 
@@ -21,7 +21,7 @@ _METRIC: Final = (
 _GROUP: Final = (*_MEANS, "n", "clusters")
 
 
-def comparison_document(view: ComparisonView) -> dict[str, Any]:
+def comparison_document(view: CheckedComparison) -> dict[str, Any]:
     """Return a comparison as JSON values, without ``schema_version``."""
     found = view.found
     comparison, comparability = found.comparison, found.comparability

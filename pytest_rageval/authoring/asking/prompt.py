@@ -22,7 +22,7 @@ from pytest_rageval.report.view.asked import (
     judged_lines,
     place_text,
 )
-from pytest_rageval.report.view.blocks import Block, Table, labelled, labelled_lines
+from pytest_rageval.report.view.blocks import Block, Fact, Table, labelled_lines
 from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
@@ -148,7 +148,7 @@ class Prompt:
         if name not in self._cases:
             raise PromptError(f"no case has the id {name!r}{did_you_mean(name, self._cases)}")
         file, located = self._cases[name]
-        yield labelled("question", located.case.question)
+        yield Fact("question", located.case.question)
         yield from self._ask(located.case, file, located.lineno)
 
     def again(self, words: Sequence[str]) -> Iterator[Block]:
@@ -173,7 +173,7 @@ class Prompt:
         record = self._desk.judge(self._question)
         self._records[-1] = record
         if not record.verdicts.judgements:
-            yield labelled("judge", "no rubric applies to this answer")
+            yield Fact("judge", "no rubric applies to this answer")
         yield from judged_lines(record)
 
     # --- looking -----------------------------------------------------------------------------
@@ -185,7 +185,7 @@ class Prompt:
     def chunk(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the whole text of a chunk."""
         chunk = self._chunks(words or ["1"])[0]
-        yield labelled("place", place_text(chunk.rel_path, chunk.heading_path))
+        yield Fact("place", place_text(chunk.rel_path, chunk.heading_path))
         yield from labelled_lines("text", chunk.text or "(none reported)")
 
     def _chunks(self, words: Sequence[str]) -> list[Any]:
@@ -303,7 +303,7 @@ class Prompt:
         text = f"{line['id']} added to {file}"
         if not golds:
             text += f"; rageval label --case {line['id']} marks its evidence"
-        yield labelled("saved", text, status="good")
+        yield Fact("saved", text, status="good")
 
     def show_help(self, words: Sequence[str]) -> Iterator[Block]:
         """Show the commands."""

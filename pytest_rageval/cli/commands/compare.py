@@ -21,7 +21,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.view.comparison import ComparisonView
+    from pytest_rageval.analysis.two_runs import CheckedComparison
     from pytest_rageval.values.settings import Settings
 
 
@@ -58,12 +58,14 @@ def command(
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
-    from pytest_rageval.report.markdown.comparison import render_comparison_markdown
-    from pytest_rageval.report.view.comparison import render_comparison
+    from pytest_rageval.report.faces.markdown import render
+    from pytest_rageval.report.faces.terminal import show
+    from pytest_rageval.report.view.comparison import view_of_comparison
 
-    view = _compare(base, new, ignore_invariants=ignore_invariants)
-    text = render_comparison_markdown(view)
-    document = comparison_document(view)
+    compared = _compare(base, new, ignore_invariants=ignore_invariants)
+    view = view_of_comparison(compared)
+    text = render(view)
+    document = comparison_document(compared)
     markdown, out_dir = files["markdown"], files["out_dir"]
     wanted = {} if markdown is None else {markdown: text}
     if out_dir is not None:
@@ -74,14 +76,14 @@ def command(
         with named_errors(path, CommandError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    print_result(document, render_comparison(view, verbose=verbose), as_json=as_json)
+    print_result(document, show(view, verbose=verbose), as_json=as_json)
     add_to_step_summary(text)
-    if not view.found.comparable and not ignore_invariants:
+    if not compared.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE
-    verdict = view.found.conclusion
+    verdict = compared.found.conclusion
     if verdict.incomplete or (fail_on and verdict.word == "cannot_tell"):
         return ExitCode.CANNOT_TELL
-    failed = view.failed or (fail_on and verdict.word in {"worse", "mixed"})
+    failed = compared.failed or (fail_on and verdict.word in {"worse", "mixed"})
     return ExitCode.NO if failed else ExitCode.YES
 
 
@@ -137,7 +139,7 @@ def _is_partial(folder: Path) -> bool:
         return False
 
 
-def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> ComparisonView:
+def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> CheckedComparison:
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.engine.comparing import compare_stored
     from pytest_rageval.engine.finish import open_gate

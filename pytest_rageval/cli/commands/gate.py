@@ -38,8 +38,9 @@ def command(
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.finish import open_gate
-    from pytest_rageval.report.markdown.summary import render_gate_markdown
-    from pytest_rageval.report.view.gate import render_gate
+    from pytest_rageval.report.faces.markdown import render
+    from pytest_rageval.report.faces.terminal import show
+    from pytest_rageval.report.view.gate import view_of_gate
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
@@ -52,8 +53,9 @@ def command(
     against = gate.baseline(numbers)
     decided = gate.decide(against, numbers)
     document = {"run_id": run_id, **to_builtins(decided)}
-    print_result(document, render_gate(run_id, decided), as_json=as_json)
-    add_to_step_summary(render_gate_markdown(run_id, decided))
+    view = view_of_gate(run_id, decided)
+    print_result(document, show(view), as_json=as_json)
+    add_to_step_summary(render(view))
     if decided.verdict == "fail":
         return ExitCode.NO
     if against is not None and against.not_comparable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.report.view.blocks import (
@@ -16,25 +17,47 @@ from pytest_rageval.report.view.blocks import (
     Cell,
     CellValue,
     Command,
+    Fact,
     Line,
     Note,
     Status,
     Table,
+    View,
+    cell_text,
     paragraph,
 )
-from pytest_rageval.support.text import clean, clean_lines, format_value
+from pytest_rageval.support.text import clean, clean_lines, counted
 
 if TYPE_CHECKING:
     from rich.console import Console, JustifyMethod, RenderableType
     from rich.text import Text
 
-_COLOURS: Final[Mapping[Status, str]] = {
+COLOURS: Final[Mapping[Status, str]] = {
     "good": "green",
     "bad": "red",
     "warn": "yellow",
     "strong": "bold",
     "weak": "dim",
 }
+"""Styles of rich for each status; those of a colour have the same name in pytest."""
+
+
+def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
+    """Yield the blocks of a view, its title first.
+
+    Args:
+        view: to be shown.
+        verbose: also show the rows of tables that are folded elsewhere.
+    """
+    word, *rest = view.title
+    yield Note((word,), tuple(rest))
+    for block in view.blocks:
+        if isinstance(block, Table) and block.more:
+            yield replace(block, rows=(*block.rows, *(block.more if verbose else ())))
+            if not verbose:
+                yield paragraph(f"  and {counted(len(block.more), 'more row')} (-v)", "weak")
+        else:
+            yield block
 
 
 def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> Iterator[str]:
@@ -108,15 +131,13 @@ def _text(cell: CellValue) -> Text:
     line: Line
     if isinstance(cell, tuple):
         line = cell
-    elif isinstance(cell, Cell):
-        line = ((cell.text(), cell.status),)
     else:
-        line = ((str(cell) if isinstance(cell, str | int) else format_value(cell), ""),)
+        line = ((cell_text(cell), cell.status if isinstance(cell, Cell) else ""),)
     return Text.assemble(
         *(
             (
                 part if part == "\n" else " ".join(clean_lines(part).splitlines()),
-                _COLOURS.get(status, ""),
+                COLOURS.get(status, ""),
             )
             for part, status in line
         ),
@@ -135,7 +156,10 @@ def _cut(text: Text, width: int) -> Text:
     return text
 
 
-def _renderables(block: Line | Note | Table, width: int) -> Iterator[RenderableType]:
+def _renderables(block: Line | Fact | Note | Table, width: int) -> Iterator[RenderableType]:
+    if isinstance(block, Fact):
+        name: Line = ((f"{block.name:<{HEAD}}", block.name_status),)
+        block = Note(name, ((clean(block.text), block.status),))
     if isinstance(block, Note):
         head = _text(block.head)
         yield _row([head, _text(block.text)], [head.cell_len, max(width - head.cell_len, 1)])

@@ -8,17 +8,6 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.figures import known_metrics, numbers_of
-from pytest_rageval.report.view.comparison import (
-    ComparisonView,
-    conclusion,
-    describe_side,
-    flip_counts,
-    flip_value,
-    is_shown,
-    metric_cells,
-    metric_verdict,
-    pairing_text,
-)
 from pytest_rageval.report.view.summary import interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value, shortened
 from pytest_rageval.values.numbers import MetricSummary
@@ -63,33 +52,6 @@ def _metric(key: str, found: MetricSummary) -> tuple[str, ...]:
         return ()
     interval = interval_text(found.low, found.high)
     return key, str(found.n), format_value(found.mean), interval
-
-
-def comparison_cell(view: ComparisonView) -> str:
-    """Return the conclusion of a comparison, its main metrics and the first changed cases."""
-    found = view.found
-    sides = (("base", found.base), ("new", found.new))
-    parts = [element("p", element("b", word), f" {describe_side(side)}") for word, side in sides]
-    if found.comparable:
-        parts.append(element("p", conclusion(view)))
-    else:
-        parts.append(element("p", element("b", "not comparable: "), found.comparability.sentence()))
-    parts.append(element("p", pairing_text(found)))
-    passed = [found.comparison.passed] if found.comparison.passed else []
-    changes = [*passed, *(one for one in found.comparison.metrics.values() if is_shown(one))]
-    rows = ((*metric_cells(one), metric_verdict(one, view.checks)) for one in changes)
-    head = ("metric", "n", "base", "new", "delta", "bounds", "p", "verdict")
-    parts.append(_table(head, rows))
-    flips = found.comparison.flips
-    if flips:
-        parts.append(element("p", f"cases: {flip_counts(found)}"))
-    names = case_names(found.new.records)
-    lines = (
-        f"{one.direction}: {shortened(names[one.nodeid], _ID_CHARS)}: {flip_value(one)}"
-        for one in flips[:_CASES_SHOWN]
-    )
-    parts += _list(lines, len(flips))
-    return element("div", *parts)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Element:

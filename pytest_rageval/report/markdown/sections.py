@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.report.markdown.summary import escape
+from pytest_rageval.report.faces.markdown import escape
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import items, text
 

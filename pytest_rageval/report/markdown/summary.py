@@ -7,7 +7,6 @@ shared by the whole step, so its content is kept.
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.report.faces.markdown import code, escape
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.view.gate import detectable_size
 from pytest_rageval.report.view.summary import (
@@ -30,7 +30,7 @@ from pytest_rageval.report.view.summary import (
     parts_of,
     stage_counts,
 )
-from pytest_rageval.support.text import clean, counted, first_few, format_value
+from pytest_rageval.support.text import counted, first_few, format_value
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult
 from pytest_rageval.values.numbers import MetricSummary, group_size
 
@@ -205,30 +205,8 @@ def _case_list(view: SummaryView) -> Iterator[str]:
         if found:
             title = counted(n, "error") if outcome == "error" else f"{n} {outcome}"
             yield from ("", f"<details><summary>{title}</summary>", "")
-            # A backtick would end the code span that keeps an id inert.
-            yield first_few([f"`{clean(i).replace('`', chr(39))}`" for i in found], LISTED_CASES)
+            yield first_few([*map(code, found)], LISTED_CASES)
             yield from ("", "</details>")
-
-
-def escape(text: str) -> str:
-    """Escape text for Markdown: no markup, HTML, table cells, links or mentions.
-
-    GitHub looks for names, issues and addresses in the rendered text, where backslashes are gone; a
-    zero-width space within them remains.
-    """
-    return _LINKED.sub(rf"\g<0>{_GAP}", clean(text).translate(_MARKUP))
-
-
-_MARKUP: Final = {ord(character): f"\\{character}" for character in "\\`*_{}[]<>#|!&~$"}
-_GAP: Final = "&#8203;"
-_LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
-"""Prefixes of a name, an issue number or an address."""
-
-
-def render_gate_markdown(run_id: str, gate: GateResult) -> str:
-    """Render a decision: verdict, run, baseline, then a row for every check."""
-    head = (f"## rageval gate: {escape(gate.sentence)}", "", f"Run {escape(run_id)}.")
-    return "\n".join((*head, *baseline_line(gate), *check_table(gate))) + "\n"
 
 
 VARIABLE: Final = "GITHUB_STEP_SUMMARY"

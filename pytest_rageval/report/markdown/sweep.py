@@ -8,7 +8,7 @@ from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
-from pytest_rageval.report.markdown.summary import escape
+from pytest_rageval.report.faces.markdown import escape
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import format_value
 

@@ -9,11 +9,11 @@ from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.report.view.blocks import (
     HEAD,
     Block,
+    Fact,
     Row,
     Status,
     Table,
     indented,
-    labelled,
     labelled_lines,
 )
 from pytest_rageval.report.view.word_diff import Piece, diff_words
@@ -38,7 +38,7 @@ def asked_lines(record: CaseRecord) -> Iterator[Block]:
     For a case also what they match.
     """
     if record.error is not None:
-        yield labelled("failed", record.error.message, "bad")
+        yield Fact("failed", record.error.message, "bad")
         for line in record.error.traceback.splitlines():
             yield indented(line)
     if record.answer is not None:
@@ -46,21 +46,21 @@ def asked_lines(record: CaseRecord) -> Iterator[Block]:
     for number, one in enumerate(record.scores.citations or ()):
         named = place_text(one.rel_path or "(nothing)", one.heading_path)
         counted = f"  (chunk {one.chunk_rank})" if one.chunk_rank is not None else ""
-        yield labelled("" if number else "cites", named + counted)
+        yield Fact("" if number else "cites", named + counted)
     chunks = record.reply.retrieved_chunks
     if chunks is not None:
-        yield labelled("chunks", _n_chunks(len(chunks), record.k))
+        yield Fact("chunks", _n_chunks(len(chunks), record.k))
         rows = [_chunk(rank, chunk, record) for rank, chunk in enumerate(chunks, 1)]
         yield Table((">", ">", "", ""), rows, wrap=False)
     elif record.error is None:
-        yield labelled("chunks", "not reported; see `rageval doctor`", "warn")
+        yield Fact("chunks", "not reported; see `rageval doctor`", "warn")
     yield from _expected(record)
     times = ", ".join(
         f"{name.removesuffix('_ms').replace('_', ' ')} {ms:.0f} ms"
         for name, ms in record.latency.items()
     )
     if times:
-        yield labelled("time", times, status="weak")
+        yield Fact("time", times, status="weak")
 
 
 def answer_lines(record: CaseRecord, *, whole: bool = False) -> Iterator[Block]:
@@ -71,7 +71,7 @@ def answer_lines(record: CaseRecord, *, whole: bool = False) -> Iterator[Block]:
     if rest := len(text) - len(shown):
         yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "weak"))
     if record.reply.abstained:
-        yield labelled("abstains", record.reply.abstain_reason or "yes", status="warn")
+        yield Fact("abstains", record.reply.abstain_reason or "yes", status="warn")
 
 
 def _n_chunks(n: int, k: int) -> str:
@@ -110,11 +110,11 @@ def _expected(record: CaseRecord) -> Iterator[Block]:
     for number, gold in enumerate(case.gold_supports):
         state = "found" if number in found else absent
         place = f"{place_text(gold.rel_path, gold.heading_path)}: {state}"
-        yield labelled(f"gold {number + 1}", place, status=_STYLES.get(state, "bad"))
+        yield Fact(f"gold {number + 1}", place, status=_STYLES.get(state, "bad"))
     if case.expected_answer:
-        yield labelled("expected", clean(case.expected_answer, SHOWN_CHARS))
+        yield Fact("expected", clean(case.expected_answer, SHOWN_CHARS))
     for fact in case.expected_key_facts:
-        yield labelled("fact", fact)
+        yield Fact("fact", fact)
     if not record.file:  # a question by hand, which expects nothing
         return
     yield from _outcome(record)
@@ -124,7 +124,7 @@ def _expected(record: CaseRecord) -> Iterator[Block]:
         if (value := record.scores.metrics.get(key)) is not None
     ]
     if figures:
-        yield labelled("metrics", ", ".join(figures))
+        yield Fact("metrics", ", ".join(figures))
 
 
 def _outcome(record: CaseRecord) -> Iterator[Block]:
@@ -132,22 +132,22 @@ def _outcome(record: CaseRecord) -> Iterator[Block]:
     text = f"{outcome}: {record.scores.failure_stage}" if record.scores.failure_stage else outcome
     if outcome == "passed" and not record.verdicts.judgements:
         text += ", without a judge of the answer"
-    yield labelled("outcome", text, status=_STYLES.get(outcome, "bad"))
+    yield Fact("outcome", text, status=_STYLES.get(outcome, "bad"))
 
 
 def judged_lines(record: CaseRecord) -> Iterator[Block]:
     """Yield the verdicts on the answer, and the outcome of a case by them."""
     for rubric, verdict in record.verdicts.judgements.items():
         if (error := verdict.get("error")) is not None:
-            yield labelled("judge", f"{rubric}: {error['message']}", status="bad")
+            yield Fact("judge", f"{rubric}: {error['message']}", status="bad")
             continue
         scores = verdict.get("scores") or {}
         said = ", ".join(f"{key} {format_value(value)}" for key, value in scores.items())
         if rubric == "abstention":  # says yes or no
             said = "abstained" if abstention_verdict(record) else "answered"
-        yield labelled("judge", f"{rubric}: {said or 'no score'}")
+        yield Fact("judge", f"{rubric}: {said or 'no score'}")
         if reasoning := word(verdict, "reasoning"):
-            yield labelled("", clean(reasoning, SHOWN_CHARS), status="weak")
+            yield Fact("", clean(reasoning, SHOWN_CHARS), status="weak")
     if record.verdicts.judgements and record.file:
         yield from _outcome(record)
 
@@ -164,7 +164,7 @@ def difference_lines(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
     """Yield what differs between two answers: words, and ranks of chunks."""
     before, after = old.answer or "", new.answer or ""
     if before == after:
-        yield labelled("answer", "the same")
+        yield Fact("answer", "the same")
     else:
         words = diff_words(before[:SHOWN_CHARS], after[:SHOWN_CHARS])
         lost = ((True, before[:SHOWN_CHARS]),) if words is None else words.old
@@ -179,7 +179,7 @@ def _marked(head: str, pieces: tuple[Piece, ...], style: Status) -> Iterator[Blo
     sign = "-" if head == "before" else "+"
     text = "".join(f"[{sign}{part}{sign}]" if changed and part.strip() else part
                    for changed, part in pieces)  # fmt: skip
-    yield labelled(head, text, "strong", style if len(pieces) == 1 else "")
+    yield Fact(head, text, "strong", style if len(pieces) == 1 else "")
 
 
 def _moves(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
@@ -199,7 +199,7 @@ def _moves(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
         if key not in after:
             add(key[0], f"gone, was {was}", "bad")
     if not rows:
-        yield labelled("chunks", "the same in the same order")
+        yield Fact("chunks", "the same in the same order")
         return
     yield (("chunks", "strong"),)
     yield Table(("", ""), rows, wrap=False)

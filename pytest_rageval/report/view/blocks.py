@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from pytest_rageval.support.text import Unit, clean, format_value
+from pytest_rageval.support.text import Unit, format_value
 
 Status = Literal["", "good", "bad", "warn", "strong", "weak"]
 
@@ -31,19 +31,23 @@ class Cell:
     """Text for faces that leave this machine, if the value quotes a case or a document; None: it
     does not."""
 
-    def text(self, *, public: bool = False) -> str:
-        """Return the value as it is shown; ``-`` where there is none."""
-        if public and self.public is not None:
-            return self.public
-        if isinstance(self.value, str):
-            return self.value
-        return format_value(self.value, self.unit)
-
 
 CellValue = str | int | float | Line | Cell | None
 """Text, count, score or nothing (``-``); a segment ``\\n`` of its own begins another line."""
 
 Row = Sequence[CellValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Text of any length with its name."""
+
+    name: str
+    """Empty: it continues the fact above."""
+    text: str
+    name_status: Status = "strong"
+    status: Status = ""
+    """Of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Command:
     """Left out where it does not fit beside the command."""
 
 
-Block = str | Line | Note | Table | Command
+Block = str | Line | Fact | Note | Table | Command
 """Part of a view; a string is a line that is never cut, such as a path."""
 
 
@@ -92,19 +96,44 @@ class View:
     blocks: Sequence[Block]
 
 
+def plain(block: str | Line | Note) -> str:
+    """Return the text of a block without its statuses."""
+    if isinstance(block, str):
+        return block
+    line = (*block.head, *block.text) if isinstance(block, Note) else block
+    return "".join(part for part, _ in line)
+
+
+def cell_text(cell: CellValue, *, public: bool = False) -> str:
+    """Return the text of a cell; ``-`` where it has no value.
+
+    Args:
+        cell: of a row.
+        public: leave out what quotes a case or a document.
+    """
+    match cell:
+        case Cell(public=str(text)) if public:
+            return text
+        case Cell():
+            return (
+                cell.value if isinstance(cell.value, str) else format_value(cell.value, cell.unit)
+            )
+        case tuple():
+            return plain(cell)
+        case str() | int():
+            return str(cell)
+        case _:
+            return format_value(cell)
+
+
 HEAD: Final = 9
-"""Columns of the word that begins a note."""
+"""Columns of the name of a fact."""
 
 
-def labelled(head: str, text: str, head_status: Status = "strong", status: Status = "") -> Note:
-    """Return a text on one line, or as many as it takes, with a word before it."""
-    return Note(((f"{head:<{HEAD}}", head_status),), ((clean(text), status),))
-
-
-def labelled_lines(head: str, text: str) -> Iterator[Note]:
-    """Yield a note for each line of a text."""
+def labelled_lines(head: str, text: str) -> Iterator[Fact]:
+    """Yield a fact for each line of a text."""
     for line in text.splitlines() or [""]:
-        yield labelled(head, line)
+        yield Fact(head, line)
         head = ""
 
 

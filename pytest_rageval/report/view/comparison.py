@@ -1,132 +1,101 @@
-"""A comparison of two runs on a terminal: values in, blocks out.
-
-Words carry the meaning; colour repeats it.
-"""
+"""A comparison of two runs: verdict, sides, settings, figures, groups, cases and checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
-from pytest_rageval.analysis.compare.conclusion import ConclusionWord, time_text
+from pytest_rageval.analysis.compare.conclusion import time_text
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
-from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict, place_of
-from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
-from pytest_rageval.analysis.gate.figures import is_past_limit
-from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.analysis.compare.pairs import LeftOutReason, place_of
+from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.two_runs import BEYOND, CheckedComparison, RunComparison
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.view.blocks import (
     Block,
-    Line,
+    Cell,
+    Fact,
     Note,
     Row,
     Status,
     Table,
-    labelled,
+    View,
     paragraph,
 )
-from pytest_rageval.report.view.gate import check_lines
+from pytest_rageval.report.view.gate import check_facts
 from pytest_rageval.report.view.summary import change_text, is_headline
-from pytest_rageval.support.text import clean, counted, format_value
-from pytest_rageval.values.gate import CheckResult, paired_text
+from pytest_rageval.support.text import clean, counted, first_few, format_value
+from pytest_rageval.values.gate import paired_text
 from pytest_rageval.values.run import StoredRun
 
-BANNER: Final = "NOT COMPARABLE"
-_STYLES: Final[Mapping[Verdict, Status]] = {
+_BANNER: Final = "NOT COMPARABLE"
+_STATUSES: Final[Mapping[str, Status]] = {
     "better": "good",
     "worse": "bad",
+    "no_difference": "strong",
     "same": "",
     "equal": "",
-    "unclear": "warn",
+    "too few": "weak",
+    "-": "weak",
 }
-FLIPS_SHOWN: Final = 12
-CONFIG_SHOWN: Final = 8
-_GROUP_CHARS: Final = 80
+"""Of each verdict; the others leave a question open."""
+_FLIPS_SHOWN: Final = 12
+_CONFIG_SHOWN: Final = 8
 _REASON_CHARS: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonView:
-    """Content of a comparison."""
-
-    found: RunComparison
-    checks: tuple[CheckResult, ...] = ()
-    """Checks of thresholds.toml against the baseline; empty: none, or not decided."""
-    thresholds: str | None = None
-    """The file as shown; None: there is none."""
-    notes: tuple[str, ...] = ()
-    groups: tuple[GroupChange, ...] = ()
-    """Changes by category and tag; empty: not computed."""
-    min_n: int = 20
-    """Pairs below which a group has no verdict."""
-
-    @property
-    def failed(self) -> bool:
-        """Whether a check against the baseline failed."""
-        return any(result.status == "fail" for result in self.checks)
+def view_of_comparison(one: CheckedComparison) -> View:
+    """Return everything that is shown of a comparison, its conclusion first."""
+    status = _status(one.found.conclusion.word)
+    word, _, rest = one.conclusion.partition(" ")
+    return View(((word, status), (f" {rest}", status)), tuple(_blocks(one)))
 
 
-def render_comparison(view: ComparisonView, *, verbose: bool = False) -> Iterator[Block]:
-    """Lay out a comparison; if verbose, with every metric and every flip."""
-    found = view.found
-    yield from _verdict_lines(found)
-    yield from _head(found)
-    if found.ignored:
-        yield ((BANNER, "bad"), (": compared all the same", "strong"))
-        yield labelled("", found.comparability.sentence(), "bad")
-    elif not found.comparable:
-        yield from _refusal(found)
-    yield from _config_lines(found)
-    yield from _metric_lines(view, verbose)
-    yield from _noise_lines(found)
-    yield from _group_lines(view, verbose)
+def _blocks(one: CheckedComparison) -> Iterator[Block]:
+    found, comparison = one.found, one.found.comparison
+    if time := time_text(comparison):
+        yield paragraph(time)
+    if comparison.loss:
+        yield Fact("lost", comparison.loss.sentence, "bad")
+    for word, side in (("base", found.base), ("new", found.new)):
+        yield Fact(word, describe_side(side))
+    yield Fact("", pairing_text(found))
+    if comparison.no_difference:
+        yield Fact("", "every compared score of every paired case is equal", status="good")
+    elif asked := _questions_text(found):
+        yield Fact("question", asked)
+    if not found.comparable:
+        yield from _invariants(found)
+    yield from _settings(found)
+    yield from _metrics(one)
+    yield from _groups(one)
     if moved := moved_stages(found):
-        yield labelled("stages", moved)
-    yield from _flip_lines(found, verbose)
-    for note in view.notes:
-        yield labelled("note", note, "warn")
-    yield from _check_lines(view)
+        yield Fact("stages", moved)
+    yield from _flips(found)
+    for note in one.notes:
+        yield Fact("note", note, "warn")
+    if one.checks and (found.comparable or found.ignored):
+        yield from _banner(found)
+        yield from check_facts(one.checks)
+
+
+def _status(verdict: str) -> Status:
+    return _STATUSES.get(verdict, "warn")
+
+
+def _banner(found: RunComparison) -> Iterator[Note]:
+    """Yield a warning above each part, which may be read apart from the others."""
+    if found.ignored:
+        names = ", ".join(one.name for one in found.comparability.invariants)
+        yield paragraph(f"{_BANNER} ({names})", "bad")
 
 
 # --- what is compared --------------------------------------------------------------------------
 
 
-def _head(found: RunComparison) -> Iterator[Block]:
-    for word, side in (("base", found.base), ("new", found.new)):
-        yield labelled(word, describe_side(side))
-    yield labelled("", pairing_text(found))
-    if found.comparison.no_difference:
-        yield labelled("", NO_DIFFERENCE, status="good")
-    elif asked := questions_text(found):
-        yield labelled("question", asked)
-
-
-_VERDICT_STYLES: Final[Mapping[ConclusionWord, Status]] = {
-    "better": "good",
-    "worse": "bad",
-    "no_difference": "strong",
-}
-
-
-def _verdict_lines(found: RunComparison) -> Iterator[Block]:
-    """Yield the verdict, and the group that explains most of what was lost."""
-    conclusion = found.conclusion
-    style = _VERDICT_STYLES.get(conclusion.word, "warn")
-    word, _, rest = conclusion.sentence.partition(" ")
-    yield Note(((f"{word} ", style),), ((rest, style),))
-    if time := time_text(found.comparison):
-        yield ((time, ""),)
-    if loss := found.comparison.loss:
-        yield labelled("lost", loss.sentence, "bad")
-
-
-NO_DIFFERENCE: Final = "every compared score of every paired case is equal"
-
-
-def questions_text(found: RunComparison) -> str:
+def _questions_text(found: RunComparison) -> str:
     """Answer the two questions that a comparison can be asked; empty: they are one."""
     comparison = found.comparison
     here, elsewhere = comparison.passed, comparison.p_of_documents
@@ -134,7 +103,7 @@ def questions_text(found: RunComparison) -> str:
         return ""
     alpha = 1 - comparison.confidence
     one, other = (
-        f"p {p_text(p)}, {'proven' if p < alpha else 'not proven'}" for p in (here.p, elsewhere)
+        f"p {_p_text(p)}, {'proven' if p < alpha else 'not proven'}" for p in (here.p, elsewhere)
     )
     return f"{here.key} over these documents: {one}; over documents like these: {other}"
 
@@ -152,16 +121,18 @@ def describe_side(side: StoredRun) -> str:
     return ", ".join(parts)
 
 
+_LEFT_OUT: Final[Mapping[LeftOutReason, str]] = {
+    "content_changed": "changed content",
+    "k_changed": "changed k",
+    "only_in_base": "only in base",
+    "only_in_new": "only in new",
+}
+
+
 def pairing_text(found: RunComparison) -> str:
     """Describe how many cases are compared, and why others are not."""
     pairing = found.comparison.pairing
-    reasons: dict[LeftOutReason, str] = {
-        "content_changed": "changed content",
-        "k_changed": "changed k",
-        "only_in_base": "only in base",
-        "only_in_new": "only in new",
-    }
-    left = [f"{n} {text}" for r, text in reasons.items() if (n := pairing.count(r))]
+    left = [f"{n} {text}" for r, text in _LEFT_OUT.items() if (n := pairing.count(r))]
     aside = {place_of(r) for r in (*found.base.records, *found.new.records) if not r.counted}
     aside -= {(one.file, one.case_id) for one in pairing.left_out}
     left += [f"{len(aside)} not reviewed"] if aside else []
@@ -169,111 +140,84 @@ def pairing_text(found: RunComparison) -> str:
     return f"{text}; left out: {', '.join(left)}" if left else text
 
 
-def _refusal(found: RunComparison) -> Iterator[Block]:
-    yield ((BANNER, "bad"), (": made under different conditions", "strong"))
+def _invariants(found: RunComparison) -> Iterator[Block]:
+    how = "compared all the same" if found.ignored else "made under different conditions"
+    yield Note(((_BANNER, "bad"),), ((f": {how}", "strong"),))
     for one in found.comparability.invariants:
-        text = f"{shown(one.base)} in base, {shown(one.new)} in new"
-        yield labelled("", f"{one.name}: {text}", "bad")
+        text = f"{one.name}: {shown(one.base)} in base, {shown(one.new)} in new"
+        yield Fact("", text, status="bad")
+    if found.ignored:
+        return
     if found.comparison.metrics:
         rest = "what this leaves unaffected:"
     elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
         rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
     else:
         rest = "no case of the same file, id and content is in both"
-    yield labelled("", rest)
+    yield Fact("", rest)
 
 
-def _config_lines(found: RunComparison) -> Iterator[Block]:
+def _settings(found: RunComparison) -> Iterator[Block]:
     changed = (*found.comparability.versions, *found.comparability.config)
-    head = "config"
-    for one in changed[:CONFIG_SHOWN]:
-        yield labelled(head, difference_text(one))
-        head = ""
-    if (more := len(changed) - CONFIG_SHOWN) > 0:
-        yield labelled("", f"and {more} more")
+    rows = [(one.name, shown(one.base), shown(one.new)) for one in changed]
+    yield Table(("setting", "base", "new"), rows[:_CONFIG_SHOWN], more=rows[_CONFIG_SHOWN:])
     if found.comparability.warning is not None:
-        yield labelled("warning", found.comparability.warning, "warn")
+        yield Fact("warning", found.comparability.warning, "warn")
 
 
-def difference_text(one: ConfigDifference) -> str:
-    """Show a difference of configuration as ``name base -> new``."""
-    return f"{one.name} {shown(one.base)} -> {shown(one.new)}"
+# --- figures -----------------------------------------------------------------------------------
 
 
-# --- numbers -----------------------------------------------------------------------------------
-
-
-BEYOND: Final = "beyond"
-"""Verdict of a metric whose change is beyond a limit of thresholds.toml without being proven."""
-
-
-def metric_verdict(change: MetricChange, checks: Sequence[CheckResult]) -> str:
-    """Return the verdict of a metric, in agreement with the checks of the whole set."""
-    beyond = any(
-        (one.check.metric, one.check.table) == (change.key, "overall")
-        and one.status in {"fail", "warn"}
-        and is_past_limit(one.check.kind, one.check.limit, one.estimate)
-        for one in checks
-    )
-    return verdict_word(change, past_limit=beyond)
-
-
-def verdict_word(change: MetricChange, *, past_limit: bool) -> str:
-    """Return the verdict of a metric, which is another one past a limit of thresholds.toml."""
-    return BEYOND if past_limit and change.verdict == "unclear" else change.verdict
-
-
-def _metric_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
-    comparison = view.found.comparison
-    passed = [comparison.passed] if comparison.passed else []
-    changes = [*passed, *(c for c in comparison.metrics.values() if verbose or is_shown(c))]
-    rows: list[Row | Note] = []
-    for change in changes:
-        word = metric_verdict(change, view.checks)
-        rows.append((*metric_cells(change), ((word, _STYLES[change.verdict]),)))
-        if change.n_base_only or change.n_new_only:
-            lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
-            rows.append(paragraph(f"  {lost}", "warn"))
-    asides = []
-    if changes and (hidden := len(comparison.metrics) + len(passed) - len(changes)):
-        asides.append(f"and {counted(hidden, 'more metric')} (-v)")
-    if any(metric_verdict(change, view.checks) == BEYOND for change in changes):
-        asides.append(BEYOND_TEXT)
-    if any(change.tests > 1 for change in changes):
-        asides.append(HOLM_TEXT)
-    rows += [paragraph(f"  {aside}", "weak") for aside in asides]
-    if (time := comparison.time) is not None:
-        rows.append((*metric_cells(time), ((time.verdict, _STYLES[time.verdict]),)))
-    rows += [(*unpaired_cells(one), (("-", "weak"),)) for one in comparison.unpaired.values()]
+def _metrics(one: CheckedComparison) -> Iterator[Block]:
+    comparison = one.found.comparison
+    totals = [total for total in (comparison.passed, comparison.time) if total]
+    changes = [*totals, *comparison.metrics.values()]
     if changes:
-        yield from _banner(view.found)
+        yield from _banner(one.found)
+    shown_first = [c for c in changes if c in totals or is_shown(c)]
+    rows = [_metric_row(change, one.verdict_of(change)) for change in shown_first]
+    rows += [_unpaired_row(change) for change in comparison.unpaired.values()]
+    more = [_metric_row(c, one.verdict_of(c)) for c in changes if c not in shown_first]
     percent = f"{comparison.confidence * 100:g}% bounds"
     names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", ">p", "verdict")
-    yield Table(names, rows, optional=(percent, "p", "n"), wrap=False)
-    if view.found.latency_problem and not comparison.latency:
-        yield labelled("note", view.found.latency_problem, "warn")
+    yield Table(names, rows, optional=(percent, "p", "n"), wrap=False, more=more)
+    yield from (Fact("", aside, status="weak") for aside in _asides(one, changes))
+    if one.found.latency_problem and not comparison.latency:
+        yield Fact("note", one.found.latency_problem, "warn")
+    for change in comparison.metrics.values():
+        if noise := _noise_text(change):
+            yield Fact("judge", f"{change.key}: {noise}")
 
 
-BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
+def _asides(one: CheckedComparison, changes: Sequence[MetricChange]) -> Iterator[str]:
+    sides = {"base": "n_base_only", "new": "n_new_only"}
+    for side, field in sides.items():
+        keys: dict[int, list[str]] = {}
+        for change in changes:
+            keys.setdefault(getattr(change, field), []).append(change.key)
+        parts = [f"{n} of {first_few(found, 2)}" for n, found in sorted(keys.items()) if n]
+        if parts:
+            yield f"cases scored only in {side}: {'; '.join(parts)}"
+    if any(one.verdict_of(change) == BEYOND for change in changes):
+        yield f"{BEYOND}: past the limit of thresholds.toml, and not proven"
+    if any(change.tests > 1 for change in changes):
+        yield "*: p, bounds and verdict adjusted for the rows that have this mark (Holm)"
 
 
-HOLM_TEXT: Final = "*: p, bounds and verdict adjusted for the rows that have this mark (Holm)"
-
-Cells = tuple[str, str, str, str, str, str, str]
-"""Key, n, both values, their difference with its bounds, and p."""
-
-
-def metric_cells(change: MetricChange) -> Cells:
-    """Return the row of a metric before its verdict."""
+def _metric_row(change: MetricChange, verdict: str) -> Row:
     return (
         change.key,
-        str(change.n),
-        format_value(change.base, unit_of(change.key)),
-        format_value(change.new, unit_of(change.key)),
-        change_text(change.key, change.delta),
-        change_interval(change),
-        f"{p_text(change.p)}{'*' if change.tests > 1 else ''}",
+        change.n,
+        *_values(change),
+        f"{_p_text(change.p)}{'*' if change.tests > 1 else ''}",
+        Cell(verdict, status=_status(change.verdict)),
     )
+
+
+def _values(change: MetricChange) -> Row:
+    unit = unit_of(change.key)
+    delta = change_text(change.key, change.delta)
+    return Cell(change.base, unit), Cell(change.new, unit), delta, _bounds_text(change)
 
 
 def is_shown(change: MetricChange) -> bool:
@@ -281,21 +225,15 @@ def is_shown(change: MetricChange) -> bool:
     return is_headline(change.key) or change.verdict in {"better", "worse"}
 
 
-def unpaired_cells(change: UnpairedChange) -> Cells:
-    """Return the row of a figure that is not compared case by case, before its verdict."""
+def _unpaired_row(change: UnpairedChange) -> Row:
+    """Return the row of a figure that is not compared case by case."""
     unit = unit_of(change.key)
-    base, new = format_value(change.base, unit), format_value(change.new, unit)
     delta = change_text(change.key, change.delta)
-    return change.key, str(change.n_new), base, new, delta, "-", "-"
+    values = Cell(change.base, unit), Cell(change.new, unit), delta
+    return change.key, change.n_new, *values, "-", "-", Cell("-", status="weak")
 
 
-def _noise_lines(found: RunComparison) -> Iterator[Block]:
-    for change in found.comparison.metrics.values():
-        if text := noise_text(change):
-            yield labelled("judge", f"{change.key}: {text}")
-
-
-def noise_text(change: MetricChange) -> str:
+def _noise_text(change: MetricChange) -> str:
     """Describe the noise of a metric's judge; empty: unknown."""
     noise = change.noise
     if noise is None:
@@ -313,26 +251,33 @@ def noise_text(change: MetricChange) -> str:
     return "; ".join(parts)
 
 
-def _group_lines(view: ComparisonView, verbose: bool) -> Iterator[Block]:
-    if not view.groups:
+def _groups(one: CheckedComparison) -> Iterator[Block]:
+    if not one.groups:
         return
-    yield from _banner(view.found)
-    yield labelled("groups", groups_text(view.min_n))
-    shown = view.groups if verbose else telling(view.groups)
-    rows = [
-        (
-            clean(f"{one.change.key} [{one.name}]", _GROUP_CHARS),
-            one.change.n,
-            change_text(one.change.key, one.change.delta),
-            change_interval(one.change),
-            ((group_verdict(one), _STYLES[one.verdict] if one.verdict else "weak"),),
-        )
-        for one in shown
-    ]
-    percent = f"{view.found.comparison.confidence * 100:g}% bounds"
-    yield Table(("metric [group]", ">n", ">delta", f">{percent}", "verdict"), rows)
-    if hidden := len(view.groups) - len(rows):
-        yield ((f"  and {counted(hidden, 'more row')} (-v)", "weak"),)
+    yield from _banner(one.found)
+    caveat = "exploratory, not adjusted for looking at many groups; no verdict below"
+    yield Fact("groups", f"{caveat} {one.min_n} pairs")
+    first = _telling(one.groups)
+    percent = f"{one.found.comparison.confidence * 100:g}% bounds"
+    yield Table(
+        ("metric", "group", ">n", ">base", ">new", ">delta", f">{percent}", "verdict"),
+        [*map(_group_row, first)],
+        optional=("base", "new"),
+        more=[_group_row(group) for group in one.groups if group not in first],
+    )
+
+
+def _group_row(one: GroupChange) -> Row:
+    verdict = one.verdict or "too few"
+    values = _values(one.change)
+    return one.change.key, one.name, one.change.n, *values, Cell(verdict, status=_status(verdict))
+
+
+def _telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
+    """Return better and worse groups, and the first changed metric of each category."""
+    changed = [one for one in reversed(groups) if one.table == "category" and one.change.delta]
+    leading = {one.group: one for one in changed}.values()
+    return [one for one in groups if one.verdict in {"better", "worse"} or one in leading]
 
 
 # --- cases -------------------------------------------------------------------------------------
@@ -354,30 +299,38 @@ def flip_counts(found: RunComparison) -> str:
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
-def _flip_lines(found: RunComparison, verbose: bool) -> Iterator[Block]:
+def _flips(found: RunComparison) -> Iterator[Block]:
     if not (counts := flip_counts(found)):
         return
     yield from _banner(found)
-    yield labelled("flips", counts)
+    yield Fact("flips", counts)
     flips = found.comparison.flips
-    shown_flips = flips if verbose else _both_ways(flips)
+    first = _both_ways(flips)
     names = case_names(found.new.records)
-    rows: list[Row] = []
-    for flip in shown_flips:
-        case = f"{clean(names[flip.nodeid], 40)} {clean(flip.category, 12)}"
-        sign: Line = ((f"  {'-' if flip.direction == 'worse' else '+'}", _STYLES[flip.direction]),)
-        rows.append((sign, case, flip_value(flip), clean(flip.reason, _REASON_CHARS)))
-    yield Table(("",) * 4, rows)
-    if more := len(flips) - len(shown_flips):
-        yield ((f"    and {more} more (-v)", "weak"),)
+
+    def rows(of: Iterable[CaseFlip]) -> list[Row]:
+        return [
+            (
+                Cell(flip.direction, status=_status(flip.direction)),
+                names[flip.nodeid],
+                flip.category,
+                flip_value(flip),
+                Cell(clean(flip.reason, _REASON_CHARS), public=flip.brief_reason),
+            )
+            for flip in of
+        ]
+
+    more = [flip for flip in flips if flip not in first]
+    names_of_columns = ("", "case", "category", "change", "why")
+    yield Table(names_of_columns, rows(first), optional=("category",), more=rows(more))
 
 
 def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
     """Return the first flips, mostly worse ones, but at least one better one if there is any."""
     worse = [flip for flip in flips if flip.direction == "worse"]
     better = [flip for flip in flips if flip.direction == "better"]
-    kept = better[: max(FLIPS_SHOWN - len(worse), FLIPS_SHOWN // 4)]
-    return [*worse[: FLIPS_SHOWN - len(kept)], *kept]
+    kept = better[: max(_FLIPS_SHOWN - len(worse), _FLIPS_SHOWN // 4)]
+    return [*worse[: _FLIPS_SHOWN - len(kept)], *kept]
 
 
 def flip_value(flip: CaseFlip) -> str:
@@ -388,62 +341,7 @@ def flip_value(flip: CaseFlip) -> str:
     return f"{FLIP_METRICS[first.metric]} {first.base:.2f} -> {first.new:.2f}"
 
 
-# --- verdict -----------------------------------------------------------------------------------
-
-
-def _check_lines(view: ComparisonView) -> Iterator[Block]:
-    if not view.found.comparable and not view.found.ignored:
-        return
-    yield from _banner(view.found)
-    yield from check_lines(view.checks)
-    if view.checks:
-        text, style = checks_result(view)
-        yield labelled("result", text, style)
-
-
-def conclusion(view: ComparisonView) -> str:
-    """Return the verdict without limits, then the result of the checks, if there are any."""
-    verdict = view.found.conclusion.sentence
-    return f"{verdict}; {checks_result(view)[0]}" if view.checks else verdict
-
-
-def checks_result(view: ComparisonView) -> tuple[str, Status]:
-    """Return the result of the checks against the baseline, at least one, as one sentence."""
-    if failed := sum(result.status == "fail" for result in view.checks):
-        of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
-        return f"regression: {of} failed", "bad"
-    if all(result.status == "skip" for result in view.checks):
-        return "nothing decided: every check was skipped", "warn"
-    return f"no regression beyond {view.thresholds or 'thresholds.toml'}", "good"
-
-
-def _banner(found: RunComparison) -> Iterator[Block]:
-    if found.ignored:
-        names = ", ".join(one.name for one in found.comparability.invariants)
-        yield ((f"{BANNER} ({names})", "bad"),)
-
-
-def groups_text(min_n: int) -> str:
-    """Return the caveat about verdicts by group."""
-    return f"exploratory, not adjusted for looking at many groups; no verdict below {min_n} pairs"
-
-
-def group_verdict(one: GroupChange) -> str:
-    """Return the verdict of a group, or that it has too few cases for one."""
-    return one.verdict or "too few"
-
-
-def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
-    """Return the groups shown by default.
-
-    These are better or worse ones, and the first changed metric of each category.
-    """
-    changed = [one for one in reversed(groups) if one.table == "category" and one.change.delta]
-    leading = {one.group: one for one in changed}.values()
-    return [one for one in groups if one.verdict in {"better", "worse"} or one in leading]
-
-
-def change_interval(change: MetricChange) -> str:
+def _bounds_text(change: MetricChange) -> str:
     """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
     if change.low is None or change.high is None:
         return "-"
@@ -451,8 +349,8 @@ def change_interval(change: MetricChange) -> str:
     return f"{change.low:+.{decimals}f} .. {change.high:+.{decimals}f}"
 
 
-def p_text(p: float | None) -> str:
-    """Show a p-value; small ones as ``<0.001``."""
+def _p_text(p: float | None) -> str:
+    """Show a p-value; small ones as ``<.001``."""
     if p is None:
         return "-"
     return "<.001" if p < 0.001 else f"{p:.3f}"

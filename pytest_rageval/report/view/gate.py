@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from pytest_rageval.report.view.blocks import HEAD, Block, Note, Status, labelled
+from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
 from pytest_rageval.support.text import counted, first_few, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -17,12 +17,12 @@ from pytest_rageval.values.gate import (
 )
 
 VERDICTS: Mapping[str, tuple[str, Status]] = {
-    "pass": ("ok", "good"),
     "fail": ("FAIL", "bad"),
     "warn": ("warn", "warn"),
     "skip": ("skipped", "warn"),
+    "pass": ("ok", "good"),
 }
-"""Word and colour of each status of a check."""
+"""Word and status of each result of a check, those to look at first."""
 
 
 GATE_STYLES: Final[Mapping[str, Status]] = {
@@ -33,51 +33,57 @@ GATE_STYLES: Final[Mapping[str, Status]] = {
 """Colour of each verdict of a gate, whose word says the same."""
 
 
-def render_gate(run_id: str, gate: GateResult) -> Iterator[Block]:
-    """Lay out a decision."""
-    yield ((f"{'run':<{HEAD}}", "strong"), (run_id, ""))
+def view_of_gate(run_id: str, gate: GateResult) -> View:
+    """Return a decision: verdict, run, baseline, then every check."""
+    blocks: list[Block] = [Fact("run", run_id)]
     if gate.baseline is not None:
-        yield labelled(
-            "baseline", gate.baseline.sentence, "warn" if gate.baseline.problem else "strong"
-        )
-        yield from since_lines(gate.baseline)
-    yield from check_lines(gate.checks)
-    yield labelled("gate", gate.sentence, GATE_STYLES[gate.verdict])
-    yield from weak_lines(gate.checks)
+        blocks += baseline_facts(gate.baseline)
+    title: Line = ((gate.sentence, GATE_STYLES[gate.verdict]),)
+    return View(title, [*blocks, *check_facts(gate.checks), *weak_lines(gate.checks)])
 
 
-def check_lines(checks: Iterable[CheckResult]) -> Iterator[Note]:
-    """Yield the lines of checks, each with how small a change it could have seen."""
-    for result in checks:
-        word, style = VERDICTS[result.status]
-        seen = detectable_text(result)
+def check_facts(checks: Iterable[CheckResult]) -> Iterator[Fact]:
+    """Yield checks, failed ones first, each with its cases or the change it could have seen."""
+    order = [*VERDICTS]
+    for result in sorted(checks, key=lambda one: order.index(one.status)):
+        word, status = VERDICTS[result.status]
+        n = "" if result.n is None else f"n {result.n}"
+        seen = detectable_text(result) or n
         text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
-        yield labelled(word, text, style)
+        yield Fact(word, text, status)
 
 
-def since_lines(info: BaselineInfo) -> Iterator[Note]:
+def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
+    """Yield a baseline, or why there is none, and what changed since."""
+    # After the name, "no baseline" would say it twice.
+    sentence = info.sentence.replace("no baseline: ", "none: ", 1)
+    yield Fact("baseline", sentence, "strong", "warn" if info.problem else "")
+    yield from since_lines(info)
+
+
+def since_lines(info: BaselineInfo) -> Iterator[Fact]:
     """Yield what changed since a baseline: the verdict, the lost group, the newly missed cases."""
     if info.verdict:
-        yield labelled("versus", info.verdict)
+        yield Fact("versus", info.verdict)
     if info.lost:
-        yield labelled("lost", info.lost, "bad")
+        yield Fact("lost", info.lost, "bad")
     if info.n_newly_missed or info.n_fixed:
         more = info.n_newly_missed - len(info.newly_missed)
         names = ", ".join(info.newly_missed) + (f" and {more} more" if more else "")
         missed = f"{info.n_newly_missed} newly missed{f': {names}' if names else ''}"
-        yield labelled("since", f"{missed}; {info.n_fixed} no longer missed")
+        yield Fact("since", f"{missed}; {info.n_fixed} no longer missed")
 
 
 _WEAK_SHOWN: Final = 5
 
 
-def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Note]:
+def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Fact]:
     """Yield lines that name the decided checks with fewer cases than their ``min_n``."""
     weak = [r.check.name for r in checks if r.small_n and r.status != "skip"]
     if weak:
         few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
         names = first_few(weak, _WEAK_SHOWN)
-        yield labelled("", f"weak evidence: {few}: {names}", "", "warn")
+        yield Fact("", f"weak evidence: {few}: {names}", "", "warn")
 
 
 _MOST_NEEDED: Final = 10_000

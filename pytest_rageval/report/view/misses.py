@@ -10,7 +10,7 @@ from typing import Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.explain.verdict import stage_meaning
-from pytest_rageval.report.view.blocks import HEAD, Block, Command, Note, Table, labelled
+from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table
 from pytest_rageval.report.view.next_commands import explain_worst
 from pytest_rageval.report.view.target_faults import FaultOptions, cause_lines
 from pytest_rageval.support.text import clean, counted
@@ -150,7 +150,7 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int) -> Iterator[Block]
         limit: number of cases shown; the others are counted.
     """
     for record in misses[:limit]:
-        yield labelled(record.scores.outcome, f"{record.name} {_cause(record)}")
+        yield Fact(record.scores.outcome, f"{record.name} {_cause(record)}")
         for label, text in _texts(record):
             yield ((f"{'':<{HEAD}}{label:<{_LABEL}}", "weak"), (clean(text, _TEXT_CHARS), ""))
     if len(misses) > limit:

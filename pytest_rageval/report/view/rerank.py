@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.stats.intervals import percentile
-from pytest_rageval.report.view.blocks import Block, Line, Row, Table, labelled
+from pytest_rageval.report.view.blocks import Block, Fact, Line, Row, Table
 from pytest_rageval.support.text import clean, counted, format_value
 
 if TYPE_CHECKING:
@@ -172,28 +172,28 @@ def _warnings(table: OrderTable, orders: Sequence[NamedOrder]) -> Iterator[str]:
 def rerank_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the result of ``rerank_document`` as lines for a terminal."""
     sizes = document["candidates"]
-    yield labelled("run", document["run_id"])
+    yield Fact("run", document["run_id"])
     unit = "sections" if document["level"] == "anchor" else "documents"
-    yield labelled(
+    yield Fact(
         "cases",
         f"{document['n_cases']} with golds and chunks, {sizes['min']} to {sizes['max']} candidates "
         f"each; golds are {unit}",
     )
     if document["left_out"]:
         reasons = ", ".join(f"{n} {reason}" for reason, n in document["left_out"].items())
-        yield labelled("left out", reasons)
+        yield Fact("left out", reasons)
     if not document["orders"]:
         yield _table(document, None)
     for name, order in document["orders"].items():
         yield ()
-        yield labelled("order", _title(name, order))
+        yield Fact("order", _title(name, order))
         yield _table(document, order)
         if len(order["by_category"]) > 1:
             yield _categories(document, order)
         yield from _broken(document, order)
         yield from _costs(order["queries"])
     for warning in document["warnings"]:
-        yield labelled("note", warning, "warn", "warn")
+        yield Fact("note", warning, "warn", "warn")
 
 
 def _title(name: str, order: Mapping[str, Any]) -> str:
@@ -237,7 +237,7 @@ def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Table:
 def _broken(document: Mapping[str, Any], order: Mapping[str, Any]) -> Iterator[Block]:
     worse, better = order["worsened"], order["improved"]
     text = f"{counted(len(better), 'case')}; it breaks {counted(len(worse), 'case')}"
-    yield labelled("improves", f"{text} (by ndcg@{document['k']})")
+    yield Fact("improves", f"{text} (by ndcg@{document['k']})")
     rows: list[Row] = []
     for case in worse[:_SHOWN_CASES]:
         ranks = " -> ".join(
@@ -263,7 +263,7 @@ def _costs(queries: Mapping[str, Any] | None) -> Iterator[Block]:
     parts += [f"{value:,.0f} {name} each" for name, value in queries["usage_per_query"].items()]
     if queries["usd"] is not None:
         parts.append(f"${queries['usd_per_query']:.4g} each, ${queries['usd']:.4g} in all")
-    yield labelled("queries", "; ".join(parts))
+    yield Fact("queries", "; ".join(parts))
 
 
 # --- section -------------------------------------------------------------------------------

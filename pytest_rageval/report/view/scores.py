@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
-from pytest_rageval.report.view.blocks import Block, CellValue, Row, Table, labelled, paragraph
+from pytest_rageval.report.view.blocks import Block, CellValue, Fact, Row, Table, paragraph
 from pytest_rageval.report.view.summary import PARTS, interval_text, parts_of, stage_counts
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
@@ -41,7 +41,7 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
         "nothing checked"
     )
     if totals.stages:
-        yield labelled("stages", ", ".join(stage_counts(totals)))
+        yield Fact("stages", ", ".join(stage_counts(totals)))
     rows: list[Row] = []
     for key, summary in totals.metrics.items():
         if summary.n or summary.n_error:
@@ -51,15 +51,15 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
     yield _abstentions(totals)
     yield _reranking(totals)
     if totals.judge_tokens:
-        yield labelled("cost", _spent(totals.cost_usd, totals.judge_tokens))
+        yield Fact("cost", _spent(totals.cost_usd, totals.judge_tokens))
     for warning in (*notes, *totals.warnings, *totals.target_warnings):
-        yield labelled("note", warning)
+        yield Fact("note", warning)
     for record in failures.shown:
         reason: str = record.scores.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
         which = f" (repeat {record.repeat})" if record.repeat else ""
-        yield labelled(record.scores.outcome, f"{record.name}{which}  {clean(reason, 120)}")
+        yield Fact(record.scores.outcome, f"{record.name}{which}  {clean(reason, 120)}")
     if failures.more:
         yield f"... and {failures.more} more"
 
@@ -104,13 +104,13 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
     yield Table(("metric", ">n", ">errors", ">value", ">95% CI", ">before"), rows)
     found = document["outcomes"]
     counts = (f"{found[name]} {name}" for name in CASE_OUTCOMES.values() if found[name])
-    yield labelled("cases", ", ".join(counts))
+    yield Fact("cases", ", ".join(counts))
     for line in reliability:
-        yield labelled("judge", line)
+        yield Fact("judge", line)
     if cost := document["cost"]:
         tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
-        yield labelled("cost", _spent(cost["judge_cost_usd"], tokens))
-    yield labelled("saved", document["saved"])
+        yield Fact("cost", _spent(cost["judge_cost_usd"], tokens))
+    yield Fact("saved", document["saved"])
 
 
 def _judged_row(name: str, found: Mapping[str, Any]) -> tuple[CellValue, ...]:

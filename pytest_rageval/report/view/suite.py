@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.view.blocks import HEAD, Block, Line, Row, Status, Table, labelled
+from pytest_rageval.report.view.blocks import HEAD, Block, Fact, Line, Row, Status, Table
 from pytest_rageval.support.text import counted
 
 if TYPE_CHECKING:
@@ -91,8 +91,8 @@ def _range(values: Mapping[str, float]) -> str:
 def suite_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the document of ``rageval suite run`` as lines for a terminal."""
     sizes = f"{document['n_documents']:,} documents, {document['n_questions']:,} questions"
-    yield labelled("suite", f"{document['suite']}: {document['title']}, {sizes}")
-    yield labelled("target", document["target"])
+    yield Fact("suite", f"{document['suite']}: {document['title']}, {sizes}")
+    yield Fact("target", document["target"])
     rows: list[Row] = []
     for key, row in document["figures"].items():
         interval = "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
@@ -100,9 +100,9 @@ def suite_lines(document: Mapping[str, Any]) -> Iterator[Block]:
         verdict = (_WORDS[row["verdict"]],)
         rows.append((key, row["value"], interval, published, verdict))
     yield Table(("", ">measured", ">95% CI", ">published", "verdict"), rows)
-    yield labelled("source", document["source"])
+    yield Fact("source", document["source"])
     for note in document["notes"]:
-        yield labelled("note", note, "warn", "warn")
+        yield Fact("note", note, "warn", "warn")
     yield f"{'run':<{HEAD}}{document['run']}"  # whole, to be copied
     found = document["verdict"]
-    yield labelled("verdict", _MEANINGS[found], _WORDS[found][1])
+    yield Fact("verdict", _MEANINGS[found], _WORDS[found][1])

@@ -33,17 +33,17 @@ from pytest_rageval.report.view.blocks import (
     HEAD,
     Block,
     Command,
+    Fact,
     Note,
     Row,
     Status,
     Table,
-    labelled,
 )
 from pytest_rageval.report.view.gate import (
     GATE_STYLES,
     VERDICTS,
+    baseline_facts,
     detectable_text,
-    since_lines,
     weak_lines,
 )
 from pytest_rageval.report.view.misses import render_texts
@@ -147,17 +147,17 @@ def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
     """
     if verbosity < 0:
         for note in (*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))):
-            yield labelled("note", note, "warn")
+            yield Fact("note", note, "warn")
         yield from _gate_lines(view)
         if view.resume:
             yield Command("go on", view.resume)
         return
     yield _run_line(view)
-    yield labelled("", f"judge {'off' if view.judge == 'none' else view.judge}")
+    yield Fact("", f"judge {'off' if view.judge == 'none' else view.judge}")
     if view.aggregate.stages:
-        yield labelled("stages", ", ".join(stage_counts(view.aggregate)))
+        yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
     if rules := rules_text(view.aggregate.matching):
-        yield labelled("evidence", f"chunks compared by {rules}")
+        yield Fact("evidence", f"chunks compared by {rules}")
     yield _metric_table(view, verbosity)
     yield _group_table("category", view.aggregate.by_category, view)
     if verbosity > 0:
@@ -172,7 +172,7 @@ def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
     if view.reliability is not None:
         yield from _reliability_lines(view.reliability, verbosity)
     for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
-        yield labelled("note", note, "warn")
+        yield Fact("note", note, "warn")
     yield from _baseline_lines(view)
     yield from _gate_lines(view)
     yield from _next_lines(view)
@@ -402,12 +402,12 @@ def _case_lines(view: SummaryView) -> Iterator[Block]:
     names = case_names(view.run.records)
     if worst := worst_records(view.run.records, view.commands.new):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
-        yield labelled("worst", ", ".join(listed))
+        yield Fact("worst", ", ".join(listed))
     for record in worst:
         yield from _judged_lines(view.run.whole(record))
     slowest = slowest_records(view.run.records)
     if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
-        yield labelled("slowest", ", ".join(listed))
+        yield Fact("slowest", ", ".join(listed))
 
 
 def _judged_lines(record: CaseRecord) -> Iterator[Block]:
@@ -422,26 +422,23 @@ def _judged_lines(record: CaseRecord) -> Iterator[Block]:
         yield ((" " * HEAD, ""), (head, "warn"), (f'"{clean(text, _FLAW_CHARS)}"', ""))
 
 
-def _reliability_lines(found: JudgeReliability, verbosity: int) -> Iterator[Note]:
+def _reliability_lines(found: JudgeReliability, verbosity: int) -> Iterator[Fact]:
     for line in reliability_lines(found):
-        yield labelled("judge", line)
+        yield Fact("judge", line)
     worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
     if verbosity > 0 and (listed := "; ".join(worst)):
-        yield labelled("judge", f"first and second judge: {listed}")
+        yield Fact("judge", f"first and second judge: {listed}")
 
 
-def _baseline_lines(view: SummaryView) -> Iterator[Note]:
+def _baseline_lines(view: SummaryView) -> Iterator[Fact]:
     """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
     if info is None:
         return
-    # After the label, "no baseline" would say it twice.
-    sentence = info.sentence.replace("no baseline: ", "none: ", 1)
-    yield labelled("baseline", sentence, "strong", "warn" if info.problem else "")
-    yield from since_lines(info)
+    yield from baseline_facts(info)
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
-            yield labelled("", f"{result.check.name}: {text}", "")
+            yield Fact("", f"{result.check.name}: {text}", "")
 
 
 def _causes(view: SummaryView) -> Iterator[str]:
@@ -456,11 +453,11 @@ def _causes(view: SummaryView) -> Iterator[str]:
             yield from view.judge_causes
 
 
-def _gate_lines(view: SummaryView) -> Iterator[Note]:
-    yield labelled("gate", view.gate.sentence, "strong", GATE_STYLES[view.gate.verdict])
+def _gate_lines(view: SummaryView) -> Iterator[Fact]:
+    yield Fact("gate", view.gate.sentence, "strong", GATE_STYLES[view.gate.verdict])
     for result in view.gate.checks:
         if result.status == "warn":
-            yield labelled("warn", f"{result.check.name}: {result.message}", "warn")
+            yield Fact("warn", f"{result.check.name}: {result.message}", "warn")
     yield from weak_lines(view.gate.checks)
 
 
@@ -476,6 +473,6 @@ def _next_lines(view: SummaryView) -> Iterator[Block]:
         yield Command("compare", f"rageval compare {baseline} {view.run.run_id}")
     if view.resume:
         yield Command("go on", view.resume)
-    yield labelled("results", view.folder)
+    yield Fact("results", view.folder)
     if view.report:
-        yield labelled("report", view.report)
+        yield Fact("report", view.report)

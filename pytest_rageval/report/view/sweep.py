@@ -9,7 +9,7 @@ from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.report import sweep as words
-from pytest_rageval.report.view.blocks import Block, Row, Status, Table, labelled
+from pytest_rageval.report.view.blocks import Block, Fact, Row, Status, Table
 from pytest_rageval.report.view.summary import change_text
 
 _SHOWN: Final = 20
@@ -22,20 +22,20 @@ _STYLES: Final[Mapping[SweepVerdict, Status]] = {
 
 def sweep_lines(outcome: SweepOutcome) -> Iterator[Block]:
     """Yield the outcome as lines for a terminal."""
-    yield labelled("goal", words.weights_text(outcome.objectives))
+    yield Fact("goal", words.weights_text(outcome.objectives))
     if outcome.constraints:
-        yield labelled("limits", ", ".join(outcome.constraints))
-    yield labelled("asked", words.spent_text(outcome))
+        yield Fact("limits", ", ".join(outcome.constraints))
+    yield Fact("asked", words.spent_text(outcome))
     yield ()
     yield from _ranking(outcome)
     yield ()
     yield from _effects(outcome)
     style = _STYLES[outcome.verdict]
-    yield labelled("verdict", words.VERDICT_WORDS[outcome.verdict], style, style)
-    yield labelled("", outcome.sentence)
-    yield labelled("", words.sensitivity_text(outcome), "", "weak")
+    yield Fact("verdict", words.VERDICT_WORDS[outcome.verdict], style, style)
+    yield Fact("", outcome.sentence)
+    yield Fact("", words.sensitivity_text(outcome), "", "weak")
     for note in outcome.notes:
-        yield labelled("note", note, "warn", "warn")
+        yield Fact("note", note, "warn", "warn")
 
 
 def _ranking(outcome: SweepOutcome) -> Iterator[Block]:
@@ -67,5 +67,5 @@ def _effects(outcome: SweepOutcome) -> Iterator[Block]:
         found.setdefault(one.parameter, []).append(text)
     head = "effects"
     for name, values in found.items():
-        yield labelled(head, f"{name}: {', '.join(values)}")
+        yield Fact(head, f"{name}: {', '.join(values)}")
         head = ""

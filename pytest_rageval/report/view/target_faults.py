@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
-from pytest_rageval.report.view.blocks import HEAD, Block, Note, indented, labelled
+from pytest_rageval.report.view.blocks import HEAD, Block, Fact, indented
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
@@ -53,25 +53,25 @@ def render_target_faults(
     if rest := groups[_GROUPS:]:
         n = sum(len(group.records) for group in rest)
         text = f"{counted(len(rest), 'more cause')} in {counted(n, 'case')}: rageval explain"
-        yield labelled("", text)
+        yield Fact("", text)
     for sentence in sentences:
-        yield labelled("reply", sentence, "warn", "warn")
+        yield Fact("reply", sentence, "warn", "warn")
 
 
 def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Block]:
     """Yield the message of a cause, with its count and the user's code, without its cases."""
     where = f"{group.kind} in {len(group.records)} of {counted(n_cases, 'case')}"
     message = clean(group.message, _MESSAGE_CHARS)
-    yield labelled("error", f"{where}: {message}", "bad", "bad")
+    yield Fact("error", f"{where}: {message}", "bad", "bad")
     if options.traceback is not None and not options.brief and group.traceback:
         style, rootdir = options.traceback, options.rootdir
         for text in restyled(group.traceback, message, style, rootdir, hide=blot_out_known):
             yield indented(text)
 
 
-def _cases(records: Sequence[CaseRecord]) -> Note:
+def _cases(records: Sequence[CaseRecord]) -> Fact:
     names = first_few([clean(record.name, 60) for record in records], _CASES)
-    return labelled("", f"{'case' if len(records) == 1 else 'cases'}: {names}")
+    return Fact("", f"{'case' if len(records) == 1 else 'cases'}: {names}")
 
 
 def _output(captured: Captured, record: CaseRecord) -> Iterator[Block]:

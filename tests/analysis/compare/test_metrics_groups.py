@@ -13,9 +13,8 @@ from pytest_rageval.analysis.compare.metrics import (
     compare_metrics,
 )
 from pytest_rageval.analysis.compare.pairs import pair_cases
-from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.analysis.two_runs import CheckedComparison, compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
-from pytest_rageval.report.view.comparison import ComparisonView
 from pytest_rageval.values.record import CaseRecord
 from tests.build.runs import run_of, scored, side
 
@@ -95,10 +94,10 @@ def test_what_no_pair_has_scored_is_in_no_group() -> None:
 
 def test_looking_at_groups_changes_no_p() -> None:
     found = compare_runs(side(run_of(50)), side(run_of(50, missed=range(10))))
-    alone = comparison_document(ComparisonView(found=found))
+    alone = comparison_document(CheckedComparison(found=found))
     pairs = found.comparison.pairing.pairs
     groups = compare_groups(pairs, SETTINGS)
-    beside = comparison_document(ComparisonView(found=found, groups=groups))
+    beside = comparison_document(CheckedComparison(found=found, groups=groups))
     assert alone["metrics"] == beside["metrics"]
     assert alone["groups"] == {"category": {}, "tag": {}}
     assert beside["groups"]["category"]["general"]["mrr"].keys() == {

@@ -229,10 +229,9 @@ def test_the_decision_is_appended_to_the_summary_of_a_ci_step(
     thresholds(DROP)
     gate(capsys, "r2", code=ExitCode.NO)
     said = step.read_text(encoding="utf-8")
-    assert said.startswith("earlier\n\n## rageval gate: FAIL 1 of 2 checks")
-    assert "\nRun r2.\n\nBaseline main" in said
-    assert "| recall\\_at\\_k max\\_drop |" in said
-    assert "**FAIL** |" in said
+    assert said.startswith("earlier\n\n## rageval: FAIL 1 of 2 checks")
+    assert "\n- **run** r2\n- **baseline** main" in said
+    assert "\n- **FAIL** recall\\_at\\_k max\\_drop: drop 0.120 is above" in said
 
 
 def test_a_step_summary_that_cannot_be_written_changes_no_exit_code(
@@ -259,4 +258,4 @@ def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
         "\\`rageval runs tag RUN main\\`, and baseline = "
         '"main" above the first \\[table\\] of thresholds.toml'
     )
-    assert f"\nNo baseline is named: {advice}.\n" in said
+    assert f"\n- **baseline** no baseline is named: {advice}\n" in said

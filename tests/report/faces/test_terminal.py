@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from pytest_rageval.report.faces.terminal import cut_columns, draw
-from pytest_rageval.report.view.blocks import Block, Command, Note, Table, labelled
+from pytest_rageval.report.view.blocks import Block, Command, Fact, Note, Table
 
 HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202e\u200b [red]c[/red] [link=x]:smile: \r\nd ::error::"
 ROWS = Table(
@@ -40,12 +40,12 @@ def test_a_narrow_terminal_leaves_out_the_least_important_columns_first() -> Non
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_wide_characters_and_options_are_whole_and_fit(width: int) -> None:
     question = "\u55b6\u696d\u6642\u9593" * 20
-    lines = [*draw([labelled("question", question)], width=width)]
+    lines = [*draw([Fact("question", question)], width=width)]
     assert max(map(cell_len, lines)) <= width
     assert "".join(line[9:] for line in lines) == question
     assert cell_len(cut_columns(question, width)) <= width
     said = "which leaves nothing unaffected; --ignore-invariants compares all the same"
-    assert any("--ignore-" in line for line in draw([labelled("", said)], width=width))
+    assert any("--ignore-" in line for line in draw([Fact("", said)], width=width))
 
 
 @pytest.mark.parametrize("colour", [False, True])
@@ -53,7 +53,7 @@ def test_no_text_is_read_as_markup_or_reaches_the_terminal_raw(colour: bool) -> 
     blocks: list[Block] = [
         HOSTILE,
         ((HOSTILE, ""),),
-        labelled("head", HOSTILE, "", ""),
+        Fact("head", HOSTILE, "", ""),
         Table(("",), [(HOSTILE,)]),
         Command("next", HOSTILE),
     ]

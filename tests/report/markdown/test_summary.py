@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from pytest_rageval.report.faces.markdown import escape
 from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.markdown.summary import escape, render_gate_markdown, render_markdown
+from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.view.summary import render_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.gate import BaselineInfo
@@ -47,7 +48,9 @@ def test_what_is_wrong_with_the_baseline_is_said_once(run_id: str | None, said: 
     ]
     shown = view(hits(1, 0), *drops, result("skip", metric="map_at_k"))
     baseline = BaselineInfo(name="main", run_id=run_id, problem=problem)
-    lines = render_gate_markdown("r", replace(shown.gate, baseline=baseline)).splitlines()
+    lines = render_markdown(
+        replace(shown, gate=replace(shown.gate, baseline=baseline))
+    ).splitlines()
     assert [line for line in lines if "long reason" in line] == [f"T{problem[1:]}."]
     assert [line.split(" | ")[-1] for line in lines if "skip" in line] == [
         f"skip: {said} |",

@@ -13,13 +13,12 @@ from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
-from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
     reliability_lines,
     summarise_spot_checks,
 )
-from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.analysis.two_runs import RunComparison, past_limits, verdict_word
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.report.html.run.cases import view_cases
@@ -41,7 +40,6 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.view.comparison import verdict_word
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
@@ -190,13 +188,7 @@ def _beyond_limits(run: StoredRun, base: str) -> frozenset[str]:
     """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
     if run.baseline.run_id != base:
         return frozenset()
-    return frozenset(
-        one.check.metric
-        for one in run.checks
-        if one.check.table == "overall"
-        and one.status in {"fail", "warn"}
-        and is_past_limit(one.check.kind, one.check.limit, one.estimate)
-    )
+    return past_limits(run.checks)
 
 
 def view_changes(found: RunComparison, beyond: Collection[str] = ()) -> dict[str, ChangeView]:
@@ -208,7 +200,7 @@ def view_changes(found: RunComparison, beyond: Collection[str] = ()) -> dict[str
     """
     registry, comparison = found.registry, found.comparison
     of_cases = {
-        key: _change(change, registry.info(key), past_limit=key in beyond)
+        key: _change(change, registry.info(key), past=beyond)
         for key, change in comparison.metrics.items()
         if change.base is not None and change.delta is not None
     }
@@ -223,7 +215,7 @@ def view_changes(found: RunComparison, beyond: Collection[str] = ()) -> dict[str
     }
 
 
-def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) -> ChangeView:
+def _change(change: MetricChange, info: MetricInfo | None, *, past: Collection[str]) -> ChangeView:
     interval = "-"
     if change.low is not None and change.high is not None:
         interval = f"{change.low:+.2f} to {change.high:+.2f}"
@@ -232,7 +224,7 @@ def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) 
         delta=change_text(change.key, change.delta),
         interval=interval,
         p="-" if change.p is None else f"{change.p:.2g}",
-        verdict=verdict_word(change, past_limit=past_limit),
+        verdict=verdict_word(change, past),
         n=change.n,
         place=place_on_scale(change.base, info),
     )

@@ -1,0 +1,42 @@
+"""Blocks as Markdown: lists of facts, tables with folded rows, and texts that stay texts."""
+
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+
+from pytest_rageval.report.faces.markdown import render
+from pytest_rageval.report.view.blocks import Cell, Command, Fact, Table, View, paragraph
+
+HOSTILE = "a|b <script>x</script> `c` @name #12 https://x.y\x1b[31m\u202e"
+
+
+def shown(*blocks: object) -> str:
+    return render(View((("title", ""),), blocks))  # type: ignore[arg-type]
+
+
+def test_facts_are_one_list_and_other_blocks_stand_apart() -> None:
+    text = shown(Fact("base", "one"), Fact("", "two"), paragraph("three"), Command("next", "a `b"))
+    assert text == "## rageval: title\n\n- **base** one\n- two\n\nthree\n\n- next: `a 'b`\n"
+
+
+def test_rows_for_a_request_are_folded_and_many_are_counted() -> None:
+    rows = [(f"r{n}", n, 0.5) for n in range(250)]
+    text = shown(Table(("name", ">n", ">value"), rows[:2], more=rows[2:]))
+    assert text.count("| name | n | value |\n|---|---:|---:|\n") == 2
+    assert "| r1 | 1 | 0.500 |\n\n<details><summary>248 more rows</summary>\n" in text
+    assert text.endswith("| r199 | 199 | 0.500 |\n\n</details>\n\nAnd 50 more.\n")
+
+
+def test_a_quote_of_a_case_stays_on_this_machine() -> None:
+    text = shown(Table(("why",), [(Cell("lost guides/secret.md", public="lost a gold"),)]))
+    assert "| lost a gold |" in text
+    assert "secret" not in text
+
+
+def test_texts_of_others_are_inert() -> None:
+    text = shown(Fact(HOSTILE, HOSTILE), paragraph(HOSTILE), Table((HOSTILE,), [(HOSTILE,)]))
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    assert "<script" not in html
+    assert html.count("<td>") == 1
+    assert not set(text) & {"\x1b", "\u202e"}
+    assert "@name" not in text
