@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import resolve_gate_key, unknown_metric
 from pytest_rageval.project.thresholds import parse_gate_expression
 from pytest_rageval.support.files import read_plain
+from pytest_rageval.support.reading import Keys, keys_of
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, Rule, TomlSource, read_toml
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
+from pytest_rageval.values.declared import Text
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.sweep import SWEEP_SCORE, Axis, Method, Range, SweepFile, Value
+from pytest_rageval.values.sweep import SWEEP_SCORE, Axis, Range, SweepFile, Value
 
 SWEEP_FILE: Final = "sweep.toml"
 
@@ -53,27 +55,9 @@ def parse_sweep(text: str, *, display: str, registry: Registry = BUILT_IN) -> Sw
     return SweepFile(path=display, **found)
 
 
-_TEXT: Final = Rule("a text", {"type": "string"})
-_SEARCH: Final[Mapping[str, Rule]] = {
-    "method": Rule(
-        "one of " + ", ".join(f'"{one}"' for one in get_args(Method)), {"enum": get_args(Method)}
-    ),
-    "budget": Rule("an integer of at least 1", {"type": "integer", "minimum": 1}),
-    "holdout": Rule(
-        "a number from 0 to below 1", {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
-    ),
-    "seed": Rule("an integer of at least 0", {"type": "integer", "minimum": 0}),
-}
-_BUILD: Final[Mapping[str, Rule]] = {
-    "embedded": Rule("true", {"const": True}),
-    "command": _TEXT,
-    "fixture": _TEXT,
-}
-_RANGE: Final[Mapping[str, Rule]] = {
-    **dict.fromkeys(("min", "max"), Rule("a finite number", {"type": "number"})),
-    "step": Rule("a number above 0", {"type": "number", "exclusiveMinimum": 0}),
-    "log": Rule("true or false", {"type": "boolean"}),
-}
+_SEARCH: Final = keys_of(SweepFile, "method", "budget", "holdout", "seed")
+_RANGE: Final = keys_of(Range, "min", "max", "step", "log")
+_BUILD: Final[Keys] = {"embedded": Literal[True], **dict.fromkeys(("command", "fixture"), Text)}
 _TOP: Final = ("objective", "weights", "constraints", "baseline", "query", "index", "search")
 
 
@@ -98,7 +82,7 @@ class _Reader:
         """Return the fields of the sweep that are valid."""
         for name in self.source.values:
             if name not in _TOP:
-                self.source.unknown_key((name,), _TOP)
+                self.source.unknown((name,), _TOP)
         found = self.source.plain(("search",), _SEARCH)
         if objectives := self._objectives():
             found["objectives"] = objectives
@@ -119,8 +103,8 @@ class _Reader:
             isinstance(a, Range) for t in ("query", "index") for a in found[t].values()
         )
         if continuous and found.get("method", "auto") not in {"auto", "optuna"}:
-            message = f'method: got "{found["method"]}", and only "optuna" searches a range'
-            self.source.fault(("search", "method"), message)
+            message = f'got "{found["method"]}", and only "optuna" searches a range'
+            self.source.fault(("search", "method"), message, name="method")
         return found
 
     # --- objectives and constraints ----------------------------------------------------------
@@ -132,14 +116,13 @@ class _Reader:
         names = [given] if isinstance(given, str) else given
         path = ("objective",)
         if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-            message = f"objective: got {shown(given)}, expected a metric or a list of metrics"
-            self.source.fault(path, message)
+            self.source.unfit(path, given, "a metric or a list of metrics")
             return ()
         found = []
         for place, name in enumerate(names):
             key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
             if key is None:
-                self.source.fault(path, unknown_metric(name, "overall", self.registry))
+                self.source.take(path, unknown_metric(name, "overall", self.registry))
             elif fault := self._unfit(key, decides=not place):
                 self.source.fault(path, f"objective: {fault}")
             elif key in found:
@@ -172,13 +155,12 @@ class _Reader:
             path = ("weights", name)
             info = self.registry.cases.get(self.registry.resolve(name) or "")
             if info is None:
-                self.source.fault(path, unknown_metric(name, "category", self.registry))
+                self.source.take(path, unknown_metric(name, "category", self.registry))
             elif info.direction != "higher" or info.scale != (0.0, 1.0):
-                message = f"{name}: expected a metric from 0 to 1 that is better when higher"
-                self.source.fault(path, message)
+                message = "expected a metric from 0 to 1 that is better when higher"
+                self.source.fault(path, message, name=name)
             elif number(value) is None or value <= 0:
-                message = f"{name}: got {shown(value)}, expected a number above 0"
-                self.source.fault(path, message)
+                self.source.unfit(path, value, "a number above 0")
             else:
                 found[info.key] = float(value)
         return found or None
@@ -187,9 +169,7 @@ class _Reader:
         given = self.source.values.get("constraints", [])
         path = ("constraints",)
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-            expected = 'a list such as ["over_abstention_rate <= 0.1"]'
-            message = f"constraints: got {shown(given)}, expected {expected}"
-            self.source.fault(path, message)
+            self.source.unfit(path, given, 'a list such as ["over_abstention_rate <= 0.1"]')
             return ()
         found = []
         for one in given:
@@ -213,8 +193,7 @@ class _Reader:
                 axis = self._values((*path, name), given)
             else:
                 expected = "a list of values such as [3, 5], or a range { min = 3, max = 10 }"
-                message = f"{name}: got {shown(given)}, expected {expected}"
-                self.source.fault((*path, name), message)
+                self.source.unfit((*path, name), given, expected)
             if axis is not None:
                 found[name] = axis
         return found
@@ -227,8 +206,7 @@ class _Reader:
         seen: set[tuple[bool, Value]] = set()
         for one in given:
             if not (isinstance(one, (str, bool)) or number(one) is not None):
-                expected = "texts, finite numbers and booleans, such as [3, 5]"
-                self.source.fault(path, f"{name}: got {shown(one)}, expected {expected}")
+                self.source.unfit(path, one, "texts, finite numbers and booleans, such as [3, 5]")
                 return None
             # 3 and 3.0 are one value, 1 and true are two.
             if (isinstance(one, bool), one) in seen:
@@ -238,17 +216,16 @@ class _Reader:
         return tuple(given)
 
     def _range(self, path: KeyPath) -> Range | None:
-        name, n_faults = path[-1], len(self.source.faults)
+        n_faults = len(self.source.faults)
         given = self.source.plain(path, _RANGE)
         if len(self.source.faults) > n_faults:
             return None
         if not {"min", "max"} <= given.keys() or given["min"] >= given["max"]:
-            expected = "{ min = 0.1, max = 0.9 } with min below max"
-            self.source.fault(path, f"{name}: got {shown(given)}, expected {expected}")
+            self.source.unfit(path, given, "{ min = 0.1, max = 0.9 } with min below max")
             return None
         if given.get("log") and ("step" in given or given["min"] <= 0):
-            message = f"{name}: log = true, expected min above 0 and no step"
-            self.source.fault(path, message)
+            message = "log = true, expected min above 0 and no step"
+            self.source.fault(path, message, name=path[-1])
             return None
         return Range(**given)
 
@@ -261,8 +238,7 @@ class _Reader:
             return {}
         given, whole = self.source.plain(path, _BUILD), self.source.values["index"]["build"]
         if isinstance(whole, dict) and len(whole) != 1:
-            message = "expected one of embedded = true, command and fixture"
-            self.source.fault(path, f"build: got {shown(whole)}, {message}")
+            self.source.unfit(path, whole, "one of embedded = true, command and fixture")
         return {
             "build": given.get("command"),
             "build_embedded": given.get("embedded", False),
@@ -276,10 +252,9 @@ class _Reader:
         for name, value in self.source.table(("baseline",)).items():
             axis, path = axes.get(name), ("baseline", name)
             if axis is None:
-                self.source.unknown_key(path, axes, "parameter")
+                self.source.unknown(path, axes, "parameter")
             elif not _holds(axis, value):
-                message = f"{name}: got {shown(value)}, expected {_choices(axis)}"
-                self.source.fault(path, message)
+                self.source.unfit(path, value, _choices(axis))
             else:
                 found[name] = value
         firsts = {n: a.min if isinstance(a, Range) else a[0] for n, a in axes.items()}

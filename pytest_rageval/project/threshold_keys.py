@@ -10,15 +10,17 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
+from pytest_rageval.support.reading import Keys, hint, keys_of, schema_at
 from pytest_rageval.support.text import nearest
-from pytest_rageval.support.toml_text import Rule, suggest
-from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
+from pytest_rageval.values.declared import Described, Distance, Finite
+from pytest_rageval.values.errors import Fault
+from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckKind, CheckTable, Thresholds
+from pytest_rageval.values.limits import Limits
 from pytest_rageval.values.record import STAGES
-from pytest_rageval.values.settings import JUDGED_ON
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
 LIMIT_TEXT: Final = r"\s*(>=|<=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
@@ -83,129 +85,78 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
     return ("min" if match[1] == ">=" else "max"), float(match[2])
 
 
-def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> str:
-    """Describe the fault of a limit outside the scale of its metric; empty: it is within."""
+def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> Fault | None:
+    """Return the fault of a limit outside the scale of its metric; None: it is within."""
     if info is None:
-        return ""
+        return None
     low, high = info.scale
     if kind in CHANGE_WORDS:
         low, high = 0.0, None if high is None else high - low
     if low <= limit and (high is None or limit <= high):
-        return ""
+        return None
     scale = f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
     percent = (low, high) == (0.0, 1.0) and 1 < limit <= 100
-    hint = f", write {limit / 100:g} for {limit:g} %" if percent else ""
-    return f"got {limit:g}, expected a number {scale}, the scale of {info.key}{hint}"
+    advice = f", write {limit / 100:g} for {limit:g} %" if percent else ""
+    expected = f"a number {scale}, the scale of {info.key}"
+    facts = {"found": f"{limit:g}", "expected": expected, "advice": advice}
+    return Fault(code="bound", facts=facts)
 
 
 # --- hints -----------------------------------------------------------------------------------
 
 
-def unknown_metric(name: str, table: CheckTable, registry: Registry, place: str = "") -> str:
-    """Say that a metric does not exist, and which one was probably meant."""
+def unknown_metric(name: str, table: CheckTable, registry: Registry, place: str = "") -> Fault:
+    """Return the fault that a metric does not exist, with the one that was probably meant."""
+    facts = {"what": f'metric "{name}"{place}'}
     keys = [*registry.cases, *registry.runs]
     known = keys if table == "overall" else [key for key in keys if is_of_groups(key, registry)]
     if name.startswith(STAGE_PREFIX):
         # Compared without the prefix, which makes every stage look near.
         close = nearest(name.removeprefix(STAGE_PREFIX), STAGES)
-        stages = f", the stages are {', '.join(STAGES)}"
-        hint = f', did you mean "{STAGE_PREFIX}{close}"?' if close else stages
+        facts |= {"nearest": f"{STAGE_PREFIX}{close}"} if close else {}
+        facts["advice"] = f", the stages are {', '.join(STAGES)}"
     elif figures := [f'"{key}"' for key in known if key.startswith(f"{name}.")]:
-        hint = f", write one of its figures: {', '.join(figures)}"
-    else:
-        hint = suggest(name, known)
-        if not hint and may_be_own(name):
-            hint = ", no rubric, and no module of plugins in [tool.rageval], defines it"
-    return f'unknown metric "{name}"{place}{hint}'
+        facts["advice"] = f", write one of its figures: {', '.join(figures)}"
+    elif near := hint(name, known):
+        facts |= near
+    elif may_be_own(name):
+        facts["advice"] = ", no rubric, and no module of plugins in [tool.rageval], defines it"
+    return Fault(code="unknown", facts=facts)
 
 
-def unknown_group(table: str, name: str, known: Collection[str], write: str = "") -> str:
-    """Say that no case has a category or tag, and what to ``write`` or what may be meant."""
-    hint = f", write {write}" if write else suggest(name, known)
-    if not hint and known:
-        hint = f", the case files hold {', '.join(sorted(known)[:8])}"
-    return f'unknown {table} "{name}" (no case has it){hint}'
+def unknown_group(table: str, name: str, known: Collection[str], write: str = "") -> Fault:
+    """Return the fault that no case has a category or tag, with what to ``write``."""
+    facts = {"what": f'{table} "{name}" (no case has it)'}
+    if write:
+        facts["advice"] = f", write {write}"
+    elif near := hint(name, known):
+        facts |= near
+    elif known:
+        facts["advice"] = f", the case files hold {', '.join(sorted(known)[:8])}"
+    return Fault(code="unknown", facts=facts)
 
 
 # --- plain keys ------------------------------------------------------------------------------
 
-
-def _one_of(*words: str, default: str, **more: str) -> Rule:
-    quoted = ", ".join(f'"{word}"' for word in words)
-    return Rule(f"one of {quoted}", {"enum": list(words), "default": default, **more})
-
-
-_NUMBER = Rule("a finite number", {"type": "number"})
-_DISTANCE = Rule(
-    "a finite number of at least 0",
-    {"type": "number", "minimum": 0, "description": "Against the baseline."},
-)
-
-DEFAULTS_RULES: Final[Mapping[str, Rule]] = {
-    "decide": _one_of(
-        *get_args(Decide),
-        default="estimate",
-        description="estimate: the value itself; prove_pass: the whole interval must "
-        "pass; prove_fail: fails only if the whole interval fails.",
-    ),
-    "min_n": Rule("an integer of at least 0", {"type": "integer", "minimum": 0, "default": 20}),
-    "on_small_n": _one_of("warn", "skip", "fail", default="warn"),
+DEFAULTS: Final = keys_of(Check, "decide", "min_n", "on_small_n")
+CASES: Final = keys_of(Thresholds, "on_miss", "judged_on")
+TOP: Final[Keys] = {
+    "version": Annotated[int, Limits(strict=True, ge=1, le=1), Described(const=1)],
+    **keys_of(Thresholds, "baseline", "require_baseline", "confidence"),
 }
-_BOTH: Final = list(JUDGED_ON)
-CASES_RULES: Final[Mapping[str, Rule]] = {
-    "on_miss": _one_of(
-        "report",
-        "fail",
-        default="report",
-        description="fail: a case that does not pass, missed or flawed, fails the run.",
-    ),
-    "judged_on": Rule(
-        '["retrieval", "answer"] or ["retrieval"]',
-        {
-            "enum": [_BOTH, _BOTH[::-1], ["retrieval"]],
-            "default": _BOTH,
-            "description": "What a case must get right to pass; without answer, an uncited, "
-            "ungrounded or incorrect answer is shown and no flaw.",
-        },
-    ),
-}
-LIMIT_RULES: Final[Mapping[str, Rule]] = {
-    "min": _NUMBER,
-    "max": _NUMBER,
-    "max_drop": _DISTANCE,
-    "max_rise": _DISTANCE,
-    "severity": _one_of("fail", "warn", default="fail"),
-    **DEFAULTS_RULES,
-}
-TOP_RULES: Final[Mapping[str, Rule]] = {
-    "version": Rule("1", {"const": 1}),
-    "baseline": Rule(
-        'the name or path of a run, such as "last"',
-        {
-            "type": "string",
-            "minLength": 1,
-            "description": 'Run id, unique prefix, tag, "last", "last~1" or a path to a run.',
-        },
-    ),
-    "require_baseline": Rule(
-        "true or false",
-        {
-            "type": "boolean",
-            "default": False,
-            "description": "Fail checks against a baseline that is missing.",
-        },
-    ),
-    "confidence": Rule(
-        "a number between 0.5 and 1, such as 0.95",
-        {"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1, "default": 0.95},
-    ),
+_CHANGE: Final = Annotated[Distance, Described(description="Against the baseline.")]
+LIMIT: Final[Keys] = {
+    **dict.fromkeys(("min", "max"), Finite),
+    **dict.fromkeys(("max_drop", "max_rise"), _CHANGE),
+    **keys_of(Check, "severity"),
+    **DEFAULTS,
 }
 TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
 PLACES: Final[Mapping[str, str]] = {
     # TOML has no way back out of a table, so a key of the file appended to it is in the last one.
-    **dict.fromkeys(TOP_RULES, "above the first [table]"),
-    **dict.fromkeys(DEFAULTS_RULES, "in [defaults]"),
-    **dict.fromkeys(CASES_RULES, "in [cases]"),
+    **dict.fromkeys(TOP, "above the first [table]"),
+    **dict.fromkeys(DEFAULTS, "in [defaults]"),
+    **dict.fromkeys(CASES, "in [cases]"),
 }
 """Place of each plain key, in words."""
 
@@ -222,17 +173,17 @@ def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
     keys = [*registry.cases, *registry.aliases, *registry.runs]
     of_groups = [key for key in keys if is_of_groups(key, registry)]
     short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
-    limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
+    limit = {**_table(LIMIT), "anyOf": [{"required": [kind]} for kind in LIMITS]}
     overall = _metrics_table(keys, registry)
     phase = {name: {"$ref": "#/$defs/limit"} for name in ("p50", "p95")}
     overall["properties"]["latency_ms"]["additionalProperties"] = _object(phase)
-    top = _table(TOP_RULES)
+    top = _table(TOP)
     top["properties"] |= {
-        "cases": _table(CASES_RULES),
+        "cases": _table(CASES),
         "overall": {"$ref": "#/$defs/overall"},
         "category": _groups("Limits for the cases of one category."),
         "tag": _groups("Limits for the cases that have a tag."),
-        "defaults": _table(DEFAULTS_RULES),
+        "defaults": _table(DEFAULTS),
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -246,8 +197,8 @@ def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
     }
 
 
-def _table(rules: Mapping[str, Rule]) -> dict[str, Any]:
-    return _object({key: dict(rule.schema) for key, rule in rules.items()})
+def _table(keys: Keys) -> dict[str, Any]:
+    return _object({key: dict(schema_at(kind)) for key, kind in keys.items()})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

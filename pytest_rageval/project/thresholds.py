@@ -16,14 +16,14 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import (
     ANY_NAMES,
-    CASES_RULES,
-    DEFAULTS_RULES,
-    LIMIT_RULES,
+    CASES,
+    DEFAULTS,
+    LIMIT,
     LIMIT_TEXT,
     LIMITS,
     PLACES,
     TABLES,
-    TOP_RULES,
+    TOP,
     KnownNames,
     is_metric_prefix,
     is_of_groups,
@@ -35,8 +35,9 @@ from pytest_rageval.project.threshold_keys import (
     unknown_metric,
 )
 from pytest_rageval.support.files import read_plain
+from pytest_rageval.support.reading import Keys, hint
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, Rule, TomlSource, read_toml, suggest
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.settings import JUDGED_ON, Settings
@@ -121,7 +122,7 @@ def parse_gate_expression(text: str, known: Registry = BUILT_IN, *, more: bool =
     name = match["metric"]
     key = resolve_gate_key(name, known)
     if key is None and not (more and may_be_own(name)):
-        raise ConfigError(f"got {shown(text)}: " + unknown_metric(name, table, known))
+        raise ConfigError(f"got {shown(text)}: {unknown_metric(name, table, known)}")
     if key and table != "overall" and not is_of_groups(key, known):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
     name = key or name
@@ -192,16 +193,17 @@ class _Reader:
     def read(self) -> Thresholds:
         values = self.source.values
         for name, value in values.items():
-            if name in TOP_RULES or name in TABLES or self._misplaced((name,), value):
+            if name in TOP or name in TABLES or self._misplaced((name,), value):
                 continue
             if isinstance(value, (dict, list)):
-                self.source.fault((name,), f"unknown table [{name}]{suggest(name, TABLES)}")
+                facts = {"what": f"table [{name}]", **hint(name, TABLES)}
+                self.source.fault((name,), code="unknown", **facts)
             else:
-                self.source.unknown_key((name,), PLACES)
-        top = self.source.plain((), TOP_RULES, {k: v for k, v in values.items() if k in TOP_RULES})
+                self.source.unknown((name,), PLACES)
+        top = self.source.plain((), TOP, {k: v for k, v in values.items() if k in TOP})
         top.pop("version", None)
-        self.defaults = self._plain("defaults", DEFAULTS_RULES)
-        cases = self._plain("cases", CASES_RULES)
+        self.defaults = self._plain("defaults", DEFAULTS)
+        cases = self._plain("cases", CASES)
         if "judged_on" in cases:
             cases["judged_on"] = tuple(one for one in JUDGED_ON if one in cases["judged_on"])
         self._metrics(("overall",), self.source.table(("overall",)), "overall", None)
@@ -212,11 +214,11 @@ class _Reader:
             checks=_name_apart(self.checks), path=self.source.display, **few, **top, **cases
         )
 
-    def _plain(self, table: str, rules: Mapping[str, Rule]) -> dict[str, Any]:
+    def _plain(self, table: str, keys: Keys) -> dict[str, Any]:
         """Return the valid values of a table of plain keys."""
         values = self.source.table((table,))
-        here = {k: v for k, v in values.items() if k in rules or not self._misplaced((table, k), v)}
-        return self.source.plain((table,), rules, here)
+        here = {k: v for k, v in values.items() if k in keys or not self._misplaced((table, k), v)}
+        return self.source.plain((table,), keys, here)
 
     def _misplaced(self, path: KeyPath, value: object) -> bool:
         """Note a key that belongs elsewhere in the file, and where; False: it belongs nowhere."""
@@ -236,7 +238,7 @@ class _Reader:
             if known is not None and name not in known:
                 meant = {f"{name}.{key}" for key in self.source.table(path)}.intersection(known)
                 write = f'[{table}."{min(meant)}"]' if meant else ""
-                self.source.fault(path, unknown_group(table, name, known, write))
+                self.source.take(path, unknown_group(table, name, known, write))
             self._metrics(path, self.source.table(path), table, name)
 
     def _metrics(
@@ -256,7 +258,7 @@ class _Reader:
                 continue
             if metric is None and not (self.known.more and may_be_own(name)):
                 place = f" in [{'.'.join(here[:depth])}]"
-                self.source.fault(here, unknown_metric(name, table, self.registry, place))
+                self.source.take(here, unknown_metric(name, table, self.registry, place))
             elif metric and table != "overall" and not is_of_groups(metric, self.registry):
                 self.source.fault(here, f"{name} is a figure of the whole run, put it in [overall]")
             else:
@@ -269,7 +271,7 @@ class _Reader:
         if first != path:
             line = self.source.line(first)
             message = f'"{name}" is "{identity[2]}", which line {line} limits already'
-            self.source.fault(path, message)
+            self.source.fault(path, message, "duplicate")
 
     def _limits(self, path: KeyPath, value: object, blank: Check) -> None:
         """Turn the value of a metric into one check per limit."""
@@ -280,18 +282,18 @@ class _Reader:
         elif isinstance(value, dict):
             self._limit_table(path, value, blank)
         else:
-            message = f"{path[-1]}: got {shown(value)}, expected a limit such as "
-            self.source.fault(path, message + '">= 0.85", "<= 0.05" or { min = 0.85 }')
+            such_as = '">= 0.85", "<= 0.05" or { min = 0.85 }'
+            self.source.unfit(path, value, f"a limit such as {such_as}")
 
     def _limit_table(self, path: KeyPath, value: Mapping[str, Any], blank: Check) -> None:
-        good = self.source.plain(path, LIMIT_RULES, value)
+        good = self.source.plain(path, LIMIT, value)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
-            message = f"{path[-1]}: no limit, expected one of {', '.join(LIMITS)}"
-            self.source.fault(path, message)
+            expected = f"one of {', '.join(LIMITS)}"
+            self.source.fault(path, f"no limit, expected {expected}", "missing", path[-1])
         if "min" in good and "max" in good and good["min"] > good["max"]:
-            message = f"min: got {good['min']}, which is above max {good['max']}"
-            self.source.fault((*path, "min"), message)
+            message = f"got {good['min']}, which is above max {good['max']}"
+            self.source.fault((*path, "min"), message, "bound", "min")
         extras = {key: item for key, item in good.items() if key not in LIMITS}
         for kind in limits:
             here = (*path, kind)
@@ -302,13 +304,13 @@ class _Reader:
     def _fits(self, path: KeyPath, metric: str, limit: tuple[CheckKind, float]) -> bool:
         """Say whether a limit is on the scale of its metric; otherwise it is a fault."""
         if fault := off_scale(self.registry.info(metric), limit[0], float(limit[1])):
-            self.source.fault(path, f"{path[-1]}: {fault}")
-        return not fault
+            self.source.take(path, replace(fault, field=path[-1]))
+        return fault is None
 
 
 def _holds_limits(table: Mapping[str, Any]) -> bool:
     """Say whether names in a table have limits, as below the dotted key of an unknown metric."""
-    others = (value for key, value in table.items() if key not in LIMIT_RULES)
+    others = (value for key, value in table.items() if key not in LIMIT)
     return any(isinstance(value, dict) or short_limit(str(value)) for value in others)
 
 

@@ -6,10 +6,12 @@ The types are those of pydantic, which is imported at the first reading.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 from pytest_rageval.support.text import cut, nearest, shown, shown_json
+from pytest_rageval.values.declared import Described
 from pytest_rageval.values.errors import Code, Fault
 from pytest_rageval.values.limits import MAX_INTEGER
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 Loc = tuple[int | str, ...]
 """Path of a value: keys and list indices from the outside in."""
 Schema = Mapping[str, Any]
+Keys = Mapping[str, Any]
+"""Types of the keys of a table."""
 
 _CODES: Final[Mapping[str, Code]] = {
     "missing": "missing",
@@ -120,14 +124,14 @@ def _fault(model: Any, error: ErrorDetails, *, secret: bool) -> Fault:
     if isinstance(unfit, Unfit):
         loc, facts = (*loc, *unfit.at), {**facts, **unfit.facts}
     elif isinstance(unfit, ValueError):
-        return Fault(field=field_text(loc), message=str(unfit))
+        return Fault(loc=loc, field=field_text(loc), message=str(unfit))
     elif code == "unknown":
         known = names_at(model, loc[:-1])
         facts = {"what": "key", **hint(str(loc[-1]), known)}
     elif code != "missing":
         facts["expected"] = error["msg"] if error["type"] == "said" else ""
         facts["expected"] = facts["expected"] or _expected(schema_at(model, loc), error)
-    return Fault(field=field_text(loc), code=code, facts=facts)
+    return Fault(loc=loc, field=field_text(loc), code=code, facts=facts)
 
 
 def hint(name: str, known: Iterable[str]) -> dict[str, str]:
@@ -136,10 +140,23 @@ def hint(name: str, known: Iterable[str]) -> dict[str, str]:
     return {"nearest": near} if near else {}
 
 
+def keys_of(model: type, *names: str) -> dict[str, Any]:
+    """Return the types of some fields of a dataclass by name, described with their defaults."""
+    hints, found = get_type_hints(model, include_extras=True), {}
+    for one in fields(model):
+        if one.name in names:
+            default = [*one.default] if isinstance(one.default, tuple) else one.default
+            found[one.name] = Annotated[
+                hints[one.name],
+                Described(**{"default": default} if default not in (None, MISSING) else {}),
+            ]
+    return found
+
+
 # --- types in words ----------------------------------------------------------------------------
 
 
-def schema_at(model: Any, loc: Loc) -> Schema:
+def schema_at(model: Any, loc: Loc = ()) -> Schema:
     """Return the JSON Schema of the value at a path; empty: any value is valid."""
     whole = adapter(model).json_schema()
     schema = _resolved(whole, whole)
@@ -175,8 +192,7 @@ def words(schema: Schema) -> str:
     """
     if "enum" in schema or "const" in schema:
         allowed = schema.get("enum") or [schema["const"]]
-        texts = [one if isinstance(one, str) else shown_json(one) for one in allowed]
-        return f"one of {', '.join(texts)}" if texts[1:] else texts[0]
+        return f"{'one of ' if allowed[1:] else ''}{', '.join(map(shown_json, allowed))}"
     noun = _NOUNS.get(schema.get("type", ""), "another value")
     if schema.get("type") == "array" and schema.get("items", {}).get("type") == "string":
         noun = "a list of strings"

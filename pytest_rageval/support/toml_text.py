@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Final
 
-from pytest_rageval.support.text import clean, nearest, shown
-from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.support.reading import Keys, hint, read
+from pytest_rageval.support.text import clean, shown
+from pytest_rageval.values.errors import Code, ConfigError, Fault
 
 KeyPath = tuple[str, ...]
 """Path of a value: keys from the outside in."""
@@ -43,42 +43,6 @@ def key_lines(text: str) -> dict[KeyPath, int]:
     return found
 
 
-_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "boolean": lambda value: isinstance(value, bool),
-    "string": lambda value: isinstance(value, str) and bool(value.strip()),
-    "integer": lambda value: type(value) is int,
-    "number": lambda value: number(value) is not None,
-}
-_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "minimum": operator.ge,
-    "exclusiveMinimum": operator.gt,
-    "exclusiveMaximum": operator.lt,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Valid values of a plain key, in words and as JSON Schema."""
-
-    expected: str
-    schema: Mapping[str, Any]
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the schema allows a value of TOML; a text must not be blank either."""
-        schema = self.schema
-        if "type" in schema:
-            bounds = [(holds, schema[name]) for name, holds in _BOUNDS.items() if name in schema]
-            return _TYPES[schema["type"]](value) and all(holds(value, b) for holds, b in bounds)
-        allowed = schema.get("enum") or [schema["const"]]
-        return any(type(value) is type(one) and value == one for one in allowed)
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Ask whether the closest known name was meant, after a comma; empty where none is close."""
-    close = nearest(name, known)
-    return f', did you mean "{close}"?' if close else ""
-
-
 @dataclass(slots=True)
 class TomlSource:
     """A TOML text with its values and the faults found in it so far."""
@@ -89,8 +53,7 @@ class TomlSource:
     values: Mapping[str, Any]
     lines: Mapping[KeyPath, int] = field(default_factory=lambda: {(): 1})
     """See ``key_lines``."""
-    faults: list[tuple[int, str]] = field(default_factory=list)
-    """Line and message of each."""
+    faults: list[Fault] = field(default_factory=list)
     examples: Mapping[KeyPath, str] = field(default_factory=dict)
     """By path of a table, what may be written."""
 
@@ -100,15 +63,25 @@ class TomlSource:
             path = path[:-1]
         return self.lines[path]
 
-    def fault(self, path: KeyPath, message: str) -> None:
-        """Note a fault of the key at ``path`` or of its value."""
-        one = self.line(path), message
-        if one not in self.faults:  # a table may be read more than once
-            self.faults.append(one)
+    def fault(
+        self, path: KeyPath, message: str = "", code: Code = "invalid", name: str = "", **facts: str
+    ) -> None:
+        """Note a fault of the key at ``path`` or of its value: a message, or code and facts."""
+        self.take(path, Fault(field=name, code=code, facts=facts, message=message))
 
-    def unknown_key(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
+    def take(self, path: KeyPath, fault: Fault) -> None:
+        """Note a fault as one of the key at ``path``, in its line."""
+        fault = replace(fault, file=self.display, line=self.line(path))
+        if fault not in self.faults:  # a table may be read more than once
+            self.faults.append(fault)
+
+    def unfit(self, path: KeyPath, found: object, expected: str) -> None:
+        """Note that the value at ``path``, or a part of it, is not what was expected."""
+        self.fault(path, code="value", name=path[-1], found=shown(found), expected=expected)
+
+    def unknown(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
         """Note that there is no such key, and the one that was probably meant."""
-        self.fault(path, f'unknown {what} "{path[-1]}"{suggest(path[-1], known)}')
+        self.fault(path, code="unknown", what=f'{what} "{path[-1]}"', **hint(path[-1], known))
 
     def table(self, path: KeyPath) -> Mapping[str, Any]:
         """Return the table at ``path``; empty if there is none, a fault if it is none."""
@@ -118,21 +91,23 @@ class TomlSource:
         if isinstance(value, dict):
             return value
         such_as = f" such as {self.examples[path]}" if path in self.examples else ""
-        self.fault(path, f"{path[-1]}: got {shown(value)}, expected a table{such_as}")
+        self.unfit(path, value, f"a table{such_as}")
         return {}
 
     def plain(
-        self, path: KeyPath, rules: Mapping[str, Rule], values: Mapping[str, Any] | None = None
+        self, path: KeyPath, keys: Keys, values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Check plain keys of the table at ``path``, or some of them; return the valid values."""
         good = {}
         for key, value in (self.table(path) if values is None else values).items():
-            rule = rules.get(key)
-            if rule is None:
-                self.unknown_key((*path, key), rules)
-            elif not rule.accepts(value):
-                self.fault((*path, key), f"{key}: got {shown(value)}, expected {rule.expected}")
-            else:
+            here = (*path, key)
+            if key not in keys:
+                self.unknown(here, keys)
+                continue
+            _, faults = read(keys[key], value)
+            for one in faults:
+                self.take(here, one.below(key))
+            if not faults:
                 good[key] = value
         return good
 
@@ -143,15 +118,14 @@ class TomlSource:
             ConfigError: unless there is none.
         """
         lines = self.text.split("\n")
+        faults = sorted(self.faults, key=attrgetter("line"))
         shown_lines: list[str] = []
-        last = 0
-        for line, message in sorted(self.faults, key=operator.itemgetter(0)):
-            shown_lines.append(f"{self.display}:{line}: {message}")
-            if line != last:
-                shown_lines.append(f"{line:5} | {clean(lines[line - 1], _EXCERPT_CHARS)}")
-            last = line
-        if shown_lines:
-            raise ConfigError("\n".join(shown_lines))
+        for last, one in zip([None, *faults], faults, strict=False):
+            shown_lines.append(str(one))
+            if last is None or one.line != last.line:
+                shown_lines.append(f"{one.line:5} | {clean(lines[one.line - 1], _EXCERPT_CHARS)}")
+        if faults:
+            raise ConfigError("\n".join(shown_lines), faults=tuple(faults))
 
 
 def read_toml(text: str, *, display: str) -> TomlSource:
@@ -169,8 +143,10 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.rstrip().count("\n") + 1
         header = _UNQUOTED.match(text.split("\n")[line - 1])
-        hint = f', write [{header[1]}."{header[2]}"]' if header else ""
-        source = TomlSource(display, text, {}, faults=[(line, f"not TOML: {error}{hint}")])
+        advice = f', write [{header[1]}."{header[2]}"]' if header else ""
+        source = TomlSource(display, text, {})
+        message = f"not TOML: {error}{advice}"
+        source.faults.append(Fault(file=display, line=line, message=message))
         source.raise_faults()
         raise
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits

@@ -32,7 +32,24 @@ NotNegative = Annotated[float, Limits(strict=True, ge=0, allow_inf_nan=False)]
 Flag = Annotated[bool, Limits(strict=True)]
 HeaderText = Annotated[str, Limits('a string such as "env:RAG_TOKEN"', strict=True)]
 
+Finite = Annotated[float, Limits("a finite number", strict=True, allow_inf_nan=False)]
+Distance = Annotated[
+    float, Limits("a finite number of at least 0", strict=True, ge=0, allow_inf_nan=False)
+]
+Text = Annotated[str, Limits("a text", strict=True, pattern=r"\S")]
+
 _KINDS: Final = {bool: "boolean", int: "integer", float: "number", str: "text", tuple: "texts"}
+
+
+class Described:
+    """Further keywords of the JSON Schema of a field, such as a description for editors."""
+
+    def __init__(self, **keywords: Any) -> None:
+        self._keywords = keywords
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Schema:
+        """Return the JSON Schema of the value with the keywords."""
+        return {**handler(schema), **self._keywords}
 
 
 @dataclass(slots=True, eq=False)

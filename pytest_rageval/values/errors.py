@@ -79,6 +79,8 @@ class Fault:
     field: str = ""
     """Such as ``gold_supports[0].grade``; empty: the whole line."""
 
+    loc: tuple[int | str, ...] = ()
+    """The same as keys and list indices from the outside in, where it is a path."""
     message: str = ""
     """The sentence where the code has none."""
 
@@ -89,7 +91,9 @@ class Fault:
             return self.message
         near = self.facts.get("nearest")
         text = _SENTENCES[self.code].format_map(self.facts)
-        return f'{text}, did you mean "{near}"{self.facts.get("home", "")}?' if near else text
+        if near:
+            return f'{text}, did you mean "{near}"{self.facts.get("home", "")}?'
+        return text + self.facts.get("advice", "")
 
     def below(self, place: str, **where: Any) -> Fault:
         """Return it as a fault of a part of a place, in a file and line if given."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.declared import Described, Flag, Natural
+from pytest_rageval.values.limits import Limits, Read
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import JUDGED_ON, Aspect
 
@@ -17,6 +19,35 @@ CheckStatus = Literal["pass", "fail", "warn", "skip"]
 Proof = Literal["proven_pass", "proven_fail", "unproven"]
 Decide = Literal["estimate", "prove_pass", "prove_fail"]
 Verdict = Literal["pass", "fail", "not_evaluated"]
+
+
+_ASPECTS: Final = [[*JUDGED_ON], [*JUDGED_ON[::-1]], ["retrieval"]]
+
+
+def _read_judged_on(found: object) -> tuple[Aspect, ...]:
+    if not isinstance(found, list | tuple) or [*found] not in _ASPECTS:
+        raise ValueError
+    return tuple(one for one in JUDGED_ON if one in found)
+
+
+_DECIDE: Final = (
+    "estimate: the value itself; prove_pass: the whole interval must pass; prove_fail: fails only "
+    "if the whole interval fails."
+)
+_Baseline = Annotated[
+    str,
+    Limits('the name or path of a run, such as "last"', strict=True, pattern=r"\S"),
+    Described(description='Run id, unique prefix, tag, "last", "last~1" or a path to a run.'),
+]
+_JudgedOn = Annotated[
+    tuple[Aspect, ...],
+    Read(_read_judged_on, '["retrieval", "answer"] or ["retrieval"]'),
+    Described(
+        enum=_ASPECTS,
+        description="What a case must get right to pass; without answer, an uncited, ungrounded "
+        "or incorrect answer is shown and no flaw.",
+    ),
+]
 
 MOST_CASES: Final = 10
 """Cases that the result of a check names."""
@@ -38,9 +69,9 @@ class Check:
     """The category or tag."""
     severity: Literal["fail", "warn"] = "fail"
     """Whether a breach fails the run or only warns."""
-    decide: Decide = "estimate"
+    decide: Annotated[Decide, Described(description=_DECIDE)] = "estimate"
     """By the estimate, or by an end of its interval."""
-    min_n: int = 20
+    min_n: Natural = 20
     """Number of cases below which the evidence counts as weak."""
     on_small_n: Literal["warn", "skip", "fail"] = "warn"
     """Consequence of fewer cases."""
@@ -71,11 +102,18 @@ class Thresholds:
     """A parsed thresholds.toml."""
 
     checks: tuple[Check, ...] = ()
-    confidence: float = 0.95
-    baseline: str | None = None
-    require_baseline: bool = False
-    on_miss: Literal["report", "fail"] = "report"
-    judged_on: tuple[Aspect, ...] = JUDGED_ON
+    confidence: Annotated[
+        float, Limits("a number between 0.5 and 1, such as 0.95", strict=True, gt=0.5, lt=1)
+    ] = 0.95
+    baseline: _Baseline | None = None
+    require_baseline: Annotated[
+        Flag, Described(description="Fail checks against a baseline that is missing.")
+    ] = False
+    on_miss: Annotated[
+        Literal["report", "fail"],
+        Described(description="fail: a case that does not pass, missed or flawed, fails the run."),
+    ] = "report"
+    judged_on: _JudgedOn = JUDGED_ON
     """Aspects that the outcome of a case depends on."""
     min_n: int = 20
     """Number of cases below which a mean is weak evidence, from ``[defaults]``."""

@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
+from pytest_rageval.values.declared import Count, Finite, Flag, Natural, Positive
 from pytest_rageval.values.gate import Check
+from pytest_rageval.values.limits import Limits
 
 Method = Literal["auto", "grid", "halving", "optuna"]
 Builder = Literal["embedded", "command", "fixture"]
@@ -26,11 +28,11 @@ SWEEP_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
 class Range:
     """Continuous values of one parameter, which only Optuna searches."""
 
-    min: float
-    max: float
-    step: float | None = None
+    min: Finite
+    max: Finite
+    step: Positive | None = None
     """Distance of neighbouring values; None: any value in between."""
-    log: bool = False
+    log: Flag = False
     """Whether values are spread evenly on a logarithmic scale."""
 
     @property
@@ -70,11 +72,13 @@ class SweepFile:
     build_fixture: str | None = None
     """Name of the fixture that builds it."""
     method: Method = "auto"
-    budget: int | None = None
+    budget: Count | None = None
     """Questions in all; None: no limit."""
-    holdout: float = 0.0
+    holdout: Annotated[
+        float, Limits("a number from 0 to below 1", strict=True, ge=0, lt=1, allow_inf_nan=False)
+    ] = 0.0
     """Share of the cases that only the verdict uses."""
-    seed: int = 7
+    seed: Natural = 7
     path: str | None = None
     """Path as shown to the user; None: there is no file."""
 

@@ -232,7 +232,7 @@ def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
         (
             "rageval_rag_folder_mode",
             "maybe",
-            "--rag-folder-mode: got 'maybe', expected one of off, on, on_with_fallback",
+            '--rag-folder-mode: got \'maybe\', expected one of "off", "on", "on_with_fallback"',
         ),
         (
             "rageval_judge",
@@ -332,7 +332,7 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
          " strings"),
         ("testpaths = []", "[tool.rageval] testpaths: got [], expected a list of strings"),
         ("matching.snippets = 'some'", "[tool.rageval.matching] snippets: got 'some', expected one"
-         " of off, any, all"),
+         ' of "off", "any", "all"'),
         ("target.retries = -1", "[tool.rageval.target] retries: got -1, expected an integer of at"
          " least 0"),
         ("target.request = { q = 1 }", "[tool.rageval.target] request.q: got 1, expected an"
@@ -377,7 +377,7 @@ def test_faults_are_data(tmp_path: Path) -> None:
     assert [(one.code, one.line, one.facts) for one in caught.value.faults] == [
         ("bound", 2, {"found": "0", "expected": "an integer of at least 1"}),
         ("unknown", 3, {"what": "key", "nearest": "results"}),
-        ("choice", 0, {"found": "'maybe'", "expected": "one of off, on, on_with_fallback"}),
+        ("choice", 0, {"found": "'maybe'", "expected": 'one of "off", "on", "on_with_fallback"'}),
     ]
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.threshold_keys import (
-    CASES_RULES,
-    DEFAULTS_RULES,
-    LIMIT_RULES,
+    CASES,
+    DEFAULTS,
+    LIMIT,
     TABLES,
-    TOP_RULES,
+    TOP,
     thresholds_json_schema,
 )
 from pytest_rageval.project.thresholds import parse_thresholds
@@ -47,10 +47,10 @@ def test_the_schema_is_json() -> None:
 
 def test_the_schema_knows_the_keys_that_the_parser_knows() -> None:
     properties = SCHEMA["properties"]
-    assert set(properties) == {*TOP_RULES, *TABLES}
-    assert set(properties["cases"]["properties"]) == set(CASES_RULES)
-    assert set(properties["defaults"]["properties"]) == set(DEFAULTS_RULES)
-    assert set(SCHEMA["$defs"]["limit"]["anyOf"][1]["properties"]) == set(LIMIT_RULES)
+    assert set(properties) == {*TOP, *TABLES}
+    assert set(properties["cases"]["properties"]) == set(CASES)
+    assert set(properties["defaults"]["properties"]) == set(DEFAULTS)
+    assert set(SCHEMA["$defs"]["limit"]["anyOf"][1]["properties"]) == set(LIMIT)
 
 
 def test_a_dotted_key_may_stand_in_quotes() -> None:

@@ -46,7 +46,10 @@ def test_a_valid_value_has_no_fault() -> None:
             {"size": "x"}, ".size", "type",
             "got 'x', expected an integer of at least 1 and at most 10",
         ),
-        ({"size": 1, "color": "r"}, ".color", "choice", "got 'r', expected one of red, blue"),
+        (
+            {"size": 1, "color": "r"}, ".color", "choice",
+            "got 'r', expected one of \"red\", \"blue\"",
+        ),
         (
             {"size": 1, "colour": "red"}, ".colour", "unknown",
             'unknown key, did you mean "color"?',
@@ -77,7 +80,7 @@ def test_all_faults_come_at_once_and_a_secret_is_not_repeated() -> None:
     ("schema", "expected"),
     [
         ({"type": "number", "exclusiveMinimum": 0}, "a number above 0"),
-        ({"enum": ["a", "b"]}, "one of a, b"),
+        ({"enum": ["a", "b"]}, 'one of "a", "b"'),
         ({"const": 1}, "1"),
         ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
         ({}, "another value"),
