@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
 from pytest_rageval.metrics.courtesies import courtesy, opening, yes_or_no
-from pytest_rageval.metrics.source_list import closing_sources
+from pytest_rageval.metrics.source_list import Known, closing_sources
 from pytest_rageval.support.sentences import sentence_ranges
 from pytest_rageval.support.thoughts import thought_spans
 
@@ -52,12 +52,10 @@ class PreparedAnswer:
         answer: as delivered.
         markers: citations in forms of other systems, in order and apart from each other, with
             ``read``.
-        known: ``name_keys`` of what was retrieved, which a closing list of sources may name.
+        known: chunks and references of the response, which a closing list of sources may name.
     """
 
-    def __init__(
-        self, answer: str, markers: Iterable[Span] = (), *, known: Collection[str] = ()
-    ) -> None:
+    def __init__(self, answer: str, markers: Iterable[Span] = (), *, known: Known = ()) -> None:
         self.delivered: Final = answer
         self._known: Final = known
         self._thoughts: Sequence[Span] = [Span("thought", *one) for one in thought_spans(answer)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Final
 
 from pytest_rageval.metrics.courtesies import courtesy, yes_or_no
 from pytest_rageval.support.sentences import sentences
+from pytest_rageval.values.reply import Citation, RetrievedChunk
 
+Known = Sequence[RetrievedChunk | Citation]
+Names = Callable[[], frozenset[str]]
 _LABELS: Final = r"""
     sources?|references?|citations?|bibliography|works cited|footnotes?|links?|further reading
     |(?:source|reference|relevant) (?:documents?|list|materials?|links?|passages?)
@@ -75,7 +78,7 @@ def _label() -> re.Pattern[str]:
     )
 
 
-def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] | None:
+def closing_sources(text: str, known: Known = ()) -> tuple[int, int] | None:
     r"""Return the range of the list of sources that ends a text, its label included.
 
     Courtesies may follow the list. Something must be stated before it: an answer that is but a list
@@ -83,7 +86,7 @@ def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] |
 
     Args:
         text: an answer.
-        known: ``name_keys`` of what was retrieved, which such a list may name.
+        known: chunks and references of the response, whose documents such a list may name.
 
     >>> answer = "It lasts two years.\n\nSources:\n- warranty.md\n\nHope this helps!"
     >>> start, end = closing_sources(answer)
@@ -93,12 +96,22 @@ def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] |
     """
     start = end = numbered = None
     is_numbered, named = True, False
-    for at, last in _lines_from_end(text):
+    names = cache(
+        lambda: frozenset(key for one in known for key in name_keys(one.rel_path, one.heading_path))
+    )
+    lines = _lines_from_end(text)
+    labels = {
+        at: found
+        for at, last in lines
+        if last - at <= _LONGEST_ENTRY and (found := _label().match(text, at, last))
+    }
+    first_label = min(labels, default=len(text))
+    for at, last in lines:
         line = text[at:last]
         if not line.strip(" \t\r*_-=#>|"):
             continue
-        found = _label().match(line) if len(line) <= _LONGEST_ENTRY else None
-        if found is not None and (found["rest"] is None or is_entries(found["rest"], known)):
+        found = labels.get(at)
+        if found is not None and (found["rest"] is None or is_entries(found["rest"], names)):
             if found["rest"] is not None or named:
                 start, end = at, end or last
                 named = False
@@ -106,17 +119,18 @@ def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] |
             break  # a label without entries
         if end is None and _is_courtesy(line):
             continue
-        if end is None and (inline := _inline(line, known)) is not None:
+        if end is None and (inline := _inline(line, names)) is not None:
             start, end = at + inline, last
             break
-        is_entry = _is_entry(line, known)
-        if is_entry or line.startswith(("  ", "\t")):
-            end = end or last
-            named = named or is_entry
-            is_numbered = is_numbered and _is_numbered(line)
-            numbered = at if is_numbered else numbered
-            continue
-        break
+        is_numbered = is_numbered and _is_numbered(line)
+        if not is_numbered and at < first_label:
+            break  # whatever it is, no list can begin with it or above it
+        is_entry = _is_entry(line, names)
+        if not is_entry and not line.startswith(("  ", "\t")):
+            break
+        end = end or last
+        named = named or is_entry
+        numbered = at if is_numbered else numbered
     start = numbered if start is None else start
     if start is None or end is None or not _is_stated(text[:start]):
         return None
@@ -165,13 +179,13 @@ def _is_courtesy(line: str) -> bool:
     return len(line) <= _LONGEST_ENTRY and all(map(courtesy, sentences(line)))
 
 
-def is_entries(text: str, known: Collection[str] = ()) -> bool:
+def is_entries(text: str, names: Names) -> bool:
     """Return whether the rest of a line names sources, separated by commas or semicolons."""
     parts = [part for part in re.split(r"[,;、]\s*|\s+(?:and|und|et|y)\s+", text) if part.strip()]
-    return _is_entry(text, known) or (bool(parts) and all(_is_entry(one, known) for one in parts))
+    return _is_entry(text, names) or (bool(parts) and all(_is_entry(one, names) for one in parts))
 
 
-def _is_entry(line: str, known: Collection[str]) -> bool:
+def _is_entry(line: str, names: Names) -> bool:
     """Return whether a line names a source rather than stating something."""
     if len(line) > _LONGEST_ENTRY:
         return False
@@ -179,7 +193,7 @@ def _is_entry(line: str, known: Collection[str]) -> bool:
     body = bare.strip().strip("*_ ")
     if _MARKED.match(body) or _names_document(body):
         return True
-    if not known_names(body).isdisjoint(known):
+    if not known_names(body).isdisjoint(names()):
         return True
     words = body.split()
     first = next((c for c in body if c.isalnum()), "a")
@@ -218,16 +232,15 @@ def _names_document(body: str) -> bool:
 
 
 def _is_numbered(line: str) -> bool:
-    body = re.sub(rf"^{_BULLET}", "", line).lstrip("*_ ")
-    found = re.match(r"\[\^?\d{1,3}\]:?\s*", body)
-    return found is not None and bool(_DOCUMENT_NAME.search(body, found.end()))
+    found = re.match(rf"{_BULLET}[*_ ]*\[\^?\d{{1,3}}\]:?\s*", line)
+    return found is not None and bool(_DOCUMENT_NAME.search(line, found.end()))
 
 
-def _inline(line: str, known: Collection[str]) -> int | None:
+def _inline(line: str, names: Names) -> int | None:
     """Return where a label begins in the last line, after a sentence: ``Yes. Source: a.md``."""
     for stop in _AFTER_SENTENCE.finditer(line[-2_000:]):
         at = max(len(line) - 2_000, 0) + stop.end()
         found = _label().match(line, at)
-        if found is not None and found["rest"] is not None and is_entries(found["rest"], known):
+        if found is not None and found["rest"] is not None and is_entries(found["rest"], names):
             return at
     return None

@@ -30,7 +30,6 @@ from pytest_rageval.metrics.matching import (
     vaults_agree,
 )
 from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
-from pytest_rageval.metrics.source_list import name_keys
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
@@ -192,11 +191,8 @@ def prepare(
     """Return the answer of a response with its parts, and its citations in our own form."""
     if settings.strip_root:
         response = replace(response, answer=without_roots(response.answer, settings.strip_root))
-    named: list[tuple[str | None, str | None]]
-    named = [(one.rel_path, one.heading_path) for one in chunks or ()]
-    named += [(one.rel_path, one.heading_path) for one in response.references or ()]
-    keys = frozenset(key for one in named for key in name_keys(*one))
-    plain = PreparedAnswer(response.answer, known=keys)
+    known = (*(chunks or ()), *(response.references or ()))
+    plain = PreparedAnswer(response.answer, known=known)
     markers = find_markers(
         response, chunks, settings.markers, settings.path_case, listed=plain.sources
     )

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from pytest_rageval.metrics.source_list import closing_sources, name_keys
+from pytest_rageval.metrics.source_list import closing_sources
+from pytest_rageval.values.reply import Citation
 
 STATED = "The warranty lasts two years."
 
@@ -73,7 +74,10 @@ def test_the_time_grows_with_the_length_alone(run: str) -> None:
 
 def test_a_list_may_name_what_was_retrieved_without_a_bullet() -> None:
     answer = f"{STATED}\n\nSources:\nWarranty terms\nCard fees, part two"
-    known = {*name_keys("help/warranty_terms.md"), *name_keys(None, "Fees > Card fees")}
+    known = [
+        Citation(rel_path="help/warranty_terms.md"),
+        Citation(rel_path=None, heading_path="Fees > Card fees"),
+    ]
     found = closing_sources(answer, known)
     assert found is not None
     assert answer[: found[0]].rstrip() == STATED
