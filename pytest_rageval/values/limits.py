@@ -52,6 +52,19 @@ class Read:
         return _said(schema, self._said)
 
 
+class Else(Read):
+    """Function that reads what does not fit the type of its field.
+
+    What fits stays as it is, without a call of Python; the type has to be strict.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Schema]) -> Schema:
+        """Return the schema of the type, followed by that of the function."""
+        choices = [handler(source), super().__get_pydantic_core_schema__(source, handler)]
+        schema = {"type": "union", "mode": "left_to_right", "choices": choices}
+        return _said(schema, self._said)
+
+
 def _said(schema: Schema, said: str) -> Schema:
     if not said:
         return schema

@@ -21,7 +21,7 @@ from pytest_rageval.values.lenient import (
     string_or_none,
     vector_or_none,
 )
-from pytest_rageval.values.limits import Flag, Limits, Read, Text
+from pytest_rageval.values.limits import MAX_INTEGER, Else, Flag, Limits, Read, Text
 from pytest_rageval.values.settings import FolderMode
 from pytest_rageval.values.trace import traceparent
 
@@ -30,10 +30,12 @@ MatchRule = Literal["heading", "snippet", "pages", "document"]
 MATCH_RULES: Final[tuple[MatchRule, ...]] = get_args(MatchRule)
 """Every rule, the one that is tried first in front."""
 
-_Number = Annotated[float | None, Read(number_or_none)]
-_Integer = Annotated[int | None, Read(integer_or_none)]
-_Rank = Annotated[int | None, Read(read_rank, "an integer")]
-_Words = Annotated[str | None, Read(string_or_none)]
+_Finite = Annotated[float, Limits(strict=True, allow_inf_nan=False)]
+_Whole = Annotated[int, Limits(strict=True, ge=-MAX_INTEGER, le=MAX_INTEGER)]
+_Number = Annotated[_Finite | None, Else(number_or_none)]
+_Integer = Annotated[_Whole | None, Else(integer_or_none)]
+_Rank = Annotated[_Whole | None, Else(read_rank, "an integer")]
+_Words = Annotated[Text | None, Else(string_or_none)]
 _Vector = Annotated[tuple[float, ...] | None, Read(vector_or_none)]
 _Folders = tuple[Text, ...] | None
 _LISTED: Final = Limits(max_length=2_000)
@@ -79,7 +81,7 @@ class RetrievedChunk:
     """Document that it is from."""
     heading_path: Text | None = None
     """None: the target reports no heading for this chunk."""
-    chunk_id: Annotated[str | None, Read(read_identifier, "a string")] = None
+    chunk_id: Annotated[Text | None, Else(read_identifier, "a string")] = None
     """Name that the target has for it."""
     vault: Text | None = None
     """Collection of the document; None: not reported."""
