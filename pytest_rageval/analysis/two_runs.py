@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
@@ -26,73 +26,40 @@ from pytest_rageval.analysis.compare.settings import (
     unaffected_keys,
 )
 from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
-from pytest_rageval.analysis.gate.figures import GateRun, is_past_limit
+from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.trust.reliability import (
-    JudgeLabels,
     JudgeReliability,
     judge_reliability,
 )
-from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, CheckResult, Thresholds
-from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunNumbers:
-    """The numbers of a whole run, including those about its judge."""
-
-    aggregate: Aggregate
-    reliability: JudgeReliability = field(default_factory=JudgeReliability)
-
-
-def run_numbers(
-    run: StoredRun, *, confidence: float, labels: JudgeLabels | None = None
-) -> RunNumbers:
-    """Compute the numbers of a run from its records.
+def with_numbers(
+    run: StoredRun, *, confidence: float, reliability: JudgeReliability | None = None
+) -> StoredRun:
+    """Return a run with the numbers of its records, and its own metrics of the whole run.
 
     Args:
         run: with its records.
         confidence: of the intervals.
-        labels: of people, which correct judged means; None: there are none.
-
-    Raises:
-        DatasetError: a label matches several cases.
+        reliability: of its judge; None: as its records show it.
     """
-    return RunNumbers(
-        aggregate=aggregate(
-            run.records,
-            confidence=confidence,
-            timeout_ms=run.timeout_ms,
-            registry=stored_registry(run.config),
-            path_case=run.settings.path_case,
-        ),
-        reliability=judge_reliability(run.records, labels, confidence=confidence),
-    )
-
-
-def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = None) -> GateRun:
-    """Return the part of a run that decides its checks."""
-    known = numbers or run_numbers(run, confidence=confidence)
-    figures = {"suite_wall_s": run.config.wall_s, DISAGREEMENT: known.reliability.disagreement_rate}
-    return GateRun(
-        aggregate=known.aggregate,
-        records=tuple(run.records),
+    judge = reliability or judge_reliability(run.records, confidence=confidence)
+    numbers = aggregate(
+        run.records,
         confidence=confidence,
-        judge_configured=run.settings.judge != "none",
-        retrieval_only=run.settings.retrieval_only,
         timeout_ms=run.timeout_ms,
-        concurrency=run.config.concurrency,
         registry=stored_registry(run.config),
-        extra_figures={
-            **{name: figure for name, figure in figures.items() if figure is not None},
-            **run.run_metrics,
-        },
-        no_figures=run.run_metric_reasons,
+        path_case=run.settings.path_case,
+    )
+    own = run.own_figures
+    return replace(
+        run, aggregate=replace(numbers, judge_reliability=judge.document(), run_metrics=own)
     )
 
 
@@ -336,10 +303,14 @@ class Baseline(GateBaseline):
         return found is not None and self.info.problem is not None and not found.comparable
 
 
-def as_baseline(
-    found: RunComparison, thresholds: Thresholds, *, name: str, numbers: RunNumbers | None = None
-) -> Baseline:
-    """Compute the differences that decide a gate from a comparison; what prevents it is named."""
+def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> Baseline:
+    """Compute the differences that decide a gate from a comparison; what prevents it is named.
+
+    Args:
+        found: its later run with its numbers, where a check is of the whole run.
+        thresholds: the checks.
+        name: of the baseline, as it was given.
+    """
     base, new, invariants = found.base, found.new, found.comparability.invariants
     differs = f"not comparable with the baseline: {found.comparability.sentence()}"
     problem = differs if any(not one.only for one in invariants) else None
@@ -368,14 +339,10 @@ def as_baseline(
         )
     differences = None
     if problem is None:
-        sure = thresholds.confidence
         differences = check_differences(
             thresholds.checks,
             pairing.pairs,
-            lambda: (
-                gate_run(base, confidence=sure),
-                gate_run(new, confidence=sure, numbers=numbers),
-            ),
+            lambda: (with_numbers(base, confidence=thresholds.confidence), new),
             clustering=found.comparison.clustering,
             registry=found.registry,
         )

@@ -29,7 +29,6 @@ from pytest_rageval.judges.opening import check_offline, open_judge
 from pytest_rageval.project.documents import documents_path
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings, no_target, target_kind
-from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import did_you_mean
@@ -40,7 +39,7 @@ from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.run import itself
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.report.view.summary import FinishedRun
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge
 
@@ -194,7 +193,7 @@ def _evaluated(
                     f"load_run({name!r}) reads it, evaluate(..., resume={name!r}) continues it"
                 )
             raise
-        return _public(run.finish(gate=True), settings, save=save)
+        return _public(run.finish(gate=True, index=save), save=save)
 
 
 @contextmanager
@@ -216,18 +215,14 @@ def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> 
         yield Clients(target, judge, second)
 
 
-def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
-    stored, view = finished.run, finished.view
-    notes = [*view.reply_faults, *view.notes]
-    if save:
-        remark = put_into_index([stored.run_id], settings, os.environ)
-        notes += [remark] if remark else []
+def _public(finished: FinishedRun, *, save: bool) -> Run:
+    stored = finished.run
     # As they are read again: JSON has no tuples.
     documents = read_documents(stored.folder)
     stored = replace(
         stored,
         aggregate=documents.aggregate,
-        notes=tuple(notes),
+        notes=(*finished.reply_faults, *finished.notes),
         whole=itself,  # all are; that of the engine holds on to it, and cannot be pickled
     )
     return Run(stored, stored.folder if save else None)

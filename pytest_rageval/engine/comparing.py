@@ -68,8 +68,7 @@ def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult
         return ()
     only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
     # Differences of cases need no figure of the whole run.
-    of_cases = all(one.metric in found.registry.cases for one in checks)
-    counted = replace(only.run, records=()) if of_cases else only.run
-    numbers = replace(only, run=counted).numbers()
-    baseline = as_baseline(found, only.thresholds, name=found.base.run_id, numbers=numbers)
-    return only.decide(baseline, numbers).checks
+    if any(one.metric not in found.registry.cases for one in checks):
+        only = only.with_numbers()
+        found = replace(found, new=only.run)
+    return only.decide(as_baseline(found, only.thresholds, name=found.base.run_id)).checks

@@ -5,23 +5,22 @@ A stored run is decided again in the same way, without a network.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
-from pytest_rageval.analysis.trust.reliability import JudgeLabels
+from pytest_rageval.analysis.trust.reliability import JudgeLabels, judge_reliability
 from pytest_rageval.analysis.two_runs import (
     Baseline,
     RunComparison,
-    RunNumbers,
     as_baseline,
     compare_runs,
-    gate_run,
-    run_numbers,
+    with_numbers,
 )
-from pytest_rageval.engine.own_metrics import run_notes, run_scores
+from pytest_rageval.engine.judge_notes import judge_facts
+from pytest_rageval.engine.own_metrics import own_notes, run_scores
 from pytest_rageval.engine.parts import reported_cases, selection_of
 from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.engine.sections import section_documents
@@ -32,9 +31,9 @@ from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.sections import render_sections
 from pytest_rageval.report.markdown.summary import render_markdown
-from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.next_commands import RunCommands
-from pytest_rageval.report.view.summary import SummaryView
+from pytest_rageval.report.view.summary import FinishedRun
+from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
@@ -48,7 +47,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -67,7 +66,7 @@ class EndedRun:
     """A run with all of its records, and the values on which its numbers and gate depend."""
 
     run: StoredRun
-    """The run, with its records and its ``config.json``."""
+    """The run with its ``config.json``; numbers and a gate that it has are not made again."""
     project: Settings
     """Settings of the project: its folders and the baseline."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -83,31 +82,36 @@ class EndedRun:
     """The metrics of the project, with its functions."""
     every: Sequence[CaseRecord] | None = None
     """All records, where the run holds a part of them."""
+    notes: Sequence[str] = ()
+    """Remarks for the user besides those on its records."""
+    gave_up: str = ""
+    """The reason why the rest of the cases was not asked; empty: all were."""
+    resume: str = ""
+    """Command that continues the run, shown where it is not complete."""
+    rerun: str = "pytest --lf"
+    """Command that asks again what did not pass."""
 
-    def with_run_metrics(self) -> EndedRun:
-        """Return it with the project's metrics of the whole run."""
-        found = run_scores(
-            self.registry,
-            self.run.records if self.every is None else self.every,
-            stored_registry(self.run.config),
-            self.project,
+    def stopped(self) -> EndedRun:
+        """Return it with the gate of a session that was stopped, which is not evaluated."""
+        n, total = self.n_reported, self.n_expected
+        why = "the session was stopped"
+        if n < total:  # cases in flight have their records
+            why = f"the session ended after {n} of {counted(total, 'case')}"
+        gate = GateResult(
+            verdict="not_evaluated",
+            sentence=f"not evaluated: {why}",
+            complete=False,
+            n_expected=total,
+            n_reported=n,
+            confidence=self.thresholds.confidence,
         )
-        return replace(self, run=replace(self.run, own_figures=found))
+        return replace(self, run=replace(self.run, gate=gate))
 
-    def sections(self, run: StoredRun) -> list[dict[str, Any]]:
-        """Compute the sections of the project over a run with its numbers."""
-        whole = run if self.every is None else replace(run, records=self.every)
-        return section_documents(self.registry, whole, self.project)
+    def with_numbers(self) -> EndedRun:
+        """Return it with the numbers of its run, computed from the records."""
+        return replace(self, run=with_numbers(self.run, confidence=self.thresholds.confidence))
 
-    def numbers(self) -> RunNumbers:
-        """Compute the numbers of the run.
-
-        Raises:
-            DatasetError: a label matches several cases.
-        """
-        return run_numbers(self.run, confidence=self.thresholds.confidence, labels=self.labels)
-
-    def baseline(self, numbers: RunNumbers) -> Baseline | None:
+    def baseline(self) -> Baseline | None:
         """Compare the run with its baseline; an error of reading it becomes the problem.
 
         Returns:
@@ -127,7 +131,7 @@ class EndedRun:
                 problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
         found = compare_runs(base, self.run, thresholds=self.thresholds)
-        return as_baseline(found, self.thresholds, name=name, numbers=numbers)
+        return as_baseline(found, self.thresholds, name=name)
 
     def _read_baseline(self, name: str) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id
@@ -138,11 +142,11 @@ class EndedRun:
             raise StorageError(f"run {name!r} is {part}the run that is to be compared")
         return read_compared(folder, results, texts=False)
 
-    def decide(self, baseline: Baseline | None, numbers: RunNumbers) -> GateResult:
-        """Decide the run against thresholds.toml and a baseline."""
+    def decide(self, baseline: Baseline | None) -> GateResult:
+        """Decide the run, which has its numbers, against thresholds.toml and a baseline."""
         return decide_gate(
             self.thresholds,
-            gate_run(self.run, confidence=self.thresholds.confidence, numbers=numbers),
+            self.run,
             self.selection,
             n_expected=self.n_expected,
             n_reported=self.n_reported,
@@ -150,127 +154,84 @@ class EndedRun:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndWords:
-    """Parts of a summary that are not in the numbers or the gate."""
-
-    wall_s: float | None
-    """Duration to show, in seconds; None: not known."""
-    notes: Sequence[str] = ()
-    judge_causes: Sequence[str] = ()
-    """Causes of failed verdicts; also in ``notes``."""
-    gave_up: str = ""
-    """The reason why the rest of the cases was not asked; empty: all were."""
-    resume: str = ""
-    """Command that continues the run, shown where it is not complete."""
-    rerun: str = "pytest --lf"
-    """Command that asks again what did not pass."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
-    """Everything that reporting needs once a run has ended."""
-
-    run: StoredRun
-    view: SummaryView
-    gate: GateResult
-    summary: str
-    """The content of ``summary.md``."""
-    comparison: RunComparison | None = None
-    """With the baseline; None: there is none."""
-
-
-def finish_run(
-    ended: EndedRun,
-    writer: RunWriter,
-    words: EndWords,
-    *,
-    numbers: RunNumbers | None = None,
-    decided: GateResult | None = None,
-) -> FinishedRun:
-    """Compute the numbers of a run, decide it, and write its documents; its page is separate.
+def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> FinishedRun:
+    """Compute the numbers of a run, decide it, and write its documents, then its page.
 
     Args:
         ended: the run.
-        writer: of its folder, with the records already written.
-        words: of its summary.
-        numbers: of the run, if they were computed while the records arrived.
-        decided: result of a gate that is not to be evaluated; None: it is.
+        writer: of its folder, with the records already written; closed at the end.
+        index: whether the run is put into the index of runs, where one is configured.
 
     Raises:
         DatasetError: a label matches several cases.
         StorageError: a document cannot be written.
     """
-    ended = ended.with_run_metrics()
-    known = numbers or ended.numbers()
-    baseline = ended.baseline(known) if decided is None else None
-    gate = decided or ended.decide(baseline, known)
-    run = ended.run
-    numbers_of_run = replace(
-        known.aggregate,
-        judge_reliability=known.reliability.document(),
-        run_metrics=run.own_figures,
-    )
-    run = replace(run, aggregate=numbers_of_run, gate=gate)
-    view = SummaryView(
+    run, project, sure = ended.run, ended.project, ended.thresholds.confidence
+    records = run.records if ended.every is None else ended.every
+    reliability = judge_reliability(run.records, ended.labels, confidence=sure)
+    if run.aggregate is None:
+        run = with_numbers(run, confidence=sure, reliability=reliability)
+    own = run_scores(ended.registry, records, stored_registry(run.config), project)
+    run = replace(run, aggregate=replace(run.numbers, run_metrics=own))
+    gate, baseline = run.gate, None
+    if gate is None:
+        numbered = replace(ended, run=run)
+        baseline = numbered.baseline()
+        gate = numbered.decide(baseline)
+    run = replace(run, gate=gate)
+    sections = section_documents(ended.registry, replace(run, records=records), project)
+    run = replace(run, sections=sections)
+    judged = judge_facts(run.records)
+    finished = FinishedRun(
         run=run,
-        aggregate=known.aggregate,
-        gate=gate,
-        wall_s=words.wall_s,
-        judge=clean(run.judge or "none", 120),
-        folder=shown_below(run.folder, Path(ended.project.rootdir)),
-        notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
-        judge_causes=words.judge_causes,
-        reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.asked)),
-        confidence=ended.thresholds.confidence,
-        reliability=known.reliability,
-        gave_up=words.gave_up,
-        resume="" if gate.complete else words.resume,
-        commands=replace(
-            _commands(ended, gate, words.rerun),
-            new=frozenset() if baseline is None else baseline.worse,
-        ),
         changes={} if baseline is None else baseline.changes,
-        registry=stored_registry(run.config),
+        reliability=reliability,
+        folder=shown_below(run.folder, Path(project.rootdir)),
+        notes=[
+            *ended.notes,
+            *judged.notes(project),
+            *own_notes(records),
+            *filter(None, [run.saturation]),
+            *(f"{key}: {reason}" for key, reason in run.run_metric_reasons.items()),
+        ],
+        judge_causes=judged.causes(),
+        gave_up=ended.gave_up,
+        resume="" if gate.complete else ended.resume,
+        commands=replace(
+            _commands(ended, gate), new=frozenset() if baseline is None else baseline.worse
+        ),
     )
-    run = replace(run, sections=ended.sections(run))
-    summary = render_markdown(view) + render_sections(run.sections)
-    _write_documents(writer.path, run)
+    summary = render_markdown(finished) + render_sections(sections)
+    if sections:
+        write_versioned(writer.path, SECTIONS, {"sections": sections})
+    write_document(writer.path, "config.json", run.config)
+    write_numbers(writer.path, run.numbers)
+    write_document(writer.path, "gate.json", gate)
     write_text_document(writer.path, "summary.md", summary)
-    comparison = None if baseline is None else baseline.comparison
-    return FinishedRun(run=run, view=view, gate=gate, summary=summary, comparison=comparison)
+    problems = []
+    if not project.no_report:
+        problems.append(write_page(run, None if baseline is None else baseline.comparison))
+    writer.close()
+    if index:
+        problems.append(put_into_index([run.run_id], project, os.environ) or "")
+    page = "" if project.no_report or problems[0] else f"{finished.folder}/{REPORT}"
+    notes = [*finished.notes, *filter(None, problems)]
+    return replace(finished, summary=summary, report=page, notes=notes)
 
 
-def _write_documents(folder: Path, run: StoredRun) -> None:
-    if run.sections:
-        write_versioned(folder, SECTIONS, {"sections": list(run.sections)})
-    write_document(folder, "config.json", run.config)
-    assert run.aggregate is not None
-    write_numbers(folder, run.aggregate)
-    write_document(folder, "gate.json", run.gate)
-
-
-def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:
+def _commands(ended: EndedRun, gate: GateResult) -> RunCommands:
     """Return the names by which commands take the run."""
     project, selection = ended.project, ended.selection
     if project.origins.get("results_dir") == "flag":  # commands look for runs elsewhere
-        return RunCommands(name=shown_below(ended.run.folder, Path(project.rootdir)), rerun=rerun)
+        name = shown_below(ended.run.folder, Path(project.rootdir))
+        return RunCommands(name=name, rerun=ended.rerun)
     return RunCommands(
-        rerun=rerun,
+        rerun=ended.rerun,
         may_become_baseline=gate.verdict == "pass"
         and 0 < selection.n_total == selection.n_selected
         and (project.baseline or ended.thresholds.baseline) is None
         and BASELINE_TAG not in read_tags(project.results_folder),
     )
-
-
-def with_page(finished: FinishedRun) -> FinishedRun:
-    """Write the page of a run and name it, or the reason why it is not written, in the summary."""
-    view = finished.view
-    problem = write_page(finished.run, finished.comparison)
-    if problem:
-        return replace(finished, view=replace(view, notes=[*view.notes, problem]))
-    return replace(finished, view=replace(view, report=f"{view.folder}/{REPORT}"))
 
 
 def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:

@@ -8,16 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
-from pytest_rageval.engine.finish import (
-    EndedRun,
-    EndWords,
-    FinishedRun,
-    all_gates,
-    finish_run,
-    with_page,
-)
-from pytest_rageval.engine.judge_notes import judge_facts
-from pytest_rageval.engine.own_metrics import own_notes
+from pytest_rageval.engine.finish import EndedRun, all_gates, finish_run
 from pytest_rageval.engine.parts import (
     missing_shards,
     put_together,
@@ -32,6 +23,7 @@ from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
+from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
@@ -88,27 +80,19 @@ def merge_parts(
         parts=[part.run_id for part in parts],
         labels=labels,
         registry=readable_registry(project),
-    )
-    words = EndWords(
-        wall_s=merged.config.wall_s,
-        notes=[*_notes(parts), *judge_facts(records).notes(project), *own_notes(records)],
+        notes=[*_notes(parts)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
     with RunWriter(results, name) as writer:
-        finished = _written(ended, writer, words)
-        put_notes(writer.path, (note for one in parts for note in readable_notes(one.folder)))
-        # The run is complete, so an interruption while its page is drawn does not discard it.
-        return finished if project.no_report else with_page(finished)
-
-
-def _written(ended: EndedRun, writer: RunWriter, words: EndWords) -> FinishedRun:
-    """Write a run whole, or leave nothing of it."""
-    try:
-        writer.rewrite(ended.run.records)
-        return finish_run(ended, writer, words)
-    except BaseException:
-        writer.discard()
-        raise
+        try:
+            writer.rewrite(records)
+            put_notes(writer.path, (note for one in parts for note in readable_notes(one.folder)))
+            return finish_run(ended, writer, index=True)
+        except BaseException:
+            # An interruption while the page of the whole run is drawn does not discard it.
+            if not (writer.path / "summary.md").is_file():
+                writer.discard()
+            raise
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:

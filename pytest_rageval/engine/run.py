@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
-from pytest_rageval.engine.judge_notes import judge_facts
-from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
@@ -33,13 +31,12 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
     from pytest_rageval.judges.asking import Judges
+    from pytest_rageval.report.view.summary import FinishedRun
     from pytest_rageval.support.slots import Slots
 
 _MOST_WHOLE_BYTES: Final = 32 << 20
@@ -308,18 +305,19 @@ class Run:
 
     # --- the end
 
-    def finish(self, *, gate: bool) -> FinishedRun:
+    def finish(self, *, gate: bool, index: bool = False) -> FinishedRun:
         """Aggregate, decide and write.
 
         Args:
             gate: False when the session was interrupted; the gate is then not evaluated, but
                 the results are kept.
+            index: whether the run is put into the index of runs, where one is configured.
 
         Raises:
             StorageError: the run folder cannot be written.
         """
         # Imported at the end: no answer waits for what only the end of a run needs.
-        from pytest_rageval.engine.finish import finish_run, with_page
+        from pytest_rageval.engine.finish import EndedRun, finish_run
 
         with self._lock:
             self._ended = True
@@ -331,69 +329,41 @@ class Run:
             # A line written before the whole run was known may contradict it, or hold an attempt
             # that was repeated or a case that was skipped later.
             self._rewrite(writer, records)
-        ended = self._ended_run(writer.path, records)
-        undecided = GateResult(
-            verdict="not_evaluated",
-            sentence="not evaluated: the session was stopped"
-            if ended.n_reported >= ended.n_expected  # cases in flight have their records
-            else f"not evaluated: the session ended after {ended.n_reported} of "
-            f"{counted(ended.n_expected, 'case')}",
-            complete=False,
-            n_expected=ended.n_expected,
-            n_reported=ended.n_reported,
-            confidence=ended.thresholds.confidence,
-        )
-        words = self._end_words(records)
-        finished = finish_run(ended, writer, words, decided=None if gate else undecided)
-        if not self.state.settings.no_report:
-            finished = with_page(finished)
-        writer.close()
-        return finished
-
-    def _ended_run(self, folder: Path, records: Sequence[CaseRecord]) -> EndedRun:
-        from pytest_rageval.engine.finish import EndedRun
-
-        settings = self.state.settings
-        return EndedRun(
-            run=StoredRun(
-                folder=folder,
-                records=records,
-                config=self._config(records),
-                settings=settings,
-                whole=self._whole,
-                scoring=score_settings(settings, reported_by(records)),
-            ),
+        settings, state = self.state.settings, self.state
+        gave_up = state.breaker.reason if state.breaker.open else ""
+        ended = EndedRun(
+            run=self.stored(records),
             project=settings,
-            thresholds=self.state.thresholds,
+            thresholds=state.thresholds,
             selection=self.cases.selection(),
             n_expected=len(self.cases.asked),
             n_reported=len(self.cases.reported()),
-            labels=self.state.labels,
-            registry=self.state.registry,
-        )
-
-    def _end_words(self, records: Sequence[CaseRecord]) -> EndWords:
-        from pytest_rageval.engine.finish import EndWords
-
-        settings, breaker = self.state.settings, self.state.breaker
-        gave_up = breaker.reason if breaker.open else ""
-        judged = judge_facts(records)
-        return EndWords(
-            wall_s=self._wall_s,
+            labels=state.labels,
+            registry=state.registry,
             notes=[
                 *filter(None, [gave_up]),
                 *config_warnings(settings),
-                *target_notes(settings, self.state.asked),
-                *self.state.notes,
+                *target_notes(settings, state.asked),
+                *state.notes,
                 *(w for loaded in self._selected_sets() for w in loaded.warnings),
-                *judged.notes(settings),
-                *own_notes(records),
                 *self.notes,
                 *(["the git tree has uncommitted changes"] if self._git.dirty else []),
             ],
-            judge_causes=judged.causes(),
             gave_up=gave_up,
             resume=resume_command(self.invocation, self.run_id),
+        )
+        return finish_run(ended if gate else ended.stopped(), writer, index=index)
+
+    def stored(self, records: Sequence[CaseRecord]) -> StoredRun:
+        """Return the run with these records, which are scored by the facts of all of them."""
+        settings = self.state.settings
+        return StoredRun(
+            folder=self._open_writer().path,
+            records=records,
+            config=self._config(records),
+            settings=settings,
+            whole=self._whole,
+            scoring=score_settings(settings, reported_by(records)),
         )
 
     def _config(self, records: Sequence[CaseRecord]) -> RunConfig:

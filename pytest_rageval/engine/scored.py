@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Self
 
 from pytest_rageval.analysis.aggregate.run import aggregate_rows
 from pytest_rageval.analysis.aggregate.table import RecordRows
-from pytest_rageval.analysis.two_runs import RunNumbers
-from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
+from pytest_rageval.engine.finish import EndedRun, finish_run
 from pytest_rageval.engine.recorded_lines import file_may_name
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
@@ -82,7 +80,6 @@ class ScoredRun:
         self._facts = RunFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)
-        self._started = time.monotonic()
         self.failures = Failures()
         self._kept: list[CaseRecord] | None = [] if registry.reads_records else None
         self.n_records = 0
@@ -147,10 +144,6 @@ class ScoredRun:
             concurrency=0,  # nothing was asked, as in a replay
             git=git_state(Path(self._settings.rootdir), (self._cases.absolute(),)),
         )
-        run = StoredRun(
-            folder=writer.path, records=self.failures.shown, config=config, settings=self._settings
-        )
-        ended = EndedRun(run=run, project=self._settings, registry=self._registry, every=self._kept)
         # The gate of a project is for its target; recorded responses may be of any other.
         gate = GateResult(
             verdict="not_evaluated",
@@ -158,5 +151,16 @@ class ScoredRun:
             n_expected=numbers.total,
             n_reported=numbers.total,
         )
-        words = EndWords(wall_s=time.monotonic() - self._started)
-        finish_run(ended, writer, words, numbers=RunNumbers(aggregate=numbers), decided=gate)
+        run = StoredRun(
+            folder=writer.path,
+            records=self.failures.shown,
+            config=config,
+            aggregate=numbers,
+            gate=gate,
+            settings=self._settings,
+        )
+        # The page needs all records, which are read again for it.
+        project = replace(self._settings, no_report=True)
+        finish_run(
+            EndedRun(run=run, project=project, registry=self._registry, every=self._kept), writer
+        )

@@ -53,7 +53,6 @@ from pytest_rageval.plugin.workers import INPUT, Workers
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
-from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import import_whole
@@ -64,8 +63,8 @@ from pytest_rageval.values.gate import NOTHING_CHECKED
 from pytest_rageval.values.record import CaseRecord, Outcome
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.view.progress import Progress
+    from pytest_rageval.report.view.summary import FinishedRun
 
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
@@ -330,7 +329,7 @@ class Controller:
         if self.state.cassettes is not None and self.state.cassettes.replayed:
             self.run.set_concurrency(0)
         try:
-            finished = self.run.finish(gate=complete)
+            finished = self.run.finish(gate=complete, index=True)
         except StorageError as error:
             raise usage_error(f"{error}{self.run.how_to_go_on}") from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
@@ -341,19 +340,18 @@ class Controller:
         }
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
-        but = ", except `go on`," if finished.view.resume else ""
+        but = ", except `go on`," if finished.resume else ""
         start = f"paths and commands below{but} are for the project's folder: cd "
         remarks = (
             append_step_summary(finished.summary, os.environ),
-            put_into_index([self.run.run_id], settings, os.environ),
             prune_hint(settings.results_folder, settings.results_dir),
             "" if root.samefile(here) else start + shlex.quote(shown_below(root, here)),
         )
         own = self._own_failures(decided)
-        notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
+        notes = [*finished.notes, *filter(None, remarks), *self._change_notes(), *own]
         reran = bool(self.config.getoption("lf", False) or settings.failed_from)
-        commands = replace(finished.view.commands, reran=reran)
-        return replace(finished, view=replace(finished.view, notes=notes, commands=commands))
+        commands = replace(finished.commands, reran=reran)
+        return replace(finished, notes=notes, commands=commands)
 
     def _change_notes(self) -> Iterator[str]:
         """Say which outcomes the facts of the whole run have changed after they were shown."""
@@ -439,12 +437,10 @@ class Controller:
     def pytest_remember_failed(self) -> None:
         """Store what ``--lf`` asks again; without a cache, show how to select it from the run."""
         if self.finished is not None and not self._mind_last_failed():
-            commands = self.finished.view.commands
+            commands = self.finished.commands
             name = self.run.run_id if commands.name == "last" else shlex.quote(commands.name)
             commands = replace(commands, rerun=f"pytest --rageval-failed-from {name}")
-            self.finished = replace(
-                self.finished, view=replace(self.finished.view, commands=commands)
-            )
+            self.finished = replace(self.finished, commands=commands)
 
     @contextmanager
     def _interrupted_in_a_line(self, session: pytest.Session) -> Iterator[None]:
@@ -508,7 +504,7 @@ class Controller:
     ) -> Generator[None, None, None]:
         """Print errors of the target by cause before pytest's own account of failures."""
         if self.finished is not None:
-            write_target_faults(terminalreporter, self.finished.view)
+            write_target_faults(terminalreporter, self.finished)
         # For each failed test pytest searches all set-ups and tear-downs for what they printed.
         self._around = terminalreporter.stats.get("", [])
         terminalreporter.stats[""] = [report for report in self._around if report.sections]
@@ -523,7 +519,7 @@ class Controller:
             return
         from pytest_rageval.report.view.summary import render_summary
 
-        blocks = render_summary(self.finished.view, verbosity=self.config.option.verbose)
+        blocks = render_summary(self.finished, verbosity=self.config.option.verbose)
         write_blocks(terminalreporter, "rageval", blocks)
         for line in outcome_lines(terminalreporter):
             terminalreporter.write_line(line)

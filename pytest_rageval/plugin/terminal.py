@@ -14,7 +14,7 @@ from pytest_rageval.report.view.blocks import Block, Fact
 from pytest_rageval.support.text import clean, clean_lines
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.view.summary import SummaryView
+    from pytest_rageval.report.view.summary import FinishedRun
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
     from pytest_rageval.values.record import Outcome
 
@@ -27,7 +27,7 @@ def write_blocks(reporter: pytest.TerminalReporter, heading: str, blocks: Iterab
         reporter.write_line(line)
 
 
-def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) -> None:
+def write_target_faults(reporter: pytest.TerminalReporter, view: FinishedRun) -> None:
     """Write the errors of a run by cause, and what its replies lack; nothing without a fault.
 
     Obeys ``--tb`` and ``--show-capture``.

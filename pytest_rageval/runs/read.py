@@ -131,7 +131,6 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
         folder=folder,
         config=config,
         aggregate=numbers,
-        own_figures={} if numbers is None else numbers.run_metrics,
         gate=found.get("gate.json"),
         settings=config.settings,
         tags=tags,

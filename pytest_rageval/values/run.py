@@ -68,8 +68,6 @@ class StoredRun:
     """``config.json``."""
     aggregate: Aggregate | None = None
     """``metrics.json``, with ``groups.json`` where that was read; None: the run has not ended."""
-    own_figures: Mapping[str, OwnFigure] = field(default_factory=dict)
-    """Own metrics of the whole run."""
     gate: GateResult | None = None
     """``gate.json``; None: the run has not ended."""
     settings: Settings = ASSUMED
@@ -116,6 +114,17 @@ class StoredRun:
     def baseline(self) -> BaselineInfo:
         """The baseline of its gate; empty: there is none."""
         return (self.gate and self.gate.baseline) or BaselineInfo()
+
+    @property
+    def numbers(self) -> Aggregate:
+        """The numbers of a run that has them."""
+        assert self.aggregate is not None
+        return self.aggregate
+
+    @property
+    def own_figures(self) -> Mapping[str, OwnFigure]:
+        """Own metrics of the whole run."""
+        return {} if self.aggregate is None else self.aggregate.run_metrics
 
     @property
     def run_metrics(self) -> dict[str, float]:

@@ -10,17 +10,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine import finish
-from pytest_rageval.engine.finish import (
-    EndedRun,
-    EndWords,
-    FinishedRun,
-    all_gates,
-    finish_run,
-    open_gate,
-    with_page,
-)
+from pytest_rageval.engine.finish import EndedRun, all_gates, finish_run, open_gate
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
+from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs import store
 from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.read import read_documents
@@ -61,17 +54,18 @@ def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields
         folder=results(project) / "now",
         records=records,
         config=replace(config_of(records, project), run_id="now"),
+        gate=fields.pop("gate", None),
         settings=project,
     )
     return EndedRun(run=run, project=project, **given | fields)
 
 
-def finished(run: EndedRun, words: EndWords | None = None, **fields: Any) -> FinishedRun:
+def finished(run: EndedRun) -> FinishedRun:
     """Write the records, the documents and the page of a run."""
     with RunWriter(run.run.folder.parent, run.run.run_id) as writer:
         for one in run.run.records:
             writer.append(one)
-        return with_page(finish_run(run, writer, words or EndWords(wall_s=1.0), **fields))
+        return finish_run(run, writer)
 
 
 # --- the decision and the files -------------------------------------------------------------
@@ -91,14 +85,14 @@ def test_the_decision_is_that_of_the_limits_in_result_and_file(
 def test_a_run_that_lacks_cases_fails_and_names_the_command_that_continues_it(
     project: Settings,
 ) -> None:
-    words = EndWords(wall_s=1.0, resume="pytest --rageval-resume now")
+    command = "pytest --rageval-resume now"
     check = Check(limit=0.8, **HIT)
-    whole = finished(ended(project, run_of(20), check), words)
-    assert (whole.gate.verdict, whole.view.resume) == ("pass", "")
-    cut = ended(replace(project, results_dir="other"), run_of(20), check, n_expected=21)
-    found = finished(cut, words)
+    whole = finished(ended(project, run_of(20), check, resume=command))
+    assert (whole.gate.verdict, whole.resume) == ("pass", "")
+    project = replace(project, results_dir="other")
+    found = finished(ended(project, run_of(20), check, n_expected=21, resume=command))
     assert (found.gate.verdict, found.gate.complete) == ("fail", False)
-    assert found.view.resume == "pytest --rageval-resume now"
+    assert found.resume == command
 
 
 def test_every_file_holds_what_is_returned(project: Settings) -> None:
@@ -109,7 +103,7 @@ def test_every_file_holds_what_is_returned(project: Settings) -> None:
     assert found.run.aggregate is not None
     assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
     assert len(read_records(folder)) == found.run.aggregate.total == 20
-    assert found.view.report == "evals/results/now/report.html"
+    assert found.report == "evals/results/now/report.html"
 
 
 def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
@@ -128,24 +122,33 @@ def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
     assert replaced == [".gitignore", *FILES]
 
 
-def test_the_documents_are_complete_before_the_page_is_drawn(project: Settings) -> None:
-    run = ended(project, run_of(20))
-    with RunWriter(results(project), "now") as writer:
-        found = finish_run(run, writer, EndWords(wall_s=1.0))
-    names = {path.name for path in found.run.folder.iterdir()}
-    assert names == {*FILES, "results.jsonl"} - {"report.html"}
-    assert (found.view.report, list(found.view.notes)) == ("", [])
+def test_the_documents_are_complete_before_the_page_is_drawn(
+    project: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, seen = ended(project, run_of(20)), set[str]()
+
+    def drawn(run: StoredRun, _: object) -> None:
+        seen.update(path.name for path in run.folder.iterdir() if path.name[0] != ".")
+
+    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", drawn)
+    finished(run)
+    assert seen == {*FILES, "results.jsonl"} - {"report.html"}
+
+
+def test_a_run_without_a_page_names_none(project: Settings) -> None:
+    found = finished(ended(replace(project, no_report=True), run_of(20)))
+    assert not (found.run.folder / "report.html").exists()
+    assert (found.report, list(found.notes)) == ("", [])
 
 
 def test_a_merge_without_a_page_writes_and_names_none(project: Settings) -> None:
     found = merge_parts(parts_of(project, run_of(20)), replace(project, no_report=True))
     assert not (found.run.folder / "report.html").exists()
-    assert found.view.report == ""
+    assert found.report == ""
 
 
 def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settings) -> None:
-    run = ended(project, run_of(20), Check(limit=0.99, **HIT))
-    found = finished(run, decided=UNDECIDED)
+    found = finished(ended(project, run_of(20), Check(limit=0.99, **HIT), gate=UNDECIDED))
     assert found.gate is UNDECIDED
     assert read_json(found.run.folder / "gate.json")["verdict"] == "not_evaluated"
     assert read_json(found.run.folder / "metrics.json")["total"] == 20
@@ -153,8 +156,8 @@ def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settin
 
 def test_an_empty_run_is_finished_without_a_mean(project: Settings) -> None:
     found = finished(ended(project, []))
-    assert found.view.aggregate.total == 0
-    assert found.view.aggregate.metrics["hit_at_k"].mean is None
+    assert found.aggregate.total == 0
+    assert found.aggregate.metrics["hit_at_k"].mean is None
 
 
 # --- the baseline ---------------------------------------------------------------------------
@@ -169,12 +172,12 @@ def test_a_run_is_compared_with_the_baseline_that_the_settings_name(project: Set
     assert found.gate.verdict == "fail"
     assert found.gate.baseline is not None
     assert (found.gate.baseline.run_id, found.gate.baseline.n_paired) == ("main", 40)
-    assert found.view.changes
+    assert found.changes
 
 
 def test_a_comparison_that_nobody_asked_for_is_not_made(project: Settings) -> None:
     run = ended(project, run_of(20))
-    assert run.baseline(run.numbers()) is None
+    assert run.baseline() is None
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,7 @@ def test_a_baseline_that_cannot_be_read_is_a_problem_and_not_an_error(
 ) -> None:
     write_run(results(project), "part-1", run_of(20), project)
     run = ended(replace(project, baseline=name), run_of(20), DROP, parts=("part-1",))
-    found = run.baseline(run.numbers())
+    found = run.baseline()
     assert found is not None
     assert problem in (found.info.problem or "")
     assert project.rootdir not in (found.info.problem or ""), "a path of one machine"
@@ -209,8 +212,8 @@ def test_a_page_that_cannot_be_written_costs_neither_verdict_nor_files(
     monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", fails)
     found = finished(ended(project, run_of(20), Check(limit=0.8, **HIT)))
     assert found.gate.verdict == "pass"
-    assert list(found.view.notes) == ["report.html was not written: RuntimeError: no template"]
-    assert found.view.report == ""
+    assert list(found.notes) == ["report.html was not written: RuntimeError: no template"]
+    assert found.report == ""
     assert [name for name in FILES if not (found.run.folder / name).is_file()] == ["report.html"]
 
 
@@ -245,7 +248,7 @@ def test_a_folder_that_was_removed_meanwhile_is_an_error(project: Settings) -> N
         gone = replace(run, run=replace(run.run, folder=results(project) / "gone"))
         writer.path = gone.run.folder
         with pytest.raises(StorageError, match="cannot be written"):
-            finish_run(gone, writer, EndWords(wall_s=1.0))
+            finish_run(gone, writer)
 
 
 # --- the other sources of records -------------------------------------------------------------
@@ -302,9 +305,8 @@ def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
         "[overall]\nhit_at_k = { min = 0.7, min_n = 1 }\n", encoding="utf-8"
     )
     first = merge_parts(parts_of(project, run_of(20)), project, run_id="whole")
-    again = open_gate(first.run.folder, project)
-    numbers = again.numbers()
-    decided = again.decide(again.baseline(numbers), numbers)
+    again = open_gate(first.run.folder, project).with_numbers()
+    decided = again.decide(again.baseline())
     assert decided.verdict == first.gate.verdict == "pass"
     assert [c.check.name for c in decided.checks] == [c.check.name for c in first.gate.checks]
     assert (again.n_expected, again.n_reported) == (20, 20)
@@ -317,7 +319,7 @@ def test_a_stored_run_that_lost_a_line_is_incomplete(project: Settings) -> None:
     results_file.write_text("".join(lines[1:]), encoding="utf-8")
     found = open_gate(folder, project)
     assert (found.n_expected, found.n_reported) == (20, 19)
-    assert not found.decide(None, found.numbers()).complete
+    assert not found.with_numbers().decide(None).complete
 
 
 def test_a_stored_run_that_lost_the_line_of_a_repeat_is_incomplete(project: Settings) -> None:
@@ -339,7 +341,7 @@ def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings
     (folder / "gate.json").unlink()
     found = open_gate(folder, project)
     assert (found.n_expected, found.n_reported) == (25, 20)
-    assert not found.decide(None, found.numbers()).complete
+    assert not found.with_numbers().decide(None).complete
 
 
 def save_scored(project: Settings) -> Aggregate:

@@ -17,12 +17,12 @@ from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differ
 from pytest_rageval.analysis.gate.figures import (
     ERROR_KINDS,
     CheckFigure,
-    GateRun,
     LimitDecision,
     decide_limit,
     find_figure,
     no_interval,
 )
+from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
@@ -38,7 +38,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.run import TIMED
+from pytest_rageval.values.run import TIMED, StoredRun
 
 NO_BASELINE: Final = (
     'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" above the first '
@@ -55,7 +55,7 @@ _NO_JUDGE: Final = "the run has no judge"
 # --- one check -------------------------------------------------------------------------------
 
 
-def _nothing_counts(run: GateRun, n_reported: int) -> str:
+def _nothing_counts(run: StoredRun, n_reported: int) -> str:
     """Say why no case of a run counts, and what to do; empty: some do, or none was reported."""
     if not n_reported or any(record.counted for record in run.records):
         return ""
@@ -66,20 +66,21 @@ def _nothing_counts(run: GateRun, n_reported: int) -> str:
     return f"{asked}: go through them with `rageval label --review`"
 
 
-def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str) -> str | None:
+def _skip_reason(check: Check, run: StoredRun, selection: Selection, nothing: str) -> str | None:
     if nothing and not (run.records and check.metric in ERROR_KINDS):
         return nothing
-    info = run.registry.info(check.metric)
-    if info is not None and info.answer_side and run.retrieval_only:
+    info = stored_registry(run.config).info(check.metric)
+    if info is not None and info.answer_side and run.settings.retrieval_only:
         return f"{_ANSWERS} are not gated under --retrieval-only"
-    if info is not None and info.judged and not run.judge_configured:
+    judge_configured = run.settings.judge != "none"
+    if info is not None and info.judged and not judge_configured:
         return f"{_NO_JUDGE}, and this metric is judged"
     if check.metric == "judge_error_rate":
-        if not run.judge_configured:
+        if not judge_configured:
             return _NO_JUDGE
-        if run.aggregate.rates.get("judge_error_rate") is None:
+        if run.numbers.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
-    untimed = check.metric.startswith(TIMED) and run.concurrency == 0
+    untimed = check.metric.startswith(TIMED) and run.config.concurrency == 0
     if untimed and find_figure(check, run).estimate is None:
         return "replies were recorded without this time"
     # These show whether the measurement worked, for any part of a set, and a dead target must not
@@ -116,8 +117,8 @@ def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     return f"{sentence}, {_proof_note(check, figure, decision)}"
 
 
-def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
-    figure = find_figure(check, run)
+def _decide_absolute(check: Check, run: StoredRun, confidence: float) -> CheckResult:
+    figure = find_figure(check, run, confidence=confidence)
     decision = decide_limit(
         check.kind,
         check.limit,
@@ -150,7 +151,7 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
 
 def _decide_checks(
     thresholds: Thresholds,
-    run: GateRun,
+    run: StoredRun,
     selection: Selection,
     baseline: GateBaseline | None,
     nothing: str,
@@ -171,7 +172,7 @@ def _decide_checks(
             status: CheckStatus = check.severity if thresholds.require_baseline else "skip"
             problem = None if baseline is None else baseline.info.problem
             result = CheckResult(check=check, status=status, message=problem or NO_BASELINE)
-        results.append(result or _decide_absolute(check, run))
+        results.append(result or _decide_absolute(check, run, thresholds.confidence))
     return tuple(results)
 
 
@@ -261,7 +262,7 @@ def _check_sentences(results: Sequence[CheckResult], baseline: BaselineInfo) -> 
 
 def decide_gate(
     thresholds: Thresholds,
-    run: GateRun,
+    run: StoredRun,
     selection: Selection,
     *,
     n_expected: int,
@@ -272,7 +273,8 @@ def decide_gate(
 
     Args:
         thresholds: the checks, the implicit ones included (``with_implicit_checks``).
-        run: with a record per case and repeat; cases that do not count are only expected.
+        run: with its numbers, and a record per case and repeat; cases that do not count are only
+            expected.
         selection: the part of the set that was selected.
         n_expected: number of cases that the run should have reported.
         n_reported: number of cases that it reported.

@@ -23,7 +23,6 @@ from pytest_rageval.analysis.compare.pairs import (
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.gate.figures import (
     BY_OUTCOME,
-    GateRun,
     LimitDecision,
     decide_limit,
     find_figure,
@@ -46,7 +45,7 @@ from pytest_rageval.values.gate import (
     CheckStatus,
     needs_baseline,
 )
-from pytest_rageval.values.run import TIMED, other_concurrency
+from pytest_rageval.values.run import TIMED, StoredRun, other_concurrency
 
 _NO_SCORE: Final = "no case was scored on both sides"
 
@@ -217,7 +216,7 @@ def _message(
 def check_differences(
     checks: Iterable[Check],
     pairs: Sequence[CasePair],
-    runs: Callable[[], tuple[GateRun, GateRun]],
+    runs: Callable[[], tuple[StoredRun, StoredRun]],
     *,
     clustering: Clustering = BY_DOCUMENT,
     registry: Registry = BUILT_IN,
@@ -227,7 +226,7 @@ def check_differences(
     Args:
         checks: of the gate; those without a baseline are ignored.
         pairs: cases of the same content in both runs.
-        runs: returns baseline and candidate, for figures of a whole run such as
+        runs: returns baseline and candidate with their numbers, for figures of a whole run such as
             ``latency_ms.p95``; not paired, and without an interval.
         clustering: unit of the tests.
         registry: the metrics of both runs.
@@ -274,10 +273,10 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
 
 
 def _of_figures(
-    check: Check, pairs: Iterable[CasePair], base_run: GateRun, new_run: GateRun
+    check: Check, pairs: Iterable[CasePair], base_run: StoredRun, new_run: StoredRun
 ) -> Difference:
     if check.metric.startswith(TIMED) and (
-        problem := other_concurrency(base_run.concurrency, new_run.concurrency)
+        problem := other_concurrency(base_run.config.concurrency, new_run.config.concurrency)
     ):
         return Difference(estimate=None, problem=problem)
     if check.metric.startswith(BY_OUTCOME):

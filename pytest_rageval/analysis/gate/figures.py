@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -24,32 +24,14 @@ from pytest_rageval.analysis.aggregate.operational import (
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
+from pytest_rageval.judges.spot_check import DISAGREEMENT
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateRun:
-    """The parts of a run that decide its checks."""
-
-    aggregate: Aggregate
-    records: tuple[CaseRecord, ...]
-    confidence: float = 0.95
-    judge_configured: bool = False
-    retrieval_only: bool = False
-    timeout_ms: float | None = None
-    concurrency: int | None = None
-    """Requests in flight at most; None: unknown."""
-    registry: Registry = BUILT_IN
-    """The metrics of the run."""
-    extra_figures: Mapping[str, float] = field(default_factory=dict)
-    no_figures: Mapping[str, str] = field(default_factory=dict)
-    """Reasons of own metrics of the whole run without a value, by key."""
-
+from pytest_rageval.values.run import StoredRun
 
 BY_OUTCOME: Final = ("pass_rate", "flaky_rate", STAGE_PREFIX)
 """Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
@@ -77,21 +59,33 @@ class CheckFigure:
     """Node ids."""
 
 
-def find_figure(check: Check, run: GateRun) -> CheckFigure:
-    """Return the figure of an absolute check, over the cases of its table."""
+def find_figure(check: Check, run: StoredRun, *, confidence: float = 0.95) -> CheckFigure:
+    """Return the figure of an absolute check, over the cases of its table.
+
+    Args:
+        check: the limit.
+        run: with its numbers, and its records.
+        confidence: of the intervals, 0 to 1.
+    """
+    known = {
+        "suite_wall_s": run.config.wall_s,
+        DISAGREEMENT: (run.numbers.judge_reliability or {}).get("disagreement_rate"),
+        **run.run_metrics,
+    }.get(check.metric)
+    if known is not None:
+        return CheckFigure(estimate=known)
     records = [record for record in run.records if record.counted]
     if check.metric in ERROR_KINDS:
         # Whether the target answered can be told of cases that nobody has reviewed.
         records = records or list(run.records)
     cases = [case for case in group_repeats(records) if in_table(case.first, check)]
-    if check.metric in run.extra_figures:
-        return CheckFigure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
-        return _latency_figure(check, run, cases)
-    info = run.registry.info(check.metric)
-    if info is None or info.key in run.registry.cases:
-        return _mean_figure(check, run, cases, info)
-    return _run_figure(check, run, cases)
+        return _latency_figure(check, cases, run.timeout_ms, confidence)
+    registry = stored_registry(run.config)
+    info = registry.info(check.metric)
+    if info is None or info.key in registry.cases:
+        return _mean_figure(check, run.numbers, cases, info, confidence)
+    return _run_figure(check, run, cases, confidence)
 
 
 def in_table(record: CaseRecord, check: Check) -> bool:
@@ -118,13 +112,17 @@ def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...
 
 
 def _mean_figure(
-    check: Check, run: GateRun, cases: Sequence[CaseGroup], info: MetricInfo | None
+    check: Check,
+    numbers: Aggregate,
+    cases: Sequence[CaseGroup],
+    info: MetricInfo | None,
+    confidence: float,
 ) -> CheckFigure:
     key = check.metric if info is None else info.key
     groups: Mapping[str, Mapping[str, MetricSummary]] = {
-        "overall": {"": run.aggregate.metrics},
-        "category": run.aggregate.by_category,
-        "tag": run.aggregate.by_tag,
+        "overall": {"": numbers.metrics},
+        "category": numbers.by_category,
+        "tag": numbers.by_tag,
     }[check.table]
     summary = groups.get(check.group or "", {}).get(key)
     if info is None or summary is None:
@@ -135,7 +133,7 @@ def _mean_figure(
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     means = ((case.mean(key), case.first.nodeid) for case in cases)
     missed = _beyond(check, [(value, nodeid) for value, nodeid in means if value is not None])
-    return _of_summary(summary, info, run.confidence, no_data_reason(summary), missed)
+    return _of_summary(summary, info, confidence, no_data_reason(summary), missed)
 
 
 def _of_summary(
@@ -164,14 +162,16 @@ def _of_summary(
 # --- latency ---------------------------------------------------------------------------------
 
 
-def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
+def _latency_figure(
+    check: Check, cases: Sequence[CaseGroup], timeout_ms: float | None, confidence: float
+) -> CheckFigure:
     """Return ``p50``, ``p95`` or ``sum`` of ``latency_ms``, or of ``latency_ms.<phase>``."""
     *_, what = check.metric.split(".")
     phase = check.metric.removeprefix("latency_ms").removesuffix(what).strip(".")
     phase = phase.removesuffix("_ms")
     records = [r for case in cases for r in case.records]
     if phase in {"", "total"}:
-        summary = record_latency(records, run.timeout_ms)
+        summary = record_latency(records, timeout_ms)
         timed = []
         for record in records:
             status, ms = attempt_status(record), record.latency.get("total_ms")
@@ -196,8 +196,8 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> C
     if estimate is None:
         return CheckFigure(estimate=None, n=0, no_data=f"latency has no {what}")
     durations = [ms for ms, _ in timed]
-    two = quantile_interval(durations, share, confidence=run.confidence)
-    one = quantile_interval(durations, share, confidence=run.confidence, sided=1)
+    two = quantile_interval(durations, share, confidence=confidence)
+    one = quantile_interval(durations, share, confidence=confidence, sided=1)
     return CheckFigure(
         estimate=estimate,
         n=summary.n,
@@ -262,14 +262,16 @@ def _mixed_share(case: CaseGroup) -> float | None:
     return float(0 < passed < n) if n > 1 else None
 
 
-def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
-    metric = check.metric
+def _run_figure(
+    check: Check, run: StoredRun, cases: Sequence[CaseGroup], confidence: float
+) -> CheckFigure:
+    metric, numbers = check.metric, run.numbers
     if kinds := ERROR_KINDS.get(metric):
-        return _rate_figure(cases, lambda case: _attempt_share(case, kinds), 0, run.confidence)
+        return _rate_figure(cases, lambda case: _attempt_share(case, kinds), 0, confidence)
     if metric == "pass_rate":
-        return _rate_figure(cases, _pass_share, 1, run.confidence)
+        return _rate_figure(cases, _pass_share, 1, confidence)
     if metric == "flaky_rate":
-        figure = _rate_figure(cases, _mixed_share, 0, run.confidence)
+        figure = _rate_figure(cases, _mixed_share, 0, confidence)
         return replace(figure, no_data="no case was asked several times")
     if metric.startswith(STAGE_PREFIX):
         stage = metric.removeprefix(STAGE_PREFIX)
@@ -292,11 +294,11 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         estimate = totals.get(metric, float(cost.tokens))
         return CheckFigure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
     if metric == "cross_lingual_consistency":
-        pairs = run.aggregate.cross_lingual
+        pairs = numbers.cross_lingual
         no_pairs = "no case of the run is a translation of another"
         return CheckFigure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
-    found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
-    no_data = run.no_figures.get(metric, f"{metric} was not measured")
+    found = numbers.rates.get(metric, numbers.indexing.get(metric))
+    no_data = run.run_metric_reasons.get(metric, f"{metric} was not measured")
     return CheckFigure(estimate=found, no_data=no_data)
 
 

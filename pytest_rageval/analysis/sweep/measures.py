@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import fsum
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 from pytest_rageval.analysis.gate.figures import (
     CheckFigure,
-    GateRun,
     LimitOutcome,
     decide_limit,
     find_figure,
@@ -19,10 +17,11 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
+from pytest_rageval.analysis.two_runs import with_numbers
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import format_limit_pair
 from pytest_rageval.values.gate import Check, Decide
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,55 +51,32 @@ class Measures:
     """Whether any value is a mean over repeats."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """Facts about a run besides its records."""
-
-    timeout_ms: float | None = None
-    concurrency: int | None = None
-    extra_figures: Mapping[str, float] = field(default_factory=dict)
-    """Such as metrics of whole runs, from the project's own code."""
-
-
-def measure(
-    records: Iterable[CaseRecord],
-    goal: Goal,
-    cases: Collection[str] | None = None,
-    facts: RunFacts | None = None,
-) -> Measures:
+def measure(run: StoredRun, goal: Goal, cases: Collection[str] | None = None) -> Measures:
     """Measure one configuration.
 
     Args:
-        records: of its run.
+        run: of it, with its records; its end may be to come.
         goal: objectives and constraints.
         cases: node ids of the cases that count; None: all.
-        facts: of the run.
     """
     wanted = None if cases is None else set(cases)
-    kept = [r for r in records if r.counted and (wanted is None or r.nodeid in wanted)]
-    groups, facts = group_repeats(kept), facts or RunFacts()
-    run = GateRun(
-        aggregate=aggregate(
-            kept, confidence=goal.confidence, timeout_ms=facts.timeout_ms, registry=goal.registry
-        ),
-        records=tuple(kept),
-        confidence=goal.confidence,
-        judge_configured=True,
-        timeout_ms=facts.timeout_ms,
-        concurrency=facts.concurrency,
-        registry=goal.registry,
-        extra_figures=facts.extra_figures,
-    )
+    kept = [r for r in run.records if r.counted and (wanted is None or r.nodeid in wanted)]
+    groups, sure = group_repeats(kept), goal.confidence
+    run = with_numbers(replace(run, records=kept), confidence=sure)
+
+    def figure(name: str) -> float | None:
+        return find_figure(Check(metric=name, kind="min", limit=0.0), run).estimate
+
     values = _case_values(groups, goal.main)
     low, high = _interval(groups, values, goal)
     figures = {
-        one.info.key: _figure(one.info.key, run)
+        one.info.key: figure(one.info.key)
         if one.weights is None
         else fmean([*_case_values(groups, one).values()])
         for one in goal.objectives
     }
-    figures |= {name: _figure(name, run) for name, _ in goal.order if name not in figures}
-    limits = [(check, find_figure(check, run)) for check in goal.constraints]
+    figures |= {name: figure(name) for name, _ in goal.order if name not in figures}
+    limits = [(check, find_figure(check, run, confidence=sure)) for check in goal.constraints]
     figures |= {constraint_name(check): found.estimate for check, found in limits}
     return Measures(
         values=values,
@@ -136,10 +112,6 @@ def _broken(check: Check, found: CheckFigure) -> str:
     came, limit = format_limit_pair(found.estimate, check.limit, unit_of(check.metric))
     side = "below" if check.kind == "min" else "above"
     return f"{check.metric}{check.where} {came} is {side} {limit}"
-
-
-def _figure(name: str, run: GateRun) -> float | None:
-    return find_figure(Check(metric=name, kind="min", limit=0.0), run).estimate
 
 
 def _case_values(

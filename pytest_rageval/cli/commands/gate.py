@@ -46,12 +46,11 @@ def command(
     project = project_settings({"rageval_allow_regressions": allow_regressions})
     project = replace(project, baseline=baseline or project.baseline)
     results = project.results_folder
-    gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates)
+    gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates).with_numbers()
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
-    numbers, run_id = gate.numbers(), gate.run.run_id
-    against = gate.baseline(numbers)
-    decided = gate.decide(against, numbers)
+    against, run_id = gate.baseline(), gate.run.run_id
+    decided = gate.decide(against)
     document = {"run_id": run_id, **to_builtins(decided)}
     view = view_of_gate(run_id, decided)
     print_result(document, show(view), as_json=as_json)

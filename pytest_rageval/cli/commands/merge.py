@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
@@ -18,11 +17,10 @@ from pytest_rageval.cli.output import (
     no_report_option,
     print_result,
 )
-from pytest_rageval.report.view.summary import render_summary
+from pytest_rageval.report.view.summary import FinishedRun, render_summary
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
-    from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
 
@@ -45,7 +43,6 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.merge import merge_parts
     from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
-    from pytest_rageval.report.markdown.summary import render_markdown
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({})
@@ -57,9 +54,8 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
         raise NotComparableError(str(error)) from error
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
-    put_and_warn(merged.run.run_id)
-    print_result(_document(parts, merged), render_summary(merged.view), as_json=as_json)
-    add_to_step_summary(render_markdown(merged.view))
+    print_result(_document(parts, merged), render_summary(merged), as_json=as_json)
+    add_to_step_summary(merged.summary)
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
 
@@ -75,9 +71,9 @@ def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
 def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
     return {
         "run_id": merged.run.run_id,
-        "folder": merged.view.folder,
+        "folder": merged.folder,
         "merged_from": [part.run_id for part in parts],
-        "notes": list(merged.view.notes),
+        "notes": list(merged.notes),
         "gate": merged.gate,
         "metrics": merged.run.aggregate,
     }

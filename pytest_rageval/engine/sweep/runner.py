@@ -9,7 +9,7 @@ from math import ceil
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.halving import Cut, keep, questions
-from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
+from pytest_rageval.analysis.sweep.measures import Measures, measure
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
@@ -19,7 +19,6 @@ from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
 
 _NOT_ASKED = frozenset({"not_attempted", "fixture"})
 
@@ -200,16 +199,10 @@ class SweepRunner:
         """
         trials = list(self._trials([self.plan.by_key[key] for key in keys], cases))
         found = self.runs.ask(trials, cases, judged=judged)
-        self._spent |= {key: _spent(key, records) for key, records in found.items()}
-        facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
+        self._spent |= {key: _spent(key, run.records) for key, run in found.items()}
         if end:
-            ended = self.runs.finish(found, page=page)
-            facts = {key: _facts(run) for key, run in ended.items()}
-            found = {key: list(run.records) for key, run in ended.items()}
-        return {
-            key: measure(records, self.plan.goal, cases, facts[key])
-            for key, records in found.items()
-        }
+            found = self.runs.finish(found, page=page)
+        return {key: measure(run, self.plan.goal, cases) for key, run in found.items()}
 
     def _cut(self, group: Group, number: int, measures: Mapping[str, Measures]) -> Cut:
         """Cut a group down to its share of the next rung."""
@@ -267,20 +260,6 @@ class SweepRunner:
                 self.stage = stage
             settings = with_query(index.settings, one.query)
             yield Trial(run_id=one.key, settings=settings, client=index.client)
-
-
-def _facts_before(trial: Trial, concurrency: int) -> RunFacts:
-    """Return the facts of a run whose end, with the project's metrics of runs, is to come."""
-    target = trial.settings.target
-    # The limit is that of requests over HTTP: a client in code has its own.
-    limit = None if target.client else target.timeout_s * 1000
-    return RunFacts(timeout_ms=limit, concurrency=concurrency)
-
-
-def _facts(run: StoredRun) -> RunFacts:
-    return RunFacts(
-        timeout_ms=run.timeout_ms, concurrency=run.config.concurrency, extra_figures=run.run_metrics
-    )
 
 
 def _spent(key: str, records: Sequence[CaseRecord]) -> Spent:

@@ -89,7 +89,7 @@ class SweepRuns(Closing):
 
     def ask(
         self, trials: Sequence[Trial], nodeids: Sequence[str], *, judged: bool
-    ) -> dict[str, list[CaseRecord]]:
+    ) -> dict[str, StoredRun]:
         """Ask configurations some cases, unless their runs hold them.
 
         Args:
@@ -98,7 +98,7 @@ class SweepRuns(Closing):
             judged: whether answers are judged; stored ones then are without being asked again.
 
         Returns:
-            All records so far by run, scored by what its target is known to report.
+            The runs so far, scored by what their targets are known to report.
 
         Raises:
             ConfigError: a run was made with other settings, or the judge cannot work.
@@ -128,7 +128,7 @@ class SweepRuns(Closing):
             ask_runs(askers, self.slots, _refuse_gone)
         finally:
             self._asked = ()
-        return {run.run_id: _settled(run) for run in runs}
+        return {run.run_id: run.stored(_settled(run)) for run in runs}
 
     def finish(self, run_ids: Iterable[str], *, page: bool) -> dict[str, StoredRun]:
         """Write the numbers of runs that are asked nothing more, and return them.

@@ -20,7 +20,7 @@ from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.view.gate import detectable_size
 from pytest_rageval.report.view.summary import (
     GROUP_COLUMNS,
-    SummaryView,
+    FinishedRun,
     change_text,
     concurrency_text,
     held_value_text,
@@ -39,12 +39,12 @@ LISTED_CASES: Final = 200
 """Maximum ids listed of missed and failed cases: a pull request comment has a size limit."""
 
 
-def render_markdown(view: SummaryView) -> str:
+def render_markdown(view: FinishedRun) -> str:
     """Render the summary: verdict, checks, metrics, categories, then the cases to look at."""
     return "\n".join(_lines(view)) + "\n"
 
 
-def _lines(view: SummaryView) -> Iterator[str]:
+def _lines(view: FinishedRun) -> Iterator[str]:
     aggregate = view.aggregate
     yield f"## rageval: {escape(view.gate.sentence)}"
     yield ""
@@ -67,7 +67,7 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield from _case_list(view)
 
 
-def _target_faults(view: SummaryView) -> Iterator[str]:
+def _target_faults(view: FinishedRun) -> Iterator[str]:
     """List the errors of the target by cause, without their messages, which may quote texts."""
     lines = [f"**{escape(sentence)}**" for sentence in view.reply_faults]
     cases: dict[tuple[str, str], set[str]] = {}
@@ -123,8 +123,8 @@ def _reason(result: CheckResult, baseline: BaselineInfo | None) -> str:
     return "no baseline" if baseline.run_id is None else "not comparable with the baseline"
 
 
-def _metric_table(view: SummaryView) -> Iterator[str]:
-    percent = f"{view.confidence * 100:g} % interval"
+def _metric_table(view: FinishedRun) -> Iterator[str]:
+    percent = f"{view.gate.confidence * 100:g} % interval"
     versus = (f" {escape(view.versus)} |", "---:|") if view.changes else ("", "")
     yield from (
         "",
@@ -144,7 +144,7 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         yield f"| {key} | {view.aggregate.total} | {format_value(value)} | - | 0 | 0 |{change}"
 
 
-def _latency_line(view: SummaryView) -> Iterator[str]:
+def _latency_line(view: FinishedRun) -> Iterator[str]:
     latency = view.aggregate.latency
     if latency.p50_ms is None or latency.p95_ms is None:
         return
@@ -154,7 +154,7 @@ def _latency_line(view: SummaryView) -> Iterator[str]:
     yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.{_usage_text(view)}")
 
 
-def _usage_text(view: SummaryView) -> str:
+def _usage_text(view: FinishedRun) -> str:
     """Return the mean tokens and the cost that the target reports; empty: none."""
     usage = view.aggregate.usage
     tokens = [
@@ -187,9 +187,7 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
         yield f"| {escape(name)} | {n} | {' | '.join(cells)} |"
 
 
-def _judge_list(view: SummaryView) -> Iterator[str]:
-    if view.reliability is None:
-        return
+def _judge_list(view: FinishedRun) -> Iterator[str]:
     if lines := [*reliability_lines(view.reliability)]:
         yield ""
         yield from (f"- {escape(line)}" for line in lines)
@@ -199,7 +197,7 @@ def _judge_list(view: SummaryView) -> Iterator[str]:
             yield f"| {key} | {escape(case_id)} | {first:g} | {second:g} |"
 
 
-def _case_list(view: SummaryView) -> Iterator[str]:
+def _case_list(view: FinishedRun) -> Iterator[str]:
     for outcome, found in view.aggregate.failed_cases.items():
         n = len(found)
         if found:

@@ -25,10 +25,12 @@ from pytest_rageval.analysis.trust.reliability import (
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
+from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, stage_of, unsupported_claims
 from pytest_rageval.report.matching import rules_text
+from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import (
     HEAD,
     Block,
@@ -100,23 +102,19 @@ _ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryView:
-    """Content of the summary."""
+class FinishedRun:
+    """A run that has ended, and what its summary says besides."""
 
     run: StoredRun
-    aggregate: Aggregate
-    gate: GateResult
-    wall_s: float | None
-    judge: str
+    """The run with its numbers and gate."""
     folder: str
     """Run folder as shown to the user."""
+    changes: Mapping[str, float] = field(default_factory=dict)
+    """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
+    reliability: JudgeReliability = field(default_factory=JudgeReliability)
     notes: Sequence[str] = ()
     judge_causes: Sequence[str] = ()
     """Causes of failed verdicts. Also in ``notes``."""
-    confidence: float = 0.95
-    reliability: JudgeReliability | None = None
-    reply_faults: Sequence[str] = ()
-    """Sentences on what the replies lack, shown with the errors of the target."""
     gave_up: str = ""
     """Reason why the run gave up on the target; empty: it did not. Also in ``notes``."""
     resume: str = ""
@@ -125,10 +123,35 @@ class SummaryView:
     """The names by which commands take the run, and the way to run it again."""
     report: str = ""
     """Displayed path of the report page; empty: none was written."""
-    registry: Registry = BUILT_IN
-    """The metrics of the run."""
-    changes: Mapping[str, float] = field(default_factory=dict)
-    """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
+    summary: str = ""
+    """The content of ``summary.md``."""
+
+    @property
+    def aggregate(self) -> Aggregate:
+        """The numbers of the run."""
+        return self.run.numbers
+
+    @property
+    def gate(self) -> GateResult:
+        """The decision on the run."""
+        assert self.run.gate is not None
+        return self.run.gate
+
+    @property
+    def registry(self) -> Registry:
+        """The metrics of the run."""
+        return stored_registry(self.run.config)
+
+    @property
+    def judge(self) -> str:
+        """The judge of the run; ``none``: there was none."""
+        return clean(self.run.judge or "none", 120)
+
+    @property
+    def reply_faults(self) -> list[str]:
+        """Sentences on what the replies lack, shown with the errors of the target."""
+        run = self.run
+        return [*chunk_sentences(run.records, run.settings, run.config.asked)]
 
     @property
     def versus(self) -> str:
@@ -137,7 +160,7 @@ class SummaryView:
         return f"vs {name}" if name is not None and len(name) <= 4 else "vs base"
 
 
-def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
+def render_summary(view: FinishedRun, *, verbosity: int = 0) -> Iterator[Block]:
     """Lay out the summary.
 
     Args:
@@ -169,8 +192,7 @@ def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
             r for r in worst_misses(view.run.records) if r.counted and r.scores.outcome != "passed"
         ]
         yield from render_texts(missed, limit=_TEXTS_SHOWN if verbosity == 1 else len(missed))
-    if view.reliability is not None:
-        yield from _reliability_lines(view.reliability, verbosity)
+    yield from _reliability_lines(view.reliability, verbosity)
     for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
         yield Fact("note", note, "warn")
     yield from _baseline_lines(view)
@@ -178,7 +200,7 @@ def render_summary(view: SummaryView, *, verbosity: int = 0) -> Iterator[Block]:
     yield from _next_lines(view)
 
 
-def _run_line(view: SummaryView) -> Note:
+def _run_line(view: FinishedRun) -> Note:
     total = view.aggregate.total
     aside = group_repeats(record for record in view.run.records if not record.counted)
     found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
@@ -190,7 +212,8 @@ def _run_line(view: SummaryView) -> Note:
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
-    time = "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
+    wall_s = view.run.config.wall_s
+    time = "" if wall_s is None else f"   {wall_s:.1f} s"
     return Note(((f"run {view.run.run_id}   ", "strong"),), ((", ".join(counts) + time, ""),))
 
 
@@ -202,7 +225,7 @@ def stage_counts(aggregate: Aggregate) -> list[str]:
 # --- metrics -------------------------------------------------------------------------------
 
 
-def _metric_table(view: SummaryView, verbosity: int) -> Table:
+def _metric_table(view: FinishedRun, verbosity: int) -> Table:
     checks: dict[str, list[CheckResult]] = {}
     for result in view.gate.checks:
         if result.check.table == "overall":
@@ -220,7 +243,7 @@ def _metric_table(view: SummaryView, verbosity: int) -> Table:
             cells = (name, str(row.n), "", interval_text(row.low, row.high))
             rows += _check_rows(view, name, cells, row.mean, checks.get(name, []))
     rows += _run_rows(view, checks)
-    percent = f"{view.confidence * 100:g}% CI"
+    percent = f"{view.gate.confidence * 100:g}% CI"
     versus = [view.versus] if view.changes else []
     names = ("metric", ">n", ">value", f">{percent}", "limit", *(f">{v}" for v in versus), "")
     return Table(names, rows, optional=(percent, "n", *versus))
@@ -233,7 +256,7 @@ def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
     return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
 
 
-def _run_rows(view: SummaryView, checks: Mapping[str, Sequence[CheckResult]]) -> Iterator[Row]:
+def _run_rows(view: FinishedRun, checks: Mapping[str, Sequence[CheckResult]]) -> Iterator[Row]:
     latency = view.aggregate.latency
     rows = dict[str, float | None](view.run.run_metrics)
     rows |= {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
@@ -266,7 +289,7 @@ def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:
 
 
 def _check_rows(
-    view: SummaryView,
+    view: FinishedRun,
     key: str,
     cells: tuple[str, str, str, str],
     value: float | None,
@@ -331,7 +354,7 @@ def limit_text(result: CheckResult) -> str:
 
 
 def _group_table(
-    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: SummaryView
+    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: FinishedRun
 ) -> Table:
     columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
     rows: list[Row | Note] = []
@@ -398,7 +421,7 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     return _one_of_each_case(slowest_first)[:_CASES_SHOWN]
 
 
-def _case_lines(view: SummaryView) -> Iterator[Block]:
+def _case_lines(view: FinishedRun) -> Iterator[Block]:
     names = case_names(view.run.records)
     if worst := worst_records(view.run.records, view.commands.new):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
@@ -430,7 +453,7 @@ def _reliability_lines(found: JudgeReliability, verbosity: int) -> Iterator[Fact
         yield Fact("judge", f"first and second judge: {listed}")
 
 
-def _baseline_lines(view: SummaryView) -> Iterator[Fact]:
+def _baseline_lines(view: FinishedRun) -> Iterator[Fact]:
     """Describe the baseline, and the smallest change that each check can detect."""
     info = view.gate.baseline
     if info is None:
@@ -441,7 +464,7 @@ def _baseline_lines(view: SummaryView) -> Iterator[Fact]:
             yield Fact("", f"{result.check.name}: {text}", "")
 
 
-def _causes(view: SummaryView) -> Iterator[str]:
+def _causes(view: FinishedRun) -> Iterator[str]:
     """Yield the notes on why verdicts or an own metric failed, where a check failed for it."""
     for one in view.gate.checks:
         metric, info = one.check.metric, view.registry.info(one.check.metric)
@@ -453,7 +476,7 @@ def _causes(view: SummaryView) -> Iterator[str]:
             yield from view.judge_causes
 
 
-def _gate_lines(view: SummaryView) -> Iterator[Fact]:
+def _gate_lines(view: FinishedRun) -> Iterator[Fact]:
     yield Fact("gate", view.gate.sentence, "strong", GATE_STYLES[view.gate.verdict])
     for result in view.gate.checks:
         if result.status == "warn":
@@ -461,7 +484,7 @@ def _gate_lines(view: SummaryView) -> Iterator[Fact]:
     yield from weak_lines(view.gate.checks)
 
 
-def _next_lines(view: SummaryView) -> Iterator[Block]:
+def _next_lines(view: FinishedRun) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
     for command, reason in next_commands(view.run.records, commands):
         yield Command("next", command, reason)

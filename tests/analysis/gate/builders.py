@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import GateBaseline
-from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import (
     BaselineInfo,
     Check,
@@ -17,6 +19,8 @@ from pytest_rageval.values.gate import (
     Thresholds,
 )
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.records import failed, record, selection_of
 
 HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
@@ -37,10 +41,19 @@ def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResul
     selection = changes.pop("selection", None) or selection_of(records)
     options = {name: changes.pop(name, len(records)) for name in ("n_expected", "n_reported")}
     differences = changes.pop("baseline", None)
-    run = GateRun(
-        aggregate=aggregate(records, timeout_ms=changes.get("timeout_ms")),
-        records=tuple(records),
-        **changes,
+    numbers = aggregate(records, timeout_ms=changes.get("timeout_s", 30.0) * 1000)
+    settings = Settings(
+        rootdir=".",
+        judge="offline" if changes.pop("judge_configured", False) else "none",
+        retrieval_only=changes.pop("retrieval_only", False),
+        target=TargetSettings(url="http://x", timeout_s=changes.pop("timeout_s", 30.0)),
+    )
+    run = StoredRun(
+        folder=Path("r"),
+        records=records,
+        config=replace(NO_CONFIG, settings=settings, **changes),
+        aggregate=numbers,
+        settings=settings,
     )
     baseline = GateBaseline(info=BaselineInfo(), differences=differences) if differences else None
     return decide_gate(thresholds, run, selection, **options, baseline=baseline)

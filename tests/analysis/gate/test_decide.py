@@ -226,13 +226,13 @@ def test_run_figures_of_a_category_are_those_of_its_cases() -> None:
     ],
 )
 def test_figures_of_the_run(metric: str, estimate: float, missed: tuple[str, ...]) -> None:
-    found = check(SYSTEM, limit(metric, 0), timeout_ms=1000, extra_figures={"suite_wall_s": 12.5})
+    found = check(SYSTEM, limit(metric, 0), timeout_s=1.0, wall_s=12.5)
     assert found.estimate == pytest.approx(estimate)
     assert found.missed_cases == missed
 
 
 def test_a_censored_percentile_says_that_it_is_a_lower_bound() -> None:
-    found = check(SYSTEM, limit("latency_ms.p95", 500), timeout_ms=1000)
+    found = check(SYSTEM, limit("latency_ms.p95", 500), timeout_s=1.0)
     assert found.message == "930 (a lower bound: calls timed out) is above max 500"
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
-from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
+from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, with_numbers
 from pytest_rageval.report.view.gate import detectable_text
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.numbers import OwnFigure
@@ -37,11 +38,12 @@ def gate(
     base: StoredRun, new: StoredRun, *checks: Check, **thresholds: Any
 ) -> tuple[GateResult, Baseline]:
     given = Thresholds(checks=checks, **thresholds)
+    new = with_numbers(new, confidence=0.95)
     compared = compare_runs(base, new, thresholds=given)
     against = as_baseline(compared, given, name="main")
     found = decide_gate(
         given,
-        gate_run(new, confidence=0.95),
+        new,
         selection_of(new.records),
         n_expected=new.n_cases,
         n_reported=new.n_cases,
@@ -174,24 +176,22 @@ def test_a_flaky_rate_is_compared_over_as_many_repeats_as_both_runs_have() -> No
     assert (found.estimate, found.n, found.missed_cases) == (1.0, 4, ("c0", "c1", "c2", "c3"))
 
 
-def with_own_metric(run: StoredRun, level: Level, **fields: Any) -> StoredRun:
+def with_own_metric(run: StoredRun, level: Level, **figure: Any) -> StoredRun:
     own = MetricDefinition(title="Own", population="", level=level, version="1", source="acme:own")
-    return replace(run, config=replace(run.config, metric_definitions={"acme.own": own}), **fields)
+    numbers = replace(aggregate(run.records), run_metrics={"acme.own": OwnFigure(**figure)})
+    config = replace(run.config, metric_definitions={"acme.own": own})
+    return replace(run, config=config, aggregate=numbers)
 
 
 def test_a_figure_that_is_not_of_cases_has_no_number_of_them() -> None:
-    figures = {"acme.own": OwnFigure(value=0.5)}
-    base, new = (
-        with_own_metric(side(run_of(3), run_id=name), "run", own_figures=figures) for name in "bn"
-    )
+    base, new = (with_own_metric(side(run_of(3), run_id=n), "run", value=0.5) for n in "bn")
     found, _ = gate(base, new, drop(metric="acme.own"))
     assert [(one.status, one.estimate, one.n) for one in found.checks] == [("pass", 0.0, None)]
 
 
 def test_a_figure_that_both_runs_lack_names_the_reason_of_each() -> None:
     def lacking(name: str, **reason: Any) -> StoredRun:
-        own = {"acme.own": OwnFigure(**reason)}
-        return with_own_metric(side(run_of(3), run_id=name), "run", own_figures=own)
+        return with_own_metric(side(run_of(3), run_id=name), "run", **reason)
 
     crashed, unpriced = lacking("b", error="KeyError: 'eur'"), lacking("n", not_applicable="No fee")
     for new, expected in (

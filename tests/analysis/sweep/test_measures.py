@@ -1,13 +1,17 @@
+from dataclasses import replace
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
-from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
+from pytest_rageval.analysis.sweep.measures import Measures, measure
 from pytest_rageval.project.sweep_file import parse_sweep
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.sweep import SweepFile
 from tests.build.records import failed, record
 from tests.build.sweeps import some_cases
@@ -20,8 +24,11 @@ def goal(*objectives: str, constraints: str = "[]", **fields: Any) -> Goal:
     return sweep_goal(sweep, some_cases(20))
 
 
-def found(records: list[CaseRecord], of: Goal, **options: Any) -> Measures:
-    return measure(records, of, **options)
+def found(
+    records: list[CaseRecord], of: Goal, cases: list[str] | None = None, **config: Any
+) -> Measures:
+    run = StoredRun(folder=Path("r"), records=records, config=replace(NO_CONFIG, **config))
+    return measure(run, of, cases)
 
 
 def test_the_objective_and_its_interval_are_those_of_the_run() -> None:
@@ -90,8 +97,7 @@ def test_constraints_broken_with_and_without_proof_are_told_apart() -> None:
 
 def test_a_metric_of_the_whole_run_can_be_limited() -> None:
     of = goal("recall_at_k", constraints='["suite_wall_s <= 60"]')
-    facts = RunFacts(extra_figures={"suite_wall_s": 90.0})
-    one = found([record("a", {"recall_at_k": 1.0})], of, facts=facts)
+    one = found([record("a", {"recall_at_k": 1.0})], of, wall_s=90.0)
     assert one.broken == ("suite_wall_s 90.000 is above 60.000",)
 
 

@@ -20,7 +20,7 @@ from pytest_rageval.engine.sweep.trials import SweepCases, SweepRuns, TargetGone
 from pytest_rageval.judges.opening import open_judge
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.files import write_lines
 from tests.build.projects import work_in
@@ -89,7 +89,7 @@ def ask(
     judged: bool = False,
     concurrency: int = 2,
     kind: type[SweepRuns] = SweepRuns,
-) -> dict[str, list[CaseRecord]]:
+) -> dict[str, StoredRun]:
     """Ask configurations of some k the first cases, as a rung does, in a process of its own."""
     settings = sweep_settings()
     trials = [Trial(run_id=f"k-{k}", settings=replace(settings, k=k), client=target) for k in ks]
@@ -141,7 +141,7 @@ def test_an_interrupted_rung_asks_only_the_rest() -> None:
     target.left = 1000
     finished = ask(target, 10, concurrency=1)
     assert set(target.asked.values()) == {1}
-    assert {len(records) for records in finished.values()} == {10}
+    assert {len(run.records) for run in finished.values()} == {10}
 
 
 def test_without_a_connection_the_sweep_ends_at_once() -> None:

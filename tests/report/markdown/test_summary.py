@@ -48,9 +48,8 @@ def test_what_is_wrong_with_the_baseline_is_said_once(run_id: str | None, said: 
     ]
     shown = view(hits(1, 0), *drops, result("skip", metric="map_at_k"))
     baseline = BaselineInfo(name="main", run_id=run_id, problem=problem)
-    lines = render_markdown(
-        replace(shown, gate=replace(shown.gate, baseline=baseline))
-    ).splitlines()
+    decided = replace(shown.run, gate=replace(shown.gate, baseline=baseline))
+    lines = render_markdown(replace(shown, run=decided)).splitlines()
     assert [line for line in lines if "long reason" in line] == [f"T{problem[1:]}."]
     assert [line.split(" | ")[-1] for line in lines if "skip" in line] == [
         f"skip: {said} |",

@@ -18,7 +18,7 @@ from pytest_rageval.analysis.trust.reliability import (
 )
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.summary import (
-    SummaryView,
+    FinishedRun,
     interval_text,
     limit_text,
     render_summary,
@@ -34,21 +34,21 @@ from pytest_rageval.values.run import StoredRun
 from tests.build.records import failed, hits, record
 
 
-def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
+def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> FinishedRun:
     verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
-    folder, config = Path("evals/results/r-1"), replace(NO_CONFIG, **fields.pop("config", {}))
-    given: dict[str, Any] = {
-        "run": StoredRun(folder=folder, records=records, config=config),
-        "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
-        "gate": GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks),
-        "wall_s": 1.25,
-        "judge": "none",
-        "folder": "evals/results/r-1",
-    }
-    return SummaryView(**(given | fields))
+    gate = GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks)
+    run = StoredRun(
+        folder=Path("evals/results/r-1"),
+        records=records,
+        config=replace(NO_CONFIG, wall_s=1.25, **fields.pop("config", {})),
+        aggregate=fields.pop("aggregate", aggregate(records, confidence=0.95, timeout_ms=60_000)),
+        gate=fields.pop("gate", gate),
+    )
+    given: dict[str, Any] = {"run": run, "folder": "evals/results/r-1"}
+    return FinishedRun(**(given | fields))
 
 
-def text(shown: SummaryView, *, width: int = 80, **options: Any) -> list[str]:
+def text(shown: FinishedRun, *, width: int = 80, **options: Any) -> list[str]:
     return [*draw(render_summary(shown, **options), width=width)]
 
 

@@ -213,7 +213,6 @@ def test_an_own_metric_of_the_run_has_its_change_without_a_verdict() -> None:
     old, new = (
         replace(
             found,
-            own_figures={"acme.docs": OwnFigure(value=count)},
             aggregate=replace(numbers_of(found), run_metrics={"acme.docs": OwnFigure(value=count)}),
             config=replace(found.config, metric_definitions={"acme.docs": own}),
         )
