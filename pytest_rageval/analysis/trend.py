@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
+from pytest_rageval.analysis.aggregate.operational import ERROR_KINDS
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
     ConfigDifference,
@@ -18,7 +19,7 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.analysis.gate.figures import BY_OUTCOME, ERROR_KINDS
+from pytest_rageval.analysis.gate.figures import BY_OUTCOME
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.config import NO_CONFIG, RunConfig

@@ -95,7 +95,10 @@ _OPERATIONS: dict[str, Callable[[Values], Values]] = {
     "aggregate": _aggregate,
     "percentile": lambda row: {"value": intervals.percentile(row["values"], row["p"])},
     "latency": _latency,
-    "operational": lambda row: asdict(operational_rates([s] for s in row["statuses"])),
+    "operational": lambda row: {
+        "n": sum(status != "not_attempted" for status in row["statuses"]),
+        **operational_rates([s] for s in row["statuses"]),
+    },
     "cost": _cost,
     "indexing": indexing_summary,
     "gate": _gate,
@@ -202,7 +205,7 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
         intervals.quantile_interval(**_options(args, xs="values", conf="confidence"))
     ),
     "bootstrap_mean_ci": lambda args: _bounds(
-        intervals.bootstrap_means([_sample(args)], **_options(args, conf="confidence"))[0][0]
+        intervals.bootstrap_mean(_sample(args), **_options(args, conf="confidence"))[0]
     ),
     "paired_diff": _paired_diff,
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),

@@ -10,27 +10,21 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from pytest_rageval.analysis.stats.intervals import percentile, percentile_place
-from pytest_rageval.values.json_documents import OBJECT
+from pytest_rageval.analysis.stats.intervals import fmean, percentile, percentile_place
 from pytest_rageval.values.numbers import LatencySummary, sum_known
 from pytest_rageval.values.record import CaseRecord
 
 AttemptStatus = Literal["ok", "error", "timeout", "empty", "not_attempted"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationalRates:
-    """Fractions (0 to 1) of the cases attempted; the three are disjoint; None: no data."""
-
-    n: int
-    """Attempts; cases that a run gave up before asking do not count."""
-    error_rate: float | None
-    """(error + timeout + empty) / attempted."""
-    timeout_rate: float | None
-    empty_response_rate: float | None
+ERROR_KINDS: Final[Mapping[str, frozenset[AttemptStatus]]] = {
+    "error_rate": frozenset({"error", "timeout", "empty"}),
+    "timeout_rate": frozenset({"timeout"}),
+    "empty_response_rate": frozenset({"empty"}),
+}
+"""By rate, the outcomes of an attempt that it counts; the three kinds are disjoint."""
 
 
 class LatencyObservation(NamedTuple):
@@ -68,35 +62,29 @@ def attempt_status(record: CaseRecord) -> AttemptStatus:
     return "error"
 
 
-def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRates:
-    """Error, timeout and empty-answer rates.
+def attempt_share(
+    repeats: Iterable[AttemptStatus], kinds: frozenset[AttemptStatus]
+) -> float | None:
+    """Return the share of a case's repeats with some outcomes; None: none of them was asked."""
+    asked = [status for status in repeats if status != "not_attempted"]
+    return sum(status in kinds for status in asked) / len(asked) if asked else None
+
+
+def operational_rates(cases: Iterable[Iterable[AttemptStatus]]) -> dict[str, float | None]:
+    """Return error, timeout and empty-answer rates: means over the cases that were asked.
 
     Args:
         cases: per case the status of each of its repeats. A case weighs 1 regardless of their
-            number; its share is the mean over its repeats.
+            number.
     """
-    attempted = Counter[tuple[AttemptStatus, ...]]()
     # Nearly all are alike, so that each distinct one is looked at once.
-    for case, n in Counter(map(tuple, cases)).items():
-        if asked := tuple(s for s in case if s != "not_attempted"):
-            attempted[asked] += n
+    found = Counter(map(tuple, cases))
 
-    def rate(*kinds: AttemptStatus) -> float | None:
-        shares = [repeat(sum(s in kinds for s in c) / len(c), n) for c, n in attempted.items()]
-        return math.fsum(chain.from_iterable(shares)) / attempted.total() if shares else None
+    def rate(kinds: frozenset[AttemptStatus]) -> float | None:
+        shares = [(attempt_share(case, kinds), n) for case, n in found.items()]
+        return fmean([one for share, n in shares if share is not None for one in [share] * n])
 
-    return OperationalRates(
-        n=attempted.total(),
-        error_rate=rate("error", "timeout", "empty"),
-        timeout_rate=rate("timeout"),
-        empty_response_rate=rate("empty"),
-    )
-
-
-# In records of other tools one key represents each verdict, since all metrics of a failed verdict
-# fail.
-_VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfulness")
-_ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
+    return {name: rate(kinds) for name, kinds in ERROR_KINDS.items()}
 
 
 def verdict_failures(record: CaseRecord) -> list[bool]:
@@ -104,34 +92,8 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
 
     A case that the target failed needs none.
     """
-    if record.status != "ok":
-        return []
-    asked = [
-        verdict.get("error") is not None
-        for verdict in record.verdicts.judgements.values()
-        if isinstance(verdict, OBJECT)
-    ]
-    if asked:
-        return asked
-    metrics, reasons, abstained = (
-        record.scores.metrics,
-        record.scores.not_applicable,
-        record.reply.abstained,
-    )
-    failures = []
-    for key in _VERDICT_KEYS:
-        # An abstention on an answerable case is incorrect without asking a judge.
-        unasked = key == "correctness" and abstained is True
-        if key in metrics and key not in reasons and not unasked:
-            failures.append(metrics[key] is None)
-    if abstained is None:
-        abstention = [
-            metrics[key] is None
-            for key in _ABSTENTION_KEYS
-            if key in metrics and key not in reasons
-        ]
-        failures.extend(abstention[:1])
-    return failures
+    judged = record.verdicts.judgements.values() if record.status == "ok" else ()
+    return [verdict.get("error") is not None for verdict in judged]
 
 
 # --- latency -------------------------------------------------------------------------------

@@ -223,14 +223,9 @@ def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, Metri
 def _rates(
     table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
 ) -> dict[str, Any]:
-    attempts = operational_rates([row.attempt for row in rows] for rows in table.cases)
     checked = len(table) - outcomes["unchecked"]
-    rates = {
-        "error_rate": attempts.error_rate,
-        "timeout_rate": attempts.timeout_rate,
-        "empty_response_rate": attempts.empty_response_rate,
-        "pass_rate": outcomes["passed"] / checked if checked else None,
-    }
+    rates = operational_rates([row.attempt for row in rows] for rows in table.cases)
+    rates["pass_rate"] = outcomes["passed"] / checked if checked else None
     if needed := sum(row.verdicts[1] for row in table.rows):
         rates["judge_error_rate"] = sum(row.verdicts[0] for row in table.rows) / needed
     if repeats is not None:

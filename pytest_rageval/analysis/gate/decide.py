@@ -12,10 +12,10 @@ from itertools import product
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, case_names, group_repeats
+from pytest_rageval.analysis.aggregate.operational import ERROR_KINDS
 from pytest_rageval.analysis.compare.conclusion import unanswered
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import (
-    ERROR_KINDS,
     CheckFigure,
     LimitDecision,
     decide_limit,

@@ -15,7 +15,9 @@ from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.operational import (
+    ERROR_KINDS,
     LatencyObservation,
+    attempt_share,
     attempt_status,
     record_latency,
     sum_costs,
@@ -241,17 +243,6 @@ _SHARE: Final = MetricInfo(
     key="share", title="Share of cases", binary=True, population="cases", level="run"
 )
 
-ERROR_KINDS: Final[Mapping[str, frozenset[str]]] = {
-    "error_rate": frozenset({"error", "timeout", "empty"}),
-    "timeout_rate": frozenset({"timeout"}),
-    "empty_response_rate": frozenset({"empty"}),
-}
-
-
-def _attempt_share(case: CaseGroup, kinds: frozenset[str]) -> float | None:
-    statuses = [s for r in case.records if (s := attempt_status(r)) != "not_attempted"]
-    return sum(s in kinds for s in statuses) / len(statuses) if statuses else None
-
 
 def _pass_share(case: CaseGroup) -> float | None:
     return None if case.outcome == "unchecked" else float(case.outcome == "passed")
@@ -267,7 +258,9 @@ def _run_figure(
 ) -> CheckFigure:
     metric, numbers = check.metric, run.numbers
     if kinds := ERROR_KINDS.get(metric):
-        return _rate_figure(cases, lambda case: _attempt_share(case, kinds), 0, confidence)
+        return _rate_figure(
+            cases, lambda c: attempt_share(map(attempt_status, c.records), kinds), 0, confidence
+        )
     if metric == "pass_rate":
         return _rate_figure(cases, _pass_share, 1, confidence)
     if metric == "flaky_rate":

@@ -10,9 +10,9 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
@@ -22,19 +22,11 @@ from pytest_rageval.analysis.stats.distributions import (
     student_t_quantile,
 )
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.intp]
-
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
 _ROUNDING = 1e-12
 _DRAWN_AT_ONCE = 1 << 16
-"""Numbers, of 512 kB: with what is made of them they stay in the cache of a core."""
-_FLOAT_BITS, _INTEGER_BITS = 53, 63
-"""Of whole numbers that floats and arrays of integers keep exactly."""
+"""Random numbers in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +210,7 @@ def mean_intervals(
     if not sample.n:
         return [NO_INTERVAL] * len(sides)
     if scale.lo is None or scale.hi is None:
-        return bootstrap_means([sample], confidence=confidence, sides=sides)[0]
+        return bootstrap_mean(sample, confidence=confidence, sides=sides)
     if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
         return [wilson(sample.total, sample.n, confidence=confidence, sided=one) for one in sides]
     return _plus_twos(sample, scale.lo, scale.hi, confidence=confidence, sides=sides)
@@ -281,51 +273,37 @@ def quantile_interval(
     )
 
 
-def bootstrap_means(
-    samples: Sequence[ClusteredSample],
+def bootstrap_mean(
+    sample: ClusteredSample,
     *,
     confidence: float = 0.95,
     sides: Sequence[Sided] = (2,),
     resamples: int = 10_000,
-) -> list[list[Interval]]:
-    """Percentile bootstrap of means, resampling whole clusters; for unbounded scales only.
+) -> list[Interval]:
+    """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
 
-    The random numbers are drawn once for all samples. Fewer than two clusters have no interval.
+    Fewer than two clusters have no interval.
     """
-    levels = [tail_level(confidence, sided) for sided in sides]
-    found = []
-    for sample in samples:
-        n_clusters = sample.n_clusters if sample.n_clusters < sample.n else None
-        found.append([replace(NO_INTERVAL, clusters=n_clusters)] * len(sides))
-    drawn = [place for place, sample in enumerate(samples) if sample.n_clusters > 1]
-    for nth, resampled in _resampled_means([samples[place].pieces for place in drawn], resamples):
-        means, place = sorted(resampled), drawn[nth]
-        se = statistics.pstdev(means)
-        found[place] = [
-            replace(
-                none,
-                low=percentile(means, 100 * (1 - level)),
-                high=percentile(means, 100 * level),
-                method="bootstrap",
-                se=se,
-                detectable_se=se,
-            )
-            for none, level in zip(found[place], levels, strict=True)
-        ]
-    return found
+    clusters = sample.n_clusters if sample.n_clusters < sample.n else None
+    if sample.n_clusters < 2:
+        return [replace(NO_INTERVAL, clusters=clusters)] * len(sides)
+    means = sorted(_resampled_means(sample.pieces, resamples))
+    se, levels = statistics.pstdev(means), [tail_level(confidence, sided) for sided in sides]
+    return [
+        Interval(
+            low=percentile(means, 100 * (1 - level)),
+            high=percentile(means, 100 * level),
+            method="bootstrap",
+            se=se,
+            detectable_se=se,
+            clusters=clusters,
+        )
+        for level in levels
+    ]
 
 
-def _resampled_means(
-    every: Iterable[Sequence[tuple[float, int]]], resamples: int
-) -> Iterator[tuple[int, list[float]]]:
-    """Yield the index of each set of clusters and the means of its resamples, once complete.
-
-    They are those that ``random.choices`` draws, each set with a generator of its own: as all
-    begin with one seed, their numbers are the same, and drawing takes longer than adding.
-    """
-    waiting = {nth: (len(p), _adder(p), list[float]()) for nth, p in enumerate(every)}
-    if not waiting:
-        return
+def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> list[float]:
+    """Return the means of the resamples of clusters that ``random.choices`` draws."""
     # Imported here, since commands that draw nothing read the settings of intervals.
     import numpy as np
 
@@ -333,54 +311,13 @@ def _resampled_means(
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
-    most = max(n for n, _, _ in waiting.values())
-    held, begin = uniform.random_sample(most + _DRAWN_AT_ONCE), 0
-    # Made once: to get and give back so much memory takes longer than to fill it.
-    places = np.empty(len(held), dtype=np.intp)
-    while waiting:
-        for nth in list(waiting):
-            n, mean, found = waiting[nth]
-            start = len(found) * n - begin
-            rows = min((len(held) - start) // n, resamples - len(found))
-            if rows > 0:
-                drawn = places[: rows * n]
-                np.multiply(held[start : start + rows * n], n, out=drawn, casting="unsafe")
-                found += mean(drawn.reshape(rows, n))
-            if len(found) == resamples:
-                del waiting[nth]  # those of very many groups would fill memory
-                yield nth, found
-        begin += _DRAWN_AT_ONCE
-        held[:most] = held[-most:]
-        held[most:] = uniform.random_sample(_DRAWN_AT_ONCE)
-
-
-def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Places], list[float]]:
-    """Return a function that gives the mean of each row of drawn places among clusters."""
-    import numpy as np
-
-    n = len(pieces)
+    n, found = len(pieces), list[float]()
     totals = np.array([total for total, _ in pieces], dtype=float)
     sizes = np.array([size for _, size in pieces], dtype=np.int64)
-    alike = sizes.min() == sizes.max()
-    whole = totals.min() >= 0 and np.array_equal(totals, np.floor(totals))
-    bits = int(totals.max() * n).bit_length() if whole else 0
-    size_bits = int(sizes.max() * n).bit_length()
-    if not whole or bits > _FLOAT_BITS or bits + size_bits > _INTEGER_BITS:
+    while rows := min(_DRAWN_AT_ONCE // n + 1, resamples - len(found)):
+        places = (uniform.random_sample(rows * n) * n).astype(np.intp).reshape(rows, n)
         # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
-        def mean(places: Places) -> list[float]:
-            drawn = np.ascontiguousarray(places.T)
-            counts = n * sizes[0] if alike else np.add.reduce(sizes.take(drawn), axis=0)
-            means = np.add.reduce(totals.take(drawn), axis=0) / counts
-            return cast("list[float]", means.tolist())
-
-        return mean
-    # Sums of whole numbers have no order, so that of values and that of sizes are one.
-    both = totals.astype(np.int64) + (0 if alike else sizes << bits)
-
-    def mean_of_whole(places: Places) -> list[float]:
-        sums = both.take(places).sum(axis=1)
-        if alike:
-            return cast("list[float]", (sums / (n * sizes[0])).tolist())
-        return cast("list[float]", ((sums & ((1 << bits) - 1)) / (sums >> bits)).tolist())
-
-    return mean_of_whole
+        drawn = np.ascontiguousarray(places.T)
+        counts = np.add.reduce(sizes.take(drawn), axis=0)
+        found += (np.add.reduce(totals.take(drawn), axis=0) / counts).tolist()
+    return found

@@ -220,20 +220,11 @@ def test_flaky_rate_exists_only_with_repeats() -> None:
 
 
 def test_verdicts_that_failed_make_the_judge_error_rate() -> None:
-    metrics: dict[str, float | None] = {"groundedness": 4.0, "correctness": None}
+    lost, given = {"error": {"kind": "unreachable", "message": "gone"}}, {"error": None}
     records = [
-        record("a", metrics, abstained=False),
+        record("a", judgements={"groundedness": given, "correctness": lost}),
         record("b", {"groundedness": None}, not_applicable={"groundedness": "no context"}),
-        record("c", {"correctness": 0.0}, abstained=True),
-        failed("d", metrics={"correctness": None}),
-    ]
-    assert aggregate(records).rates["judge_error_rate"] == 0.5
-
-
-def test_an_abstention_that_the_judge_could_not_classify_is_a_failed_verdict() -> None:
-    records = [
-        record("a", {"abstention_accuracy": None}, answerable=False),
-        record("b", {"over_abstention_rate": 0.0}),
+        replace(failed("d"), verdicts=record("d", judgements={"correctness": lost}).verdicts),
     ]
     assert aggregate(records).rates["judge_error_rate"] == 0.5
 

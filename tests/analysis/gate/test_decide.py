@@ -303,7 +303,8 @@ def test_retrieval_metrics_are_gated_under_retrieval_only() -> None:
 
 def test_judge_errors_are_gated_only_where_a_verdict_was_needed() -> None:
     of = limit("judge_error_rate", 0.05)
-    judged = [record("a", {"groundedness": None}), record("b", {"groundedness": 4.0})]
+    verdicts: list[Any] = [{"error": {"kind": "unreachable", "message": "gone"}}, {"error": None}]
+    judged = [record(c, judgements={"x": v}) for c, v in zip("ab", verdicts, strict=True)]
     assert check(hits(1), of).message == "the run has no judge"
     assert check(hits(1), of, judge_configured=True).message == "no verdict was needed"
     found = check(judged, of, judge_configured=True)
