@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,12 +53,16 @@ EXIT_CODES: Final[Mapping[int, str]] = {
 """Meaning of every exit code of the command."""
 
 
-json_option: Final = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
-)
+PATH: Final = click.Path(path_type=Path)
+FILE_PATH: Final = click.Path(dir_okay=False, path_type=Path)
+FOLDER_PATH: Final = click.Path(file_okay=False, path_type=Path)
+"""Types of arguments and options that are paths."""
+switch: Final = partial(click.option, is_flag=True)
+"""Adds an option without a value."""
+json_option: Final = switch("--json", "as_json", help="Print one JSON object and nothing else.")
 """Adds ``--json`` to a command, as the argument ``as_json``."""
-no_report_option: Final = click.option(
-    "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."
+no_report_option: Final = switch(
+    "--no-report", help="Write no report.html; rageval report does at any time."
 )
 """Adds ``--no-report`` to a command, as the argument ``no_report``."""
 

@@ -17,11 +17,13 @@ from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_fi
 from pytest_rageval.cli.completion import complete_case_of_file
 from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import (
+    FILE_PATH,
     CommandError,
     ExitCode,
     json_option,
     print_blocks,
     print_result,
+    switch,
 )
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
@@ -50,9 +52,9 @@ _KEPT: Final = 1000
 @click.option("--vault", "vaults", multiple=True, help="Search only there; repeatable.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE",
               help="Parameter of the request; repeatable.")  # fmt: skip
-@click.option("--judged", is_flag=True, help="Have the answer judged as well.")
+@switch("--judged", help="Have the answer judged as well.")
 @click.option("--rag-url", metavar="URL", help="Target to ask.  [default: the project's]")
-@click.option("--file", "file", type=click.Path(dir_okay=False, path_type=Path),
+@click.option("--file", "file", type=FILE_PATH,
               help=f"File for :save.  [default: the only case file, else {NEW_FILE}]")  # fmt: skip
 @judge_options
 @json_option

@@ -14,11 +14,13 @@ import click
 
 from pytest_rageval.cli.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.cli.output import (
+    PATH,
     CommandError,
     ExitCode,
     UnreachableError,
     json_option,
     print_result,
+    switch,
 )
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.json_documents import number, part
@@ -62,7 +64,7 @@ class _RubricName(click.Choice[str]):
 
 
 @click.command("calibrate")
-@click.argument("labels", type=click.Path(path_type=Path))
+@click.argument("labels", type=PATH)
 @click.option(
     "--rubric",
     type=_RubricName(_RUBRICS),
@@ -74,16 +76,14 @@ class _RubricName(click.Choice[str]):
     type=float,
     help="Worst score of a good answer.  [default: the pass line, 4 of 5]",
 )
-@click.option(
-    "--probes", is_flag=True, help="Also judge every answer padded, and with sentences reordered."
-)
+@switch("--probes", help="Also judge every answer padded, and with sentences reordered.")
 @click.option(
     "--probe-sample",
     type=click.IntRange(min=1),
     metavar="N",
     help="Probe only N answers, chosen by a fixed seed.",
 )
-@click.option("--save", is_flag=True, help="Keep the figures and scores beside the cases.")
+@switch("--save", help="Keep the figures and scores beside the cases.")
 @judge_options
 @json_option
 def command(labels: Path, as_json: bool, **flags: Any) -> int:

@@ -12,7 +12,14 @@ import click
 from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
 from pytest_rageval.cli.completion import complete_case_of_file
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, HintingGroup, json_option, print_result, warn
+from pytest_rageval.cli.output import (
+    FILE_PATH,
+    CommandError,
+    HintingGroup,
+    json_option,
+    print_result,
+    warn,
+)
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -48,7 +55,7 @@ def _file_option(default: str) -> Callable[[_Command], _Command]:
         "-f",
         "--file",
         "path",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE_PATH,
         help=f"The case file.  [default: {default}]",
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.assumed import all_case_files, read_vault
-from pytest_rageval.cli.output import ExitCode, json_option, print_json, warn
+from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_json, switch, warn
 from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.errors import ConfigError, DatasetError
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=PATH)
 @click.option(
     "--vault",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Folder of Markdown notes in which anchors and snippets are looked up.",
 )
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Base URL of a RAG API in whose index anchors are looked up, by queries.",
 )
-@click.option(
-    "--target", is_flag=True, help="Look anchors up in the target of the settings, by queries."
-)
-@click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
+@switch("--target", help="Look anchors up in the target of the settings, by queries.")
+@switch("--strict", help="Exit with 1 on warnings, too.")
 @json_option
 def command(
     files: tuple[Path, ...],

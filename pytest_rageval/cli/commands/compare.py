@@ -11,10 +11,13 @@ import click
 from pytest_rageval.cli.assumed import baseline_name, report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
+    FOLDER_PATH,
+    PATH,
     CommandError,
     ExitCode,
     json_option,
     print_result,
+    switch,
 )
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import StorageError
@@ -28,15 +31,14 @@ if TYPE_CHECKING:
 @click.command("compare")
 @click.argument("base", required=False, shell_complete=complete_run)
 @click.argument("new", required=False, shell_complete=complete_run)
-@click.option("--md", "markdown", metavar="FILE", type=click.Path(path_type=Path),
+@click.option("--md", "markdown", metavar="FILE", type=PATH,
               help="Write the comparison in Markdown too.")  # fmt: skip
-@click.option("--out-dir", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
+@click.option("--out-dir", metavar="DIR", type=FOLDER_PATH,
               help="Write diff.json and diff.md into this folder.")  # fmt: skip
-@click.option("--ignore-invariants", is_flag=True,
-              help="Compare runs that are not comparable anyway, with a banner.")  # fmt: skip
+@switch("--ignore-invariants", help="Compare runs that are not comparable anyway, with a banner.")
 @click.option("--fail-on", type=click.Choice(["worse"]),
               help="Exit with 1 if the verdict is worse or mixed, 5 if there is none.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
+@switch("-v", "--verbose", help="Show every metric and every flip.")
 @json_option
 def command(
     base: str | None,

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import judge_options, project_settings
-from pytest_rageval.cli.output import ExitCode, json_option, print_blocks, print_json, print_result
+from pytest_rageval.cli.output import (
+    ExitCode,
+    json_option,
+    print_blocks,
+    print_json,
+    print_result,
+    switch,
+)
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.report.view.blocks import Note, Status, Table
 from pytest_rageval.support.text import clean
@@ -41,7 +48,7 @@ PROBE_CHARS: Final = 60_000
     metavar="N",
     help="Length of the prompt that tests whether a judge reads long ones whole; 0 sends none.",
 )
-@click.option("--config", "show_config", is_flag=True, help="Only show each setting's origin.")
+@switch("--config", "show_config", help="Only show each setting's origin.")
 @json_option
 def command(
     question: str | None, probe_chars: int, show_config: bool, as_json: bool, **flags: object

@@ -10,10 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import read_vault, run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import read_vault, run_argument, run_or_last
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, warn, write_page
+from pytest_rageval.cli.output import (
+    FILE_PATH,
+    FOLDER_PATH,
+    CommandError,
+    json_option,
+    print_result,
+    switch,
+    warn,
+    write_page,
+)
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -40,25 +48,24 @@ class _Given:
 
 
 @click.command("embeddings")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option("--embeddings-url", "url", help="Base URL of an OpenAI-compatible API.")
 @click.option("--embeddings-model", "model", help="Model of that API.")
 @click.option("--embeddings-api-key-env", "api_key_env", help="Variable that holds its key.")
 @click.option(
     "--vectors",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE_PATH,
     help="Read vectors from this JSONL file instead; nothing is sent.",
 )
-@click.option(
+@switch(
     "--allow-cut-texts",
-    is_flag=True,
     help="Embed the stored beginnings of texts if a run did not keep them whole.",
 )
-@click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
+@switch("--save", help=f"Write {DOCUMENT} into the folder of the run.")
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE_PATH,
     help="Write a map of chunks, golds and questions as one HTML file.",
 )
 @click.option(
@@ -68,7 +75,7 @@ class _Given:
 )
 @click.option(
     "--vault",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER_PATH,
     help="Folder of notes with the texts of golds.  [default: that of the target]",
 )
 @json_option

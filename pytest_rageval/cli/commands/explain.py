@@ -16,6 +16,7 @@ from pytest_rageval.cli.output import (
     json_option,
     print_blocks,
     print_json,
+    switch,
     terminal_width,
 )
 from pytest_rageval.support.text import did_you_mean, first_few
@@ -35,10 +36,9 @@ _NAMED: Final = 5
     type=click.IntRange(min=0),
     help="Only this repeat (from 0) of a case that was asked several times.",
 )
-@click.option(
+@switch(
     "-v",
     "--verbose",
-    is_flag=True,
     help="Add chunk texts, scores and the whole answer; without CASE, list every miss.",
 )
 @click.option(

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, run_or_last
+from pytest_rageval.cli.assumed import all_case_files, run_argument, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
+    FILE_PATH,
+    FOLDER_PATH,
     CommandError,
     HintingGroup,
     json_option,
     left_out_rows,
     print_result,
+    switch,
 )
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few, first_repeated
@@ -27,14 +30,12 @@ if TYPE_CHECKING:
     from pytest_rageval.values.case import Case
 
 
-_cases = click.argument(
-    "files", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path, dir_okay=False)
-)
+_cases = click.argument("files", nargs=-1, metavar="[CASES]...", type=FILE_PATH)
 _folder_option = click.option(
     "-o",
     "--output",
     required=True,
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER_PATH,
     help="Folder for the files, which must not exist yet.",
 )
 
@@ -83,17 +84,16 @@ def trec_command(
 
 
 @command.command("otlp")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option(
     "-o",
     "--output",
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     help="File, which must not exist yet; without it the spans are printed.",
 )
-@click.option(
+@switch(
     "--content",
-    is_flag=True,
     help="Include questions, answers, retrieved passages, messages of errors and the judge's "
     "reasons.",
 )

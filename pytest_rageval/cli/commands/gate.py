@@ -7,20 +7,19 @@ from dataclasses import replace
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import run_argument, run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import ExitCode, json_option, print_result
+from pytest_rageval.cli.output import ExitCode, json_option, print_result, switch
 
 
 @click.command("gate")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Run to compare with.  "
               "[default: the project's, else that of thresholds.toml]")  # fmt: skip
 @click.option("--gate", "gates", metavar="EXPR", multiple=True,
               help="Further check, such as 'recall_at_k>=0.9'; repeatable.")  # fmt: skip
-@click.option("--allow-regressions", is_flag=True,
-              help="Let checks against the baseline warn instead of fail.")  # fmt: skip
+@switch("--allow-regressions", help="Let checks against the baseline warn instead of fail.")
 @json_option
 def command(
     run: str | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
-from pytest_rageval.cli.output import CommandError, json_option, print_result
+from pytest_rageval.cli.output import FILE_PATH, PATH, CommandError, json_option, print_result
 from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 
 
 @click.command("generate")
-@click.argument("vault", required=False, type=click.Path(path_type=Path))
+@click.argument("vault", required=False, type=PATH)
 @click.option(
     "-o",
     "--output",
     default=Path("evals/generated.jsonl"),
     show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE_PATH,
     help="Case file to write; it must not exist yet.",
 )
 @click.option(
@@ -60,7 +60,7 @@ _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 @click.option(
     "--against",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Case file whose questions are not repeated; repeatable.",
 )

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
-from pytest_rageval.cli.output import ExitCode, count_rows, json_option, left_out_rows, print_result
+from pytest_rageval.cli.output import (
+    FILE_PATH,
+    FOLDER_PATH,
+    ExitCode,
+    count_rows,
+    json_option,
+    left_out_rows,
+    print_result,
+    switch,
+)
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError
@@ -39,12 +48,12 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     default=Path("evals/eval_set.jsonl"),
     show_default=True,
     help="Case file to which the cases are added.",
 )
-@click.option("--dry-run", is_flag=True, help="Report the changes without writing them.")
+@switch("--dry-run", help="Report the changes without writing them.")
 @click.option(
     "--on-clash",
     type=click.Choice(("refuse", "skip", "rename")),
@@ -54,7 +63,7 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 )
 @click.option(
     "--responses",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE_PATH,
     help="New file for recorded answers and retrievals, for rageval score.",
 )
 @click.option(
@@ -85,10 +94,10 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 )
 @click.option(
     "--documents",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER_PATH,
     help="New folder for the documents of ir-datasets: notes, or with --ids keep one file.",
 )
-@click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
+@switch("--fetch", help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(
     name: str, files: tuple[str, ...], output: Path, dry_run: bool, as_json: bool, **options: Any

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import run_argument, run_or_last
 from pytest_rageval.cli.judge_options import (
     judge_options,
     judge_settings,
@@ -27,6 +26,7 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_result,
+    switch,
     warn,
 )
 from pytest_rageval.report.view.blocks import Block, Table
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @click.command("judge")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @judge_options
 @click.option(
     "--rubric",
@@ -65,10 +65,8 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Human labels of some cases, which correct the means.  [default: the project's]",
 )
-@click.option("--dry-run", is_flag=True, help="Only estimate calls and cost.")
-@click.option(
-    "--show-cache", is_flag=True, help="Only show the contents of the cache; without RUN."
-)
+@switch("--dry-run", help="Only estimate calls and cost.")
+@switch("--show-cache", help="Only show the contents of the cache; without RUN.")
 @click.option(
     "--prune-cache",
     "prune_days",

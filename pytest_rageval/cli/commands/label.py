@@ -14,11 +14,13 @@ from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.completion import complete_case_of_file, complete_run
 from pytest_rageval.cli.loopback import announcer, print_tunnel
 from pytest_rageval.cli.output import (
+    FILE_PATH,
     CommandError,
     ExitCode,
     UnreachableError,
     json_option,
     print_result,
+    switch,
     warn,
 )
 from pytest_rageval.cli.target import opened_target, raised_text
@@ -58,27 +60,29 @@ class _Wanted:
 
 
 @click.command("label")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--web", is_flag=True, help="A page for a browser on this machine.")
+@click.argument("file", required=False, type=FILE_PATH)
+@switch("--web", help="A page for a browser on this machine.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
-@click.option("--open", "open_browser", is_flag=True, help="Open the page of --web in the browser.")
+@switch("--open", "open_browser", help="Open the page of --web in the browser.")
 @click.option("--case", "case_ids", metavar="ID", multiple=True,
               shell_complete=complete_case_of_file,
               help="Only this case; repeatable.")  # fmt: skip
-@click.option("--unlabeled", is_flag=True, help="Only answerable cases without evidence.")
+@switch("--unlabeled", help="Only answerable cases without evidence.")
 @click.option("--category", "categories", metavar="NAME", multiple=True,
               help="Only this category; repeatable.")  # fmt: skip
 @click.option("--failed-from", metavar="RUN", shell_complete=complete_run,
               help="Only cases that missed or erred in a stored run.")  # fmt: skip
-@click.option("--review", is_flag=True,
-              help="Only generated cases; enter marks one reviewed, d removes a bad one, e shows "
-              "the command that edits it.")  # fmt: skip
+@switch(
+    "--review",
+    help="Only generated cases; enter marks one reviewed, d removes a bad one, e shows "
+    "the command that edits it.",
+)
 @click.option("--annotator", metavar="NAME", help="Keep decisions in labels/NAME.jsonl.")
 @click.option("--blind/--no-blind", default=True, show_default=True,
               help="Hide scores, ranks and earlier marks from annotators.")  # fmt: skip
-@click.option("--adjudicate", is_flag=True, help="Resolve differences between annotators.")
-@click.option("--agreement", is_flag=True, help="Print the agreement of annotators and exit.")
+@switch("--adjudicate", help="Resolve differences between annotators.")
+@switch("--agreement", help="Print the agreement of annotators and exit.")
 @click.option("--rag-url", metavar="URL", help="Target to ask.  [default: the project's]")
 @click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
               help="Number of chunks to request.")  # fmt: skip

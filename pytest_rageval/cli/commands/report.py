@@ -8,23 +8,22 @@ from pathlib import Path
 
 import click
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import run_argument, run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import write_page
+from pytest_rageval.cli.output import FILE_PATH, switch, write_page
 from pytest_rageval.values.errors import StorageError
 
 
 @click.command("report")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Compare with this run: flips first.  [default: that of its gate]")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+@click.option("-o", "--output", type=FILE_PATH,
               help="File to write.  [default: report.html in the folder of the run]")  # fmt: skip
-@click.option("--redact", is_flag=True,
-              help="Leave out all questions, answers, and texts, paths and headings of "
-                   "documents.")  # fmt: skip
-@click.option("--full", is_flag=True,
-              help="Above 1000 cases, also show the details of those that passed.")  # fmt: skip
+@switch(
+    "--redact", help="Leave out all questions, answers, and texts, paths and headings of documents."
+)
+@switch("--full", help="Above 1000 cases, also show the details of those that passed.")
 def command(
     run: str | None, baseline: str | None, output: Path | None, redact: bool, full: bool
 ) -> None:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import run_argument, run_or_last
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, warn
+from pytest_rageval.cli.output import CommandError, json_option, print_result, switch, warn
 from pytest_rageval.support.text import clean, shown
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class _Given:
 
 
 @click.command("rerank")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option(
     "--reranker",
     "rerankers",
@@ -80,12 +79,11 @@ class _Given:
     help="Queries at a time to an endpoint.",
 )
 @click.option("--price", type=click.FloatRange(0), help="USD for 1,000 queries to each reranker.")
-@click.option(
+@switch(
     "--allow-cut-texts",
-    is_flag=True,
     help="Send the stored beginnings of texts if a run did not keep them whole.",
 )
-@click.option("--save", is_flag=True, help=f"Write {DOCUMENT} and a section of the report.")
+@switch("--save", help=f"Write {DOCUMENT} and a section of the report.")
 @json_option
 def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     """Compare orders of the chunks that the stored RUN retrieved.

@@ -19,6 +19,7 @@ from pytest_rageval.cli.output import (
     print_blocks,
     print_json,
     print_result,
+    switch,
     warn,
 )
 from pytest_rageval.metrics.registry import STAGE_PREFIX
@@ -62,9 +63,7 @@ def put_and_warn(*run_ids: str) -> None:
 @click.command("sync")
 @_url_option
 @_project_option
-@click.option(
-    "--rebuild", is_flag=True, help="Drop the project's rows in the index, and refill it."
-)
+@switch("--rebuild", help="Drop the project's rows in the index, and refill it.")
 @json_option
 def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bool) -> ExitCode:
     """Bring the database index in line with the run folders.
@@ -110,7 +109,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
               help="Only runs with this tag; repeatable.")  # fmt: skip
 @click.option("--config", metavar="HASH", help="Only runs whose config_hash has this prefix.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
-@click.option("--partial", is_flag=True, help="Include runs over a part of the set, as with -k.")
+@switch("--partial", help="Include runs over a part of the set, as with -k.")
 @_url_option
 @_project_option
 @json_option

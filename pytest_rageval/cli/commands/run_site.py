@@ -9,15 +9,14 @@ import click
 
 from pytest_rageval.cli.commands.run_history import project_folders
 from pytest_rageval.cli.completion import complete_metric
-from pytest_rageval.cli.output import ExitCode, json_option, print_result
+from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result, switch
 from pytest_rageval.support.text import clean, counted
 
 
 @click.command("site")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
+@click.option("-o", "--output", required=True, type=PATH,
               help="Folder to write: a new or empty one, or an earlier site.")  # fmt: skip
-@click.option("--full-text", is_flag=True,
-              help="Include questions, answers, notes, and everything of documents.")  # fmt: skip
+@switch("--full-text", help="Include questions, answers, notes, and everything of documents.")
 @click.option("--badge", metavar="METRIC", shell_complete=complete_metric,
               help="Figure in badge.json.  [default: the verdict of the gate]")  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")

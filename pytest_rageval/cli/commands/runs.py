@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import baseline_name, run_or_last
+from pytest_rageval.cli.assumed import baseline_name, run_argument, run_or_last
 from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
 from pytest_rageval.cli.commands.run_site import site_command
 from pytest_rageval.cli.completion import complete_run
@@ -18,6 +18,7 @@ from pytest_rageval.cli.output import (
     HintingGroup,
     json_option,
     print_result,
+    switch,
 )
 from pytest_rageval.report.view.blocks import Block, Note, Row, Table
 from pytest_rageval.report.view.gate import GATE_STYLES
@@ -78,7 +79,7 @@ def _table(entries: Sequence[RunEntry]) -> Table:
 
 
 @command.command("show")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @json_option
 def show_command(run: str | None, as_json: bool) -> None:
     """Show the gate, figures, versions and settings of RUN, by default the last run."""
@@ -138,7 +139,7 @@ def _figure_lines(metrics: Mapping[str, MetricSummary]) -> Iterator[str]:
 @command.command("tag")
 @click.argument("run", shell_complete=complete_run)
 @click.argument("tag", required=False)
-@click.option("--delete", is_flag=True, help="Remove the tag; its name is the only argument.")
+@switch("--delete", help="Remove the tag; its name is the only argument.")
 @json_option
 def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
     """Give RUN a name such as main; another run with that name loses it.
@@ -185,7 +186,7 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
 @command.command("prune")
 @click.option("--keep", required=True, type=click.IntRange(min=0), metavar="N",
               help="Number of newest runs to keep.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only list the runs that would be removed.")
+@switch("--dry-run", help="Only list the runs that would be removed.")
 @json_option
 def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError
+from pytest_rageval.cli.output import FILE_PATH, CommandError
 from pytest_rageval.metrics.built_in import BUILT_IN
 
 KINDS: Final = (
@@ -22,7 +22,7 @@ KINDS: Final = (
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE_PATH,
     help="File to write instead of printing; missing folders are created.",
 )
 def command(kind: str, output: Path | None) -> None:

@@ -16,11 +16,13 @@ from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.judge_options import judge_options, project_settings, warn_of_cache
 from pytest_rageval.cli.output import (
+    PATH,
     JsonList,
     json_option,
     no_report_option,
     print_blocks,
     print_result,
+    switch,
     warn,
 )
 from pytest_rageval.support.process import interrupted_by_termination
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
-_FILE = click.Path(path_type=Path)
+_FILE = PATH
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
 """Fields that a judge adds to a case, as in a record."""
 
@@ -51,9 +53,7 @@ _PAGE_RECORDS = 20_000
 )
 @click.option("--save", "run_id", metavar="RUN_ID", help="Store the result as a run of this name.")
 @no_report_option
-@click.option(
-    "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
-)
+@switch("--retrieval-only", help="Score retrieval alone; answers need not be recorded.")
 @partial(judge_options, judge="none")
 @click.option(
     "--rubric",

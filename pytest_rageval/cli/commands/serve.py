@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from pytest_rageval.cli.assumed import target_vault
-from pytest_rageval.cli.output import CommandError, UnreachableError
+from pytest_rageval.cli.output import FOLDER_PATH, CommandError, UnreachableError
 from pytest_rageval.support.http.address import blot_out_known, learn_secrets, sent_secrets
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.settings import TargetSettings
@@ -34,7 +34,7 @@ from pytest_rageval.values.settings import TargetSettings
 )
 @click.option(
     "--cache-dir",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER_PATH,
     help="Folder for built indexes.  [default: build at each start]",
 )
 @click.option("--k", type=int, help="Number of results if a request sets none.  [default: 5]")

@@ -15,12 +15,14 @@ import click
 
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
+    FOLDER_PATH,
     CommandError,
     ExitCode,
     HintingGroup,
     UnreachableError,
     json_option,
     print_result,
+    switch,
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
@@ -70,10 +72,8 @@ class _Given:
 
 @command.command("run")
 @click.argument("name")
-@click.option(
-    "--indexed", is_flag=True, help="Ask the project's target, which has the corpus in its index."
-)
-@click.option("--embedded", is_flag=True, help="Ask the embedded server, whatever the project's.")
+@switch("--indexed", help="Ask the project's target, which has the corpus in its index.")
+@switch("--embedded", help="Ask the embedded server, whatever the project's.")
 @click.option(
     "--ids",
     type=click.Choice(("paths", "keep")),
@@ -85,7 +85,7 @@ class _Given:
 )
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER_PATH,
     help="Folder of the suite.  [default: evals/cache/suites/NAME]",
 )
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run of the suite, or last.")

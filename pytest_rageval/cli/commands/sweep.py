@@ -15,11 +15,13 @@ import click
 
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
+    PATH,
     ExitCode,
     NotComparableError,
     UnreachableError,
     json_option,
     print_result,
+    switch,
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
@@ -37,12 +39,10 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--quick", is_flag=True, help="Search a small grid of usual parameters, without a file."
-)
-@click.option("--resume", is_flag=True, help="Go on with the last sweep of this name.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be asked, and ask nothing.")
+@click.argument("file", required=False, type=PATH)
+@switch("--quick", help="Search a small grid of usual parameters, without a file.")
+@switch("--resume", help="Go on with the last sweep of this name.")
+@switch("--dry-run", help="Only show what would be asked, and ask nothing.")
 @click.option("--name", help="Folder of the sweep among the runs.  [default: the name of the file]")
 @json_option
 def command(

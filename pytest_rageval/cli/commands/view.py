@@ -6,17 +6,17 @@ from contextlib import suppress
 
 import click
 
+from pytest_rageval.cli.assumed import run_argument
 from pytest_rageval.cli.commands.run_history import project_folders, put_and_warn
-from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.loopback import announcer, print_tunnel
-from pytest_rageval.cli.output import CommandError
+from pytest_rageval.cli.output import CommandError, switch
 
 
 @click.command("view")
-@click.argument("run", required=False, shell_complete=complete_run)
+@run_argument
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="Port on 127.0.0.1; 0 takes a free one.")  # fmt: skip
-@click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
+@switch("--open", "open_browser", help="Open the page in the browser.")
 def command(run: str | None, port: int, open_browser: bool) -> None:
     """Show all runs of the project in a browser until Ctrl-C, or RUN first.
 
