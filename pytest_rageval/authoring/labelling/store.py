@@ -9,31 +9,34 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, TypeVar
-
-import msgspec
+from typing import Annotated, Any, Final
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import named_errors, open_plain
-from pytest_rageval.support.json_text import is_json
-from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
+from pytest_rageval.support.json_text import Loc, is_json
+from pytest_rageval.support.jsonl import (
+    Line,
+    ObjectLine,
+    cannot_be_read,
+    cut_torn_line,
+    iterate_lines,
+)
 from pytest_rageval.support.text import counted, shown
+from pytest_rageval.values.case import Count
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
+from pytest_rageval.values.json_documents import items
+from pytest_rageval.values.limits import Flag, Limits
 from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
-_Value = TypeVar("_Value", list[Any], str)
-
 Section = tuple[str | None, str, tuple[str, ...]]
 """Vault, normalised path and heading segments of an anchor, compared between annotators."""
-
-EXPECTED: Final = 'expected {"id": case id, "answerable": true or false, "gold_supports": [...]}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,80 +109,70 @@ def entry_document(entry: LabelEntry, *, seconds: float = 0.0) -> dict[str, Any]
     }
 
 
-def parse_entry(document: Any, *, annotator: str) -> LabelEntry:
-    """Validate a line of a label file.
-
-    Raises:
-        ValueError: it is not an entry; the text says what came and what was expected.
-    """
-    if not isinstance(document, Mapping):
-        raise ValueError(f"{document!r:.40}, {EXPECTED}")
-    version = document.get("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        raise ValueError(f"schema_version: {version!r:.40}, expected {SCHEMA_VERSION}")
-    case_id, answerable = document.get("id"), document.get("answerable")
-    if not isinstance(case_id, str):
-        raise ValueError(f"id: {case_id!r:.40}, {EXPECTED}")
-    if not isinstance(answerable, bool):
-        raise ValueError(f"answerable: {answerable!r:.40}, {EXPECTED}")
-    golds = tuple(map(_parse_gold, _typed(document, "gold_supports", list)))
-    return LabelEntry(
-        annotator=annotator,
-        file=_typed(document, "file", str),
-        case_id=case_id,
-        draft=Draft(
-            golds=golds,
-            answerable=answerable,
-            groups=_parse_groups(document, len(golds)),
-            notes=_typed(document, "notes", str),
-        ),
-        chunks=tuple(map(_parse_chunk, _typed(document, "chunks", list))),
-        at=_typed(document, "at", str),
-    )
+_Version = Annotated[int, Limits(str(SCHEMA_VERSION), ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
 
 
-def _typed(document: Mapping[str, Any], name: str, kind: type[_Value]) -> _Value:
-    found = document.get(name)
-    if found is None:
-        return kind()
-    if not isinstance(found, kind):
-        raise ValueError(f"{name}: {found!r:.40}, expected a {'string' if kind is str else 'list'}")
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gold:
+    """Known keys of an anchor; others are kept."""
+
+    rel_path: str
+    heading_path: str = ""
+    snippets: tuple[str, ...] = ()
+    pages: tuple[Count, ...] = ()
+    vault: str | None = None
 
 
-def _parse_gold(gold: Any) -> Gold:
-    sound = (
-        isinstance(gold, dict)
-        and isinstance(gold.get("rel_path"), str)
-        and isinstance(gold.get("heading_path", ""), str)
-        and isinstance(gold.get("vault"), str | None)
-        and isinstance(gold.get("snippets", []), list)
-        and all(isinstance(snippet, str) for snippet in gold.get("snippets", []))
-        and isinstance(gold.get("pages", []), list)
-        and all(type(page) is int for page in gold.get("pages", []))
-    )
-    if not sound:
-        raise ValueError(f"gold_supports: {gold!r:.60}, expected a list of anchors")
-    found: Gold = gold
-    return found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _EntryLine:
+    """A line of a label file; other keys are of no use here."""
+
+    id: str
+    answerable: Flag
+    schema_version: _Version = SCHEMA_VERSION
+    file: str = ""
+    gold_supports: tuple[_Gold, ...] = ()
+    required_support_groups: Groups | None = None
+    notes: str = ""
+    chunks: tuple[SeenChunk, ...] = ()
+    at: str = ""
 
 
-def _parse_groups(document: Mapping[str, Any], n_golds: int) -> Groups | None:
-    name = "required_support_groups"
-    groups = _typed(document, name, list)
-    for group in groups:
-        sound = isinstance(group, list) and all(type(i) is int and 0 <= i < n_golds for i in group)
-        if not sound:
-            raise ValueError(f"{name}: {group!r:.40}, expected indices into gold_supports")
-    return tuple(tuple(group) for group in groups if group) or None
+_LINE: Final = ObjectLine[_EntryLine](
+    type=_EntryLine,
+    shape='{"id": case id, "answerable": true or false, "gold_supports": [...]}',
+)
 
 
-def _parse_chunk(chunk: Any) -> SeenChunk:
-    try:
-        return msgspec.convert(chunk, SeenChunk)
-    except (ValueError, msgspec.ValidationError):
-        message = f"chunks: {chunk!r:.60}, expected rel_path, text_hash and marked"
-        raise ValueError(message) from None
+def _indices(number: int, value: dict[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
+    n_golds = len(items(value, "gold_supports"))
+    for group in items(value, "required_support_groups"):
+        if not (
+            isinstance(group, list) and all(type(i) is int and 0 <= i < n_golds for i in group)
+        ):
+            message = f"{shown(group)}, expected indices into gold_supports"
+            yield ("required_support_groups",), message
+
+
+def _read_entry(line: Line, annotator: str, faults: list[Fault], name: str) -> Iterator[LabelEntry]:
+    """Yield the entry of a line, or add its faults."""
+    read, found = _LINE.read(line, _indices)
+    faults += [replace(fault, file=name) for fault in found]
+    if read is not None:
+        draft = Draft(
+            golds=tuple(json.loads(line.text).get("gold_supports", ())),
+            answerable=read.answerable,
+            groups=tuple(filter(None, read.required_support_groups or ())) or None,
+            notes=read.notes,
+        )
+        yield LabelEntry(
+            annotator=annotator,
+            file=read.file,
+            case_id=read.id,
+            draft=draft,
+            chunks=read.chunks,
+            at=read.at,
+        )
 
 
 def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
@@ -337,15 +330,8 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
         # Its writer was killed; the lines before are complete.
         data = data[: len(data) - len(torn)]
         notes.append(f"{name}: the last line is cut short and left out")
-    entries = []
-    for line in iterate_lines(io.BytesIO(data), name, faults):
-        try:
-            entries.append(parse_entry(json.loads(line.text), annotator=path.stem))
-        except RecursionError:
-            faults.append(Fault(file=name, line=line.number, message="nested too deeply"))
-        except ValueError as error:
-            faults.append(Fault(file=name, line=line.number, message=str(error)))
-    return entries
+    lines = iterate_lines(io.BytesIO(data), name, faults)
+    return [one for line in lines for one in _read_entry(line, path.stem, faults, name)]
 
 
 def append_entry(path: Path, document: Mapping[str, Any]) -> None:
