@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.cells import as_lines
-from pytest_rageval.authoring.interchange.chats import Chat, keep_history, read_chat, take_history
+from pytest_rageval.authoring.interchange.chats import keep_history, read_chat, take_history
 from pytest_rageval.authoring.interchange.fields import BadFieldError, FieldMap, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
@@ -119,23 +119,22 @@ class _Reader:
 
     def take(self, file: SourceFile) -> None:
         value = self._value(file)
-        default: dict[str, Any] = {}
+        default: Any = None
         if isinstance(value, dict):
             if _CONFIG.isdisjoint(value):
                 raise fault(file.name, "expected a config with tests, or a list of tests")
             for name in sorted(value.keys() - _CONFIG):
                 self.ledger.leave(name, "about prompts and providers, not about cases")
-            given = value.get("defaultTest")
-            if isinstance(given, str):
-                given = self._value(self._source.beside(file, given)[0])
-            default = given if isinstance(given, dict) else {}
+            default = value.get("defaultTest")
+            if isinstance(default, str):
+                default = self._value(self._source.beside(file, default)[0])
             tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
         else:
             tests = list(self._tests(file, value))
         if len(tests) > _MAX_TESTS:
             raise fault(file.name, f"{len(tests):,} tests, expected at most {_MAX_TESTS:,}")
         for test in tests:
-            self._take_test(test, default)
+            self._take_test(_merged(part(default), test))
 
     def _value(self, file: SourceFile) -> Any:
         if not is_table(file):
@@ -145,29 +144,25 @@ class _Reader:
             refuse_others(file, table.headers, ("ragas", "deepeval", "csv"))
         return [_row_test(row.cells) for row in table.rows]
 
-    def _tests(self, file: SourceFile, tests: Any) -> Iterator[Mapping[str, Any]]:
-        for test in [tests] if isinstance(tests, str | dict) else listed(tests):
-            if isinstance(test, dict) and isinstance(test.get("path"), str):
-                test = test["path"]
-            if isinstance(test, dict):
+    def _tests(
+        self, file: SourceFile, tests: Any, *, referred: bool = False
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield tests, those of files that they refer to included, but no further ones."""
+        for test in listed(tests):
+            reference = test.get("path", test) if isinstance(test, dict) else test
+            if isinstance(reference, str) and not referred:
+                path = reference.removeprefix("file://").split(":", 1)[0]
+                if path.endswith((".py", ".js", ".ts", ".mjs", ".cjs")):
+                    self.ledger.leave(f"tests: {reference}", "a program, and none is run")
+                    continue
+                for beside in self._source.beside(file, reference):
+                    value = self._value(beside)
+                    inside = value.get("tests", value) if isinstance(value, dict) else value
+                    yield from self._tests(beside, inside, referred=True)
+            elif isinstance(test, dict):
                 yield test
-            elif isinstance(test, str):
-                yield from self._tests_of(file, test)
             else:
                 raise fault(file.name, f"{shown(test)}, expected a test", field="tests")
-
-    def _tests_of(self, file: SourceFile, reference: str) -> Iterator[Mapping[str, Any]]:
-        path = reference.removeprefix("file://").split(":", 1)[0]
-        if path.endswith((".py", ".js", ".ts", ".mjs", ".cjs")):
-            self.ledger.leave(f"tests: {reference}", "a program, and none is run")
-            return
-        for beside in self._source.beside(file, reference):
-            value = self._value(beside)
-            tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
-            for test in [tests] if isinstance(tests, dict) else listed(tests):
-                if not isinstance(test, dict):
-                    raise fault(beside.name, f"{shown(test)}, expected a test")
-                yield test
 
     def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         n = 0
@@ -177,46 +172,40 @@ class _Reader:
                 continue
             tests = list(self._tests(file, scenario.get("tests"))) or [{}]
             for shared in listed(scenario.get("config")):
-                for test in tests:
-                    n += 1
-                    if n > _MAX_TESTS:
-                        message = f"more than {_MAX_TESTS:,} tests"
-                        raise fault(file.name, message, field="scenarios")
-                    yield _merged(shared if isinstance(shared, dict) else {}, test)
+                n += len(tests)
+                if n > _MAX_TESTS:
+                    raise fault(file.name, f"more than {_MAX_TESTS:,} tests", field="scenarios")
+                yield from (_merged(part(shared), test) for test in tests)
 
-    def _take_test(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
-        test = _merged(default, given)
-        values = test.get("vars")
-        if not isinstance(values, dict):
-            self.ledger.leave("tests[]", "no vars in it, so no question")
-            return
-        values = {variable: _filled(value, values) for variable, value in values.items()}
+    def _take_test(self, test: Mapping[str, Any]) -> None:
+        given, ledger = part(test, "vars"), self.ledger
+        values = {variable: _filled(value, given) for variable, value in given.items()}
         name = self._question_name(values)
         if name is None:
-            why = (
-                f"no question among its vars {', '.join(sorted(values)[:8])}; name it with "
-                "--question-var"
-            )
-            self.ledger.leave("tests[]", why)
+            why = "no vars in it, so no question"
+            if values:
+                names = ", ".join(sorted(values)[:8])
+                why = f"no question among its vars {names}; name it with --question-var"
+            ledger.leave("tests[]", why)
             return
-        chat = read_chat(test["vars"][name])
+        field, chat = f"tests[].vars.{name}", read_chat(given[name])
         # promptfoo sends one request for every text of a list, and one for a chat.
         for value in [chat.question] if chat else listed(values[name]):
+            question = _filled(value, values)
             if isinstance(value, dict | list):
-                self.ledger.leave(f"tests[].vars.{name}", "neither a text nor a chat")
-                continue
-            line: dict[str, Any] = {"question": str(_filled(value, values))}
-            if chat:
-                self._take_turns(chat, f"tests[].vars.{name}[]", line, values)
-            self._take_question(line, name, test, values)
-
-    def _take_turns(
-        self, chat: Chat, name: str, line: dict[str, Any], values: Mapping[str, Any]
-    ) -> None:
-        before = [{**one, "content": _filled(one["content"], values)} for one in chat.before]
-        keep_history(line, before, name, self.ledger)
-        if n_left := chat.n_others + len(chat.after):
-            self.ledger.leave(name, "another message of the chat", n_left)
+                ledger.leave(field, "neither a text nor a chat")
+            elif str(question).startswith("file://"):
+                ledger.leave("tests[].vars", "a text in a file; put it into the test")
+            else:
+                line = self._from_metadata(part(test, "metadata")) | {"question": str(question)}
+                if chat:
+                    before = [{**one, "content": _filled(one["content"], values)}
+                              for one in chat.before]  # fmt: skip
+                    keep_history(line, before, f"{field}[]", ledger)
+                    if n_left := chat.n_others + len(chat.after):
+                        ledger.leave(f"{field}[]", "another message of the chat", n_left)
+                ledger.carry(field)
+                self._take_rest(line, test, values, name)
 
     def _question_name(self, values: Mapping[str, Any]) -> str | None:
         wanted = self._source.options.question_var
@@ -226,17 +215,11 @@ class _Reader:
         known = next((name for name in _QUESTION if name in texts), None)
         return known or (texts[0] if len(texts) == 1 else None)
 
-    def _take_question(
-        self, line: dict[str, Any], name: str, test: Mapping[str, Any], values: Mapping[str, Any]
+    def _take_rest(
+        self, line: dict[str, Any], test: Mapping[str, Any], values: Mapping[str, Any], name: str
     ) -> None:
+        """Take all of a test but its question, and keep the case."""
         ledger = self.ledger
-        if line["question"].startswith("file://"):
-            ledger.leave("tests[].vars", "a text in a file; put it into the test")
-            return
-        about = self._from_metadata(part(test, "metadata"))
-        metadata = {**part(about, "metadata"), **part(line, "metadata")}
-        line = {**about, **line, **({"metadata": metadata} if metadata else {})}
-        ledger.carry(f"tests[].vars.{name}")
         if isinstance(test.get("description"), str):
             line["notes"] = test["description"]
             ledger.carry("tests[].description")
@@ -246,7 +229,7 @@ class _Reader:
             if why and (why != _MAY_FAIL or kind in {*_RULES, "is-refusal"}):
                 ledger.leave(f"assert {kind}", why)
             else:
-                self._take_assertion(assertion, line, values)
+                self._take_assertion(assertion, kind, line, values)
         others = {other: values[other] for other in sorted(values.keys() - {name})}
         take_history(others, line, ledger)
         ledger.keep_values(line, _ROOM, others, prefix="tests[].vars.")
@@ -264,74 +247,65 @@ class _Reader:
         except BadFieldError:
             self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}
-        line.pop("question", None)
-        for note in inner.close().notes:
-            self.ledger.note(note)
-        for add, found in ((self.ledger.carry, inner.carried), (self.ledger.keep, inner.kept)):
-            for name, count in found.items():
-                add(f"tests[].metadata.{name}", count)
+        self.ledger.take(inner, prefix="tests[].metadata.")
         return line
 
     def _take_assertion(
-        self, assertion: Mapping[str, Any], line: dict[str, Any], values: Mapping[str, Any]
+        self,
+        assertion: Mapping[str, Any],
+        kind: str,
+        line: dict[str, Any],
+        values: Mapping[str, Any],
     ) -> None:
-        kind = str(assertion.get("type", ""))
         measure = kind.partition(":")[0]  # similar:cosine is similar
         name = f"assert {kind or 'without type'}"
         texts = [_filled(one, values) for one in listed(assertion.get("value"))]
         if kind.endswith(("-all", "-any")) and isinstance(assertion.get("value"), str):
-            texts = [piece for text in texts for piece in _pieces(text)]
+            texts = _pieces(texts[0])
         plain = [text for one in texts if (text := _written(one)).strip()]
+        left = "a case cannot say it"
         if any(text.startswith("file://") for text in plain):
-            self.ledger.leave(name, "its value stands in a file")
+            left = "its value stands in a file"
         elif kind in _RULES and plain:
+            left = "a value is empty, or neither a text nor a number"
+            # Without one of them a rule would ask for more, or for less.
             if len(plain) == len(texts):
-                self._take_rules(kind, plain, line)
-            else:  # without it a rule would ask for more, or for less
-                self.ledger.leave(name, "a value is empty, or neither a text nor a number")
+                left = self._take_rules(name, kind, plain, line)
         elif measure in _ANSWERS and plain and "expected_answer" not in line:
-            line["expected_answer"] = as_lines(plain)
+            line["expected_answer"], left = as_lines(plain), ""
             self.ledger.carry(name)
         elif kind == "is-refusal":
-            line["answerable"] = False
+            line["answerable"], left = False, ""
             self.ledger.carry(name)
         elif (kind in _RUBRICS or measure in _ANSWERS) and plain:
             kept = line.setdefault("metadata", {}).setdefault(_ROOM, {})
             kept.setdefault("asserts", []).append({"type": kind, "value": plain[0]})
             self.ledger.keep(name)
-        else:
-            self.ledger.leave(name, "a case cannot say it")
+            left = ""
+        if left:
+            self.ledger.leave(name, left)
 
-    def _take_rules(self, kind: str, texts: Iterable[str], line: dict[str, Any]) -> None:
-        rules = line.setdefault("answer_rules", [])
+    def _take_rules(self, name: str, kind: str, texts: list[str], line: dict[str, Any]) -> str:
+        """Add the rules of an assertion; return why there are none, or an empty text."""
         field, ignores = _RULES[kind]
-        for text in _patterns(kind, texts) if field == "matches" else texts:
-            rule: dict[str, Any] = {field: text}
-            if field == "matches":
-                rule |= {"ignore_case": True} if ignores else {}
+        rules: list[dict[str, Any]] = []
+        if field == "matches":
+            either = "|".join(map(re.escape, texts)).replace(r"\ ", " ")  # a blank means itself
+            anchor = r"\A" if kind == "starts-with" else ""
+            for text in texts if kind == "regex" else [f"{anchor}(?:{either})"]:
                 try:
                     compile_pattern(text)
                 except PatternError as error:
-                    self.ledger.leave(f"assert {kind}", f"a case cannot hold its pattern: {error}")
-                    continue
-            else:
-                # promptfoo compares texts as they are written.
-                rule["ignore_whitespace"] = False
-                rule |= {} if ignores else {"ignore_case": False}
-            if rule not in rules:
-                rules.append(rule)
-            self.ledger.carry(f"assert {kind}")
-        if not rules:
-            del line["answer_rules"]
-
-
-def _patterns(kind: str, texts: Iterable[str]) -> list[str]:
-    """Return the patterns of an assertion, of which each has to match."""
-    if kind == "regex":
-        return [*texts]
-    anchor = r"\A" if kind == "starts-with" else ""
-    either = "|".join(map(re.escape, texts)).replace(r"\ ", " ")  # a blank means itself
-    return [f"{anchor}(?:{either})"]
+                    return f"a case cannot hold its pattern: {error}"
+                rules.append({field: text, **({"ignore_case": True} if ignores else {})})
+        else:
+            # promptfoo compares texts as they are written.
+            more = {"ignore_whitespace": False, **({} if ignores else {"ignore_case": False})}
+            rules = [{field: text, **more} for text in texts]
+        known = line.setdefault("answer_rules", [])
+        known += [rule for rule in rules if rule not in known]
+        self.ledger.carry(name, len(rules))
+        return ""
 
 
 # --- tests -----------------------------------------------------------------------------------

@@ -137,6 +137,12 @@ class Ledger:
             keep_in_metadata(line, room, name, value)
             self.keep(f"{prefix}{name}")
 
+    def take(self, other: Ledger, *, prefix: str) -> None:
+        """Take the notes of another ledger, and what it carried and kept under longer names."""
+        self._notes |= other._notes
+        for ours, theirs in ((self.carried, other.carried), (self.kept, other.kept)):
+            ours.update({f"{prefix}{name}": count for name, count in theirs.items()})
+
     def leave(self, name: str, why: str, count: int = 1) -> None:
         """Count a field that is left out."""
         self._left_out[name, why] += count
