@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,14 +115,32 @@ def command(
     wanted = _options(output, options)
     found = _read(name, files, wanted, fetch=options["fetch"])
     plan = _plan(found, output, options["on_clash"], options["responses"])
+    corpus = options["documents"]
     n_documents = len(found.documents)
-    if options["documents"] is not None:
-        n_documents = _write_corpus(files[0], wanted, options["documents"], dry_run=dry_run)
+    if corpus is not None:
+        n_documents = _write_corpus(files[0], wanted, corpus, dry_run=dry_run)
     if not dry_run:
         plan.write()
-    plan = replace(plan, corpus=options["documents"], n_documents=n_documents)
-    document = _document(name, found, plan, dry_run=dry_run)
-    print_result(document, _lines(name, found, plan, dry_run=dry_run), as_json=as_json)
+    written = [path.as_posix() for path in (*plan.files, corpus) if path is not None]
+    document = {
+        "format": name,
+        "dry_run": dry_run,
+        "n_cases": len(plan.files.get(output, ())),
+        "n_documents": n_documents,
+        "n_responses": len(plan.files.get(plan.responses, ())),
+        "scope_prefix": found.scope_prefix,
+        "carried": dict(found.carried),
+        "kept_in_metadata": dict(found.kept),
+        "left_out": [asdict(one) for one in found.left_out],
+        "clashes": dict(plan.clashes),
+        "thresholds": dict(found.thresholds),
+        "notes": list(found.notes),
+        "warnings": list(plan.warnings),
+        "written": [] if dry_run else written,
+        "would_write": written if dry_run else [],
+    }
+    below = found.scope_prefix if corpus is None else f"{corpus.as_posix()}/"
+    print_result(document, _lines(document, found, plan, below), as_json=as_json)
     return ExitCode.NO if _is_empty(found, plan) else ExitCode.YES
 
 
@@ -199,60 +216,44 @@ class _Plan:
     """Files to write, all of them checked."""
 
     output: Path
-    texts: tuple[str, ...]
+    responses: Path | None
+    """None: there are none to write."""
+    files: Mapping[Path | None, Sequence[str]]
+    """Lines of each; the cases come first, and are written last, since a run looks for them."""
     clashes: Mapping[str, str | None]
     """Conflicting id to its new one; None: left out."""
-    documents: Path | None
-    document_lines: tuple[str, ...]
-    responses: Path | None
-    response_lines: tuple[str, ...]
     warnings: tuple[str, ...]
-    corpus: Path | None = None
-    """Folder of documents that are no part of the set."""
-    n_documents: int = 0
 
     def write(self) -> None:
         from pytest_rageval.authoring.interchange.files import append_cases, write_new
 
-        # The cases last: a run looks for them.
-        if self.documents is not None:
-            write_new(self.documents, self.document_lines)
-        if self.responses is not None:
-            write_new(self.responses, self.response_lines)
-        if self.texts:
-            append_cases(self.output, self.texts)
-
-    @property
-    def written(self) -> list[str]:
-        """Displayed paths of the files."""
-        cases = self.output if self.texts else None
-        paths = [cases, self.documents, self.responses, self.corpus]
-        return [path.as_posix() for path in paths if path is not None]
+        for path, lines in self.files.items():
+            if path is not None and path != self.output:
+                write_new(path, lines)
+        if self.output in self.files:
+            append_cases(self.output, self.files[self.output])
 
 
 def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | None) -> _Plan:
     from pytest_rageval.authoring.interchange.files import refuse_existing, without_clashes
+    from pytest_rageval.authoring.interchange.values import json_text
     from pytest_rageval.project.case_reader import load_cases
 
     warnings = _check(found.cases)
     known = load_cases(output).cases if output.exists() else ()
     taken = {located.case.id: located.lineno for located in known}
     lines, clashes = without_clashes(found.cases, taken, on_clash)
-    documents, document_texts = _planned_documents(found, output)
+    files: dict[Path | None, Sequence[str]] = {output: [*map(json_text, lines)]} if lines else {}
+    files |= _planned_documents(found, output)
     if responses is not None:
         refuse_existing([responses])
-    answers = [
-        {**one, "id": clashes.get(one["id"]) or one["id"]}
-        for one in (found.responses if responses is not None else ())
-    ]
+        answers = ({**one, "id": clashes.get(one["id"]) or one["id"]} for one in found.responses)
+        files |= {responses: [f"{json_text(one)}\n" for one in answers]} if found.responses else {}
     return _Plan(
         output=output,
-        texts=tuple(json.dumps(line, ensure_ascii=False, allow_nan=False) for line in lines),
+        responses=responses if responses in files else None,
+        files=files,
         clashes=clashes,
-        documents=documents,
-        document_lines=document_texts,
-        responses=responses if answers else None,
-        response_lines=tuple(f"{json.dumps(one, ensure_ascii=False)}\n" for one in answers),
         warnings=warnings,
     )
 
@@ -279,55 +280,36 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(f"{CASE_WARNINGS[kind]}: {counted(n, 'case')}" for kind, n in warned.items())
 
 
-def _planned_documents(found: Imported, output: Path) -> tuple[Path | None, tuple[str, ...]]:
+def _planned_documents(found: Imported, output: Path) -> dict[Path | None, Sequence[str]]:
     from pytest_rageval.project.documents import check_documents, document_lines, documents_path
 
     if not found.documents:
-        return None, ()
+        return {}
     prefix = found.scope_prefix or ""
     check_documents(found.documents, prefix)
     path, lines = documents_path(output), tuple(document_lines(found.documents, prefix))
-    if path.exists():
-        if path.read_bytes() == "".join(lines).encode("utf-8"):
-            return None, ()  # repeats an earlier import
-        raise DatasetError(
-            f"{path.as_posix()}: exists, and nothing is overwritten; import into another case file "
-            "with -o, or move it away"
-        )
-    return path, lines
+    if not path.exists():
+        return {path: lines}
+    if path.read_bytes() == "".join(lines).encode("utf-8"):
+        return {}  # repeats an earlier import
+    raise DatasetError(
+        f"{path.as_posix()}: exists, and nothing is overwritten; import into another case file "
+        "with -o, or move it away"
+    )
 
 
 # --- output ----------------------------------------------------------------------------------
 
 
-def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict[str, Any]:
-    return {
-        "format": name,
-        "dry_run": dry_run,
-        "n_cases": len(plan.texts),
-        "n_documents": plan.n_documents,
-        "n_responses": len(plan.response_lines),
-        "scope_prefix": found.scope_prefix,
-        "carried": dict(found.carried),
-        "kept_in_metadata": dict(found.kept),
-        "left_out": [asdict(one) for one in found.left_out],
-        "clashes": dict(plan.clashes),
-        "thresholds": dict(found.thresholds),
-        "notes": list(found.notes),
-        "warnings": list(plan.warnings),
-        "written": [] if dry_run else plan.written,
-        "would_write": plan.written if dry_run else [],
-    }
-
-
-def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[Block]:
-    parts = [counted(len(plan.texts), "case")]
-    if plan.n_documents:
-        below = found.scope_prefix if plan.corpus is None else f"{plan.corpus.as_posix()}/"
-        parts.append(f"{counted(plan.n_documents, 'document')} below {below}")
+def _lines(
+    document: Mapping[str, Any], found: Imported, plan: _Plan, below: str | None
+) -> Iterator[Block]:
+    parts = [counted(document["n_cases"], "case")]
+    if document["n_documents"]:
+        parts.append(f"{counted(document['n_documents'], 'document')} below {below}")
     if found.responses:
         parts.append(counted(len(found.responses), "recorded response"))
-    yield clean(f"{name}: {', '.join(parts)}", 500)
+    yield clean(f"{document['format']}: {', '.join(parts)}", 500)
     for title, counts in (
         ("carried over", found.carried),
         ("kept in metadata, where they change nothing", found.kept),
@@ -337,18 +319,26 @@ def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterato
     yield from _clash_lines(plan.clashes)
     for note in (*found.notes, *plan.warnings):
         yield f"note    {clean(note, 500)}"
-    if found.thresholds:
-        yield "limits of the dataset, for thresholds.toml"
-        yield "  [overall]"
-        for metric, limit in found.thresholds.items():
-            yield f'  {metric} = "{limit}"'
+    limits = [f'  {metric} = "{limit}"' for metric, limit in found.thresholds.items()]
+    if limits:
+        yield from ("limits of the dataset, for thresholds.toml", "  [overall]", *limits)
     if found.responses and plan.responses is None:
         yield "note    the recorded responses are written with --responses FILE"
     if _is_empty(found, plan):
         yield "note    nothing was imported"
-    yield from (f"{'would write' if dry_run else 'wrote'}  {path}" for path in plan.written)
-    if not dry_run and (plan.texts or plan.clashes):
+    yield from (f"wrote  {path}" for path in document["written"])
+    yield from (f"would write  {path}" for path in document["would_write"])
+    if not document["dry_run"] and (document["n_cases"] or plan.clashes):
         yield f"next    rageval {_next_command(found, plan)}"
+
+
+def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
+    if skipped := [one for one, new in clashes.items() if new is None]:
+        yield f"skipped, for the file has their ids: {first_few(skipped, 10)}"
+    renamed = [f"renamed {one} to {new}" for one, new in clashes.items() if new is not None]
+    yield from renamed[:10]
+    if renamed[10:]:
+        yield f"renamed {len(renamed) - 10} more"
 
 
 def _is_empty(found: Imported, plan: _Plan) -> bool:
@@ -366,14 +356,3 @@ def _next_command(found: Imported, plan: _Plan) -> str:
         if any("gold_supports" in line for line in found.cases):
             return f"{score} --retrieval-only"
     return f"check {output}"
-
-
-def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
-    skipped = [one for one, new in clashes.items() if new is None]
-    renamed = {one: new for one, new in clashes.items() if new is not None}
-    if skipped:
-        yield f"skipped, for the file has their ids: {first_few(skipped, 10)}"
-    for one, new in list(renamed.items())[:10]:
-        yield f"renamed {one} to {new}"
-    if len(renamed) > 10:
-        yield f"renamed {len(renamed) - 10} more"
