@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.metrics.matching import matches_anchor, norm_path, norm_text
@@ -312,60 +312,3 @@ class ReviewDesk(Desk, Protocol):
 
     def edit_command(self, case: LabelCase) -> str:
         """Return the shell command that changes the fields of a case."""
-
-
-@dataclass(slots=True)
-class Work:
-    """State of one case of the queue during a session."""
-
-    item: LabelCase
-    draft: Draft
-    saved: Draft
-    untouched: Draft
-    """Draft shown first or saved last; only a different one needs saving."""
-    fetched: Fetched | None = None
-    doubted: Draft | None = None
-    """Draft that needs a second confirmation before it is saved."""
-    past: list[Draft] = field(default_factory=list)
-    future: list[Draft] = field(default_factory=list)
-
-    @classmethod
-    def on(cls, item: LabelCase, fetched: Fetched | None = None) -> Work:
-        """Return the initial state of a case."""
-        shown = item.proposal or item.start
-        return cls(item=item, draft=shown, saved=item.start, untouched=shown, fetched=fetched)
-
-    @property
-    def changed(self) -> bool:
-        """Whether there is an unsaved decision."""
-        return self.draft != self.untouched
-
-    @property
-    def doubt(self) -> str:
-        """Reason to confirm the decision again before saving; empty: none."""
-        ungrouped = self.draft.ungrouped
-        if ungrouped:
-            numbers = ", ".join(str(i + 1) for i in ungrouped)
-            noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
-            return f"{noun} in no group and so not needed (g sets groups)"
-        if self.item.proposal is None:
-            return ""
-        if self.item.doubt and not self.changed and self.untouched == self.item.proposal:
-            return self.item.doubt
-        bare = self.draft.answerable and not self.draft.golds
-        return "the case is answerable and nothing is marked as its evidence" if bare else ""
-
-    @property
-    def chunks(self) -> tuple[RetrievedChunk, ...]:
-        """Chunks that the target retrieved."""
-        return self.fetched.chunks if self.fetched is not None else ()
-
-    @property
-    def known_golds(self) -> tuple[Candidate, ...]:
-        """Saved golds, and golds of other annotators."""
-        named = self.item.candidates
-        before = (
-            next((known for known in named if known.gold == gold), Candidate(gold=gold))
-            for gold in self.item.start.golds
-        )
-        return (*before, *named)

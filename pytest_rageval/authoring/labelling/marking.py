@@ -8,8 +8,9 @@ from dataclasses import replace
 from pytest_rageval.authoring.labelling.draft import (
     Candidate,
     Draft,
+    Fetched,
     Gold,
-    Work,
+    LabelCase,
     anchor_of,
     gold_for,
     matches,
@@ -25,22 +26,37 @@ from pytest_rageval.project.case_rules import anchor_identity
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
 
 
 class CaseMarking:
-    """Rows of a case, with a cursor, and the decisions about them.
+    """State of one case of the queue: its rows with a cursor, and the decisions about them.
 
     Methods that change something return its effect in one sentence, or the reason why nothing
     changed.
 
     Args:
-        work: the case, for which the target was asked.
+        item: the case.
         settings: ``path_case`` and ``coarse_chunks`` decide which chunk a gold names.
+        fetched: chunks of the target; None: not yet asked.
     """
 
-    def __init__(self, work: Work, settings: ScoreSettings) -> None:
-        self.work = work
+    def __init__(
+        self, item: LabelCase, settings: ScoreSettings, fetched: Fetched | None = None
+    ) -> None:
+        self.item = item
+        self.draft = self.untouched = item.proposal or item.start
+        self.saved = item.start
+        self.doubted: Draft | None = None
+        """Draft that needs a second confirmation before it is saved."""
+        self._past: list[Draft] = []
+        self._future: list[Draft] = []
         self._settings = settings
+        self.show(fetched)
+
+    def show(self, fetched: Fetched | None) -> None:
+        """Show the case with what the target retrieved, from the first row on."""
+        self.fetched = fetched
         self.cursor = 0
         """Index of the row that keys act on, among ``rows``."""
         self.filter = ""
@@ -51,20 +67,55 @@ class CaseMarking:
         self._loose: tuple[Draft, tuple[Candidate, ...]] | None = None
         self._matched: dict[tuple[Anchor, int], bool] = {}
 
+    @property
+    def changed(self) -> bool:
+        """Whether the decision is unlike the one shown first or saved last."""
+        return self.draft != self.untouched
+
+    @property
+    def doubt(self) -> str:
+        """Reason to confirm the decision again before saving; empty: none."""
+        ungrouped = self.draft.ungrouped
+        if ungrouped:
+            numbers = ", ".join(str(i + 1) for i in ungrouped)
+            noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
+            return f"{noun} in no group and so not needed (g sets groups)"
+        if self.item.proposal is None:
+            return ""
+        if self.item.doubt and self.draft == self.untouched == self.item.proposal:
+            return self.item.doubt
+        bare = self.draft.answerable and not self.draft.golds
+        return "the case is answerable and nothing is marked as its evidence" if bare else ""
+
+    @property
+    def chunks(self) -> tuple[RetrievedChunk, ...]:
+        """Chunks that the target retrieved."""
+        return self.fetched.chunks if self.fetched is not None else ()
+
+    @property
+    def known_golds(self) -> tuple[Candidate, ...]:
+        """Saved golds, and golds of other annotators."""
+        named = self.item.candidates
+        before = (
+            next((known for known in named if known.gold == gold), Candidate(gold=gold))
+            for gold in self.item.start.golds
+        )
+        return (*before, *named)
+
     # --- rows ----------------------------------------------------------------------------------
 
     @property
     def loose_golds(self) -> tuple[Candidate, ...]:
         """Golds that match none of the retrieved chunks; kept unless removed."""
-        draft = self.work.draft
+        draft = self.draft
         # Cached, because every row uses them; safe, because a draft is never mutated.
         if self._loose is None or self._loose[0] is not draft:
             self._loose = draft, self._find_loose()
         return self._loose[1]
 
     def _find_loose(self) -> tuple[Candidate, ...]:
-        work, every_chunk = self.work, range(len(self.work.chunks))
-        everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
+        every_chunk = range(len(self.chunks))
+        everything = (*self.known_golds, *(Candidate(gold=gold) for gold in self.draft.golds))
         golds = [candidate.gold for candidate in everything]
         return tuple(
             candidate
@@ -78,13 +129,13 @@ class CaseMarking:
         # Kept, because each key needs all of them, and a text of 2 MB takes 50 ms to read.
         key = anchor_of(gold), chunk
         if key not in self._matched:
-            self._matched[key] = matches(gold, self.work.chunks[chunk], self._settings)
+            self._matched[key] = matches(gold, self.chunks[chunk], self._settings)
         return self._matched[key]
 
     @property
     def rows(self) -> tuple[int, ...]:
         """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
-        n_chunks = len(self.work.chunks)
+        n_chunks = len(self.chunks)
         if not self.filter:
             return tuple(range(n_chunks + len(self.loose_golds)))
         wanted = norm_text(self.filter)
@@ -100,27 +151,24 @@ class CaseMarking:
 
     def golds_of_row(self, row: int) -> tuple[int, ...]:
         """Return the indices of the marked golds of a row; empty: it is not marked."""
-        work = self.work
-        golds = enumerate(work.draft.golds)
-        if row < len(work.chunks):
+        golds = enumerate(self.draft.golds)
+        if row < len(self.chunks):
             return tuple(i for i, gold in golds if self._matches(gold, row))
-        wanted = self.loose_golds[row - len(work.chunks)].gold
+        wanted = self.loose_golds[row - len(self.chunks)].gold
         return tuple(i for i, gold in golds if gold == wanted)
 
     def irrelevant(self, row: int) -> bool:
         """Whether the case names a chunk as evidence that must not be retrieved."""
-        work = self.work
-        if row >= len(work.chunks):
+        if row >= len(self.chunks):
             return False
-        bad = work.item.case.irrelevant_supports
+        bad = self.item.case.irrelevant_supports
         return any(self._matches(anchor, row) for anchor in bad)
 
     def names_of(self, row: int) -> list[str]:
         """Return the annotators who marked a chunk, or who proposed a loose gold."""
-        work = self.work
-        if row >= len(work.chunks):
-            return list(self.loose_golds[row - len(work.chunks)].names)
-        found = [c.names for c in work.item.candidates if self._matches(c.gold, row)]
+        if row >= len(self.chunks):
+            return list(self.loose_golds[row - len(self.chunks)].names)
+        found = [c.names for c in self.item.candidates if self._matches(c.gold, row)]
         return list(dict.fromkeys(name for names in found for name in names))
 
     def move_to(self, place: int) -> None:
@@ -141,7 +189,7 @@ class CaseMarking:
         self.filter, self.cursor = text if wanted else "", 0
         self._holding = [
             row
-            for row, chunk in enumerate(self.work.chunks)
+            for row, chunk in enumerate(self.chunks)
             if wanted and wanted in norm_text(f"{place_of(chunk)}\n{chunk.text or ''}")
         ]
         return f"{counted(len(self.rows), 'row')} with the text; escape shows all" if text else ""
@@ -150,31 +198,30 @@ class CaseMarking:
 
     def decide(self, draft: Draft) -> None:
         """Replace the draft; the earlier one can be had back by ``undo``."""
-        work = self.work
-        if draft != work.draft:
-            work.past.append(work.draft)
-            work.future.clear()
-            work.draft = draft
+        if draft != self.draft:
+            self._past.append(self.draft)
+            self._future.clear()
+            self.draft = draft
 
     def undo(self) -> str:
         """Return to the draft before the last decision."""
-        return self._step("undo", self.work.past, self.work.future)
+        return self._step("undo", self._past, self._future)
 
     def redo(self) -> str:
         """Return to the draft before the last ``undo``."""
-        return self._step("redo", self.work.future, self.work.past)
+        return self._step("redo", self._future, self._past)
 
     def _step(self, verb: str, source: list[Draft], other: list[Draft]) -> str:
         """Take the last draft of one list, and keep the current one in the other."""
         if not source:
             return f"nothing to {verb}"
-        other.append(self.work.draft)
-        self.work.draft = source.pop()
+        other.append(self.draft)
+        self.draft = source.pop()
         return f"{verb}ne"
 
     def toggle_answerable(self) -> str:
         """Decide that the documents contain an answer, or that they contain none."""
-        draft = self.work.draft
+        draft = self.draft
         answerable = not draft.answerable
         self.decide(draft.with_answerable(answerable))
         if answerable:
@@ -191,10 +238,10 @@ class CaseMarking:
         return self._unmark(row, marked) if marked else self._mark(row)
 
     def _unmark(self, row: int, marked: tuple[int, ...]) -> str:
-        draft = self.work.draft
+        draft = self.draft
         others = [
             other + 1
-            for other in range(len(self.work.chunks))
+            for other in range(len(self.chunks))
             if other != row and set(self.golds_of_row(other)) & set(marked)
         ]
         notice = f"row {row + 1} is no longer evidence"
@@ -202,26 +249,25 @@ class CaseMarking:
             rows = "row" if len(others) == 1 else "rows"
             notice += f", nor is {rows} {', '.join(map(str, others))} by the same anchor"
         notice += self._losses(marked)
-        if self.work.item.case.recency_conflict_rule is not None and 0 in marked:
+        if self.item.case.recency_conflict_rule is not None and 0 in marked:
             notice += "; gold 1, the newer source of recency_conflict_rule, is another one now"
         self.decide(draft.without_golds(marked))
         return notice
 
     def _losses(self, removed: Sequence[int]) -> str:
         """Return the end of a sentence about the groups that lose golds; empty: none does."""
-        losses = self.work.draft.losses(removed)
+        losses = self.draft.losses(removed)
         return f"; {'; '.join(losses)}; g sets groups again" if losses else ""
 
     def _mark(self, row: int) -> str:
-        work = self.work
-        draft, chunks = work.draft, work.chunks
+        draft, chunks = self.draft, self.chunks
         if row >= len(chunks):
             self._add([self.loose_golds[row - len(chunks)].gold])
             return f"gold of row {row + 1} kept"
         chunk = chunks[row]
         if (problem := self._problem(row)) is not None:
             return f"row {row + 1} cannot be marked: {problem}"
-        known = [c.gold for c in work.known_golds if self._matches(c.gold, row)]
+        known = [c.gold for c in self.known_golds if self._matches(c.gold, row)]
         distinct = [known[i] for i in dict.fromkeys(map(known.index, known))]
         self._add(distinct or [gold_for(chunk)])
         notice = f"row {row + 1} is evidence"
@@ -234,12 +280,12 @@ class CaseMarking:
     def _problem(self, row: int) -> str | None:
         """Return the reason why no gold can name a chunk; None: one can."""
         against = "irrelevant_supports of the case names it as evidence against"
-        return unusable(self.work.chunks[row]) or (against if self.irrelevant(row) else None)
+        return unusable(self.chunks[row]) or (against if self.irrelevant(row) else None)
 
     def _add(self, golds: Sequence[Gold]) -> None:
         """Add golds, at their earlier position if they had one."""
-        draft = self.work.draft
-        start = self.work.item.start.golds
+        draft = self.draft
+        start = self.item.start.golds
         for gold in golds:
             at = None
             if gold in start:
@@ -254,12 +300,12 @@ class CaseMarking:
             return ""
         written = "" if text == "-" else text
         clean = written.encode("utf-8", "ignore").decode()  # lone surrogates cannot be written
-        self.decide(replace(self.work.draft, notes=clean))
+        self.decide(replace(self.draft, notes=clean))
         return "noted" if written else "note taken out"
 
     def group(self, text: str) -> str:
         """Replace the groups, typed as for ``parse_groups``; empty: no change, ``-``: none."""
-        draft = self.work.draft
+        draft = self.draft
         if not text:
             return ""
         if text == "-":
@@ -279,7 +325,7 @@ class CaseMarking:
 
     def open_choice(self) -> str:
         """Begin to choose sentences of the current chunk; empty: ``choice`` holds them."""
-        row, chunks = self.row, self.work.chunks
+        row, chunks = self.row, self.chunks
         if row is None or row >= len(chunks):
             return "no text here to quote from"
         chunk = chunks[row]
@@ -288,13 +334,13 @@ class CaseMarking:
         if problem is not None or not quotes:
             return f"row {row + 1}: {problem or 'no sentence to quote'}"
         own = self._own_gold(row)
-        held = () if own is None else self.work.draft.golds[own].get("snippets", ())
+        held = () if own is None else self.draft.golds[own].get("snippets", ())
         self.choice = SnippetChoice(quotes, held)
         return ""
 
     def _own_gold(self, row: int) -> int | None:
         """Return the gold that quotes the chunk of a row, or names its section without quotes."""
-        golds, chunk = self.work.draft.golds, self.work.chunks[row]
+        golds, chunk = self.draft.golds, self.chunks[row]
         own = [
             i
             for i, gold in enumerate(golds)
@@ -307,7 +353,7 @@ class CaseMarking:
         row, choice, self.choice = self.row, self.choice, None
         assert row is not None  # the cursor cannot move while sentences are chosen
         assert choice is not None
-        chunk, draft = self.work.chunks[row], self.work.draft
+        chunk, draft = self.chunks[row], self.draft
         own, snippets = self._own_gold(row), choice.snippets()
         if own is None and not snippets:
             return ""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from pytest_rageval.authoring.labelling.draft import Desk, LabelCase, ReviewDesk, Work
+from pytest_rageval.authoring.labelling.draft import Desk, Fetched, LabelCase, ReviewDesk
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.values.record import ScoreSettings
 
@@ -60,9 +60,8 @@ class LabelSession:
         self._desk = desk
         self._settings = settings or ScoreSettings()
         self._review = review
-        self._works = [Work.on(item) for item in queue]
+        self._markings = [CaseMarking(item, self._settings) for item in queue]
         self.index = 0
-        self._marking: CaseMarking | None = None
         self.mode = Mode.BROWSE
         self.notice = ""
         """Effect of the last key, in one sentence."""
@@ -123,22 +122,15 @@ class LabelSession:
     @property
     def total(self) -> int:
         """Cases of the queue."""
-        return len(self._works)
+        return len(self._markings)
 
     @property
     def marking(self) -> CaseMarking:
         """Rows and marks of the current case; the target is asked on first access."""
-        if self._marking is None:
-            work = self._works[self.index]
-            if work.fetched is None:
-                work.fetched = self._desk.fetch(work.item)
-            self._marking = CaseMarking(work, self._settings)
-        return self._marking
-
-    @property
-    def work(self) -> Work:
-        """The current case; the target is asked on first access."""
-        return self.marking.work
+        marking = self._markings[self.index]
+        if marking.fetched is None:
+            marking.show(self._desk.fetch(marking.item))
+        return marking
 
     @property
     def closed(self) -> bool:
@@ -148,10 +140,10 @@ class LabelSession:
     @property
     def unsaved(self) -> tuple[str, ...]:
         """Ids of the cases with unsaved changes, including picked sentences."""
-        choice = None if self._marking is None else self._marking.choice
-        picking = self.index if choice is not None and choice.changed else None
         return tuple(
-            work.item.case.id for i, work in enumerate(self._works) if work.changed or i == picking
+            one.item.case.id
+            for one in self._markings
+            if one.changed or (one.choice is not None and one.choice.changed)
         )
 
     @property
@@ -215,7 +207,7 @@ class LabelSession:
         self.mode, self.typed = mode, ""
 
     def _open_groups(self) -> None:
-        if len(self.work.draft.golds) < 2:
+        if len(self.marking.draft.golds) < 2:
             self.notice = "groups need at least two golds"
         else:
             self._open(Mode.GROUPS)
@@ -278,26 +270,30 @@ class LabelSession:
             self.notice = f"{said}this is the {place_of} (q leaves)"
 
     def _show(self, place: int) -> None:
-        self.index, self._marking, self.help = place, None, False
+        self.index, self.help = place, False
+        if self._markings:
+            self._markings[place].show(self._markings[place].fetched)
 
     def _ask_again(self) -> None:
-        work = self.work
-        if self.reviewing and not work.changed:  # it may have been edited elsewhere
-            self._works[self.index] = Work.on(self._desk.reload(work.item))
+        marking = self.marking
+        if self.reviewing and not marking.changed:  # it may have been edited elsewhere
+            self._renew(self._desk.reload(marking.item))
         else:
-            work.fetched = None
-        self._marking = None
+            marking.show(None)
         self.notice = "asked again"
+
+    def _renew(self, item: LabelCase, fetched: Fetched | None = None) -> None:
+        self._markings[self.index] = CaseMarking(item, self._settings, fetched)
 
     def _show_edit(self) -> None:
         assert self._review is not None
-        command = self._review.edit_command(self.work.item)
+        command = self._review.edit_command(self.marking.item)
         self.notice = f"edit it in another terminal, then press R:\n{command}"
 
     def _reject(self) -> None:
         self.mode = Mode.REMOVE
         self.notice = (
-            f"remove {self.work.item.case.id} from the file? y removes it, escape keeps it"
+            f"remove {self.marking.item.case.id} from the file? y removes it, escape keeps it"
         )
 
     def _remove(self, key: str) -> None:
@@ -308,23 +304,23 @@ class LabelSession:
             return
         assert self._review is not None
         self.mode = Mode.BROWSE
-        case = self.work.item
+        case = self.marking.item
         result = self._review.remove(case)
         if result.ok:
             self._written.discard(case.case.id)
             self._n_removed += 1
-            del self._works[self.index]
+            del self._markings[self.index]
             self._show(max(min(self.index, self.total - 1), 0))
-            self.mode = Mode.BROWSE if self._works else Mode.CLOSED
+            self.mode = Mode.BROWSE if self._markings else Mode.CLOSED
         self.notice = result.message
 
     def _leave(self) -> None:
         # Marks may be a slip or half done: only a key that says so saves them.
-        if not self.work.changed:
+        if not self.marking.changed:
             self._close()
             return
         self.mode = Mode.LEAVE
-        case_id = self.work.item.case.id
+        case_id = self.marking.item.case.id
         self.notice = f"{case_id} is not saved: y saves and leaves, n leaves, escape stays"
 
     def _in_leave(self, key: str) -> None:
@@ -343,7 +339,7 @@ class LabelSession:
     # --- saving ----------------------------------------------------------------------------------
 
     def _confirm(self) -> None:
-        work = self.work
+        work = self.marking
         doubt = work.doubt
         if doubt and work.doubted != work.draft:
             work.doubted = work.draft
@@ -352,9 +348,9 @@ class LabelSession:
             self._save(confirmed=True, then=lambda: self._go(1))
 
     def _save(self, *, confirmed: bool, then: Callable[[], None], over: bool = False) -> None:
-        work = self.work
+        work = self.marking
         if confirmed and self.reviewing and work.draft.review == "generated":
-            self.marking.decide(replace(work.draft, review="reviewed"))
+            work.decide(replace(work.draft, review="reviewed"))
         if not work.changed and not confirmed:
             then()
             return
@@ -381,9 +377,8 @@ class LabelSession:
             self.notice = "not saved"
 
     def _take_theirs(self) -> None:
-        old = self._works[self.index]
+        old = self._markings[self.index]
         item = self._desk.reload(old.item)
         same_question = item.case.question == old.item.case.question
-        self._works[self.index] = Work.on(item, old.fetched if same_question else None)
-        self._marking = None
+        self._renew(item, old.fetched if same_question else None)
         self.notice = "taken as the file has it now"

@@ -145,8 +145,7 @@ class SessionView:
 def view_of(session: LabelSession) -> SessionView:
     """Return the visible state of a session; asks the target if that has not been done."""
     marking = session.marking
-    work = marking.work
-    draft = work.draft
+    draft = marking.draft
     current = marking.row
     choice = marking.choice
     prompt = PROMPTS.get(session.mode, "")
@@ -154,11 +153,11 @@ def view_of(session: LabelSession) -> SessionView:
         position=session.index + 1,
         total=session.total,
         n_saved=session.n_saved,
-        case=work.item.case,
+        case=marking.item.case,
         draft=draft,
-        unsaved=work.changed,
-        remarks=work.item.remarks,
-        problem=work.fetched.problem if work.fetched is not None else "",
+        unsaved=marking.changed,
+        remarks=marking.item.remarks,
+        problem=marking.fetched.problem if marking.fetched is not None else "",
         rows=tuple(_row_view(marking, row, row == current) for row in marking.rows),
         golds=tuple(map(_gold_text, draft.golds)),
         groups=groups_text(draft.groups),
@@ -177,17 +176,16 @@ def view_of(session: LabelSession) -> SessionView:
 
 
 def _row_view(marking: CaseMarking, row: int, current: bool) -> RowView:
-    work = marking.work
     marked = marking.golds_of_row(row)
     names = marking.names_of(row)
-    if row < len(work.chunks):
-        chunk = work.chunks[row]
+    if row < len(marking.chunks):
+        chunk = marking.chunks[row]
         place, text = place_of(chunk), chunk.text or ""
         tags = ["irrelevant", *names] if marking.irrelevant(row) else names
-        shown = work.fetched is None or work.fetched.show_scores
+        shown = marking.fetched is None or marking.fetched.show_scores
         scores = _scores(chunk) if shown else ()
     else:
-        gold = marking.loose_golds[row - len(work.chunks)].gold
+        gold = marking.loose_golds[row - len(marking.chunks)].gold
         place, scores = place_of(gold), ()
         text = "\n".join(gold.get("snippets", ()))
         tags = ["not retrieved", *names]

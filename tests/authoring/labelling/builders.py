@@ -126,7 +126,7 @@ def session_of(*cases: Mapping[str, Any], desk: FakeDesk | None = None) -> Label
 
 def golds(session: LabelSession) -> list[dict[str, Any]]:
     """The golds of the current draft."""
-    return [dict(gold) for gold in session.work.draft.golds]
+    return [dict(gold) for gold in session.marking.draft.golds]
 
 
 def marked(session: LabelSession) -> list[int]:

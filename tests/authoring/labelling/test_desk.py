@@ -56,7 +56,7 @@ def test_a_case_is_removed_unless_another_program_changed_its_line(path: Path) -
     assert session.notice.startswith("not removed: ")
     assert len(lines_of(path)) == len(CASES)
     press(session, "R")
-    assert session.work.item.case.question.endswith("RETRY?")
+    assert session.marking.item.case.question.endswith("RETRY?")
     press(session, "d", "y")
     assert [line["id"] for line in lines_of(path)] == ["marked", "other"]
     assert press(session, "n", "1", "w").notice.startswith("saved other")
@@ -122,7 +122,7 @@ def test_a_case_that_a_run_would_refuse_is_not_written(path: Path) -> None:
     before = path.read_bytes()
     loaded = load_editable(path)
     session = file_session(path)
-    session.work.draft = session.work.draft.with_golds([{"rel_path": "plain.txt"}])
+    session.marking.draft = session.marking.draft.with_golds([{"rel_path": "plain.txt"}])
     assert "equal to gold_supports[0]" in press(session, "w").notice
     assert path.read_bytes() == before
     assert loaded.warnings == ()
@@ -254,7 +254,7 @@ def test_an_annotator_sees_neither_golds_nor_scores_nor_ranks_nor_other_labels(p
 def test_an_annotator_goes_on_from_the_last_label(path: Path) -> None:
     session = annotator(path, "ann")
     press(session, "1", "enter", "Q")
-    assert annotator(path, "ann").work.draft == session._works[0].draft
+    assert annotator(path, "ann").marking.draft == session._markings[0].draft
 
 
 # --- between annotators --------------------------------------------------------------------------

@@ -103,10 +103,10 @@ def test_a_chunk_without_a_usable_path_is_not_marked(path: str) -> None:
 
 def test_an_unanswerable_case_has_no_evidence_and_one_with_evidence_is_answerable() -> None:
     session = press(session_of(), "n", "a")
-    assert session.work.draft == Draft(answerable=False, notes="old")
+    assert session.marking.draft == Draft(answerable=False, notes="old")
     assert session.notice.endswith("; 2 marks taken out")
     session.press("3")
-    assert session.work.draft.answerable
+    assert session.marking.draft.answerable
     assert press(session, "a").notice.endswith("; 1 mark taken out")
 
 
@@ -320,15 +320,15 @@ def test_a_document_is_read_once_for_each_gold_that_quotes_it() -> None:
 
 def test_groups_are_written_as_numbers_of_golds() -> None:
     session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
-    assert session.work.draft.groups == ((0, 1), (1,))
+    assert session.marking.draft.groups == ((0, 1), (1,))
     assert view_of(session).groups == "1+2, 2"
-    assert typed(press(session, "g"), "-").work.draft.groups is None
+    assert typed(press(session, "g"), "-").marking.draft.groups is None
 
 
 @pytest.mark.parametrize("text", ["3", "0", "1+", "x", "1;2", "-1", "1 2"])
 def test_groups_that_cannot_be_read_change_nothing(text: str) -> None:
     session = typed(press(session_of(), "1", "3", "g"), text)
-    assert session.work.draft.groups is None
+    assert session.marking.draft.groups is None
     assert "expected the numbers of golds from 1 to 2" in session.notice
 
 
@@ -339,10 +339,10 @@ def test_groups_need_two_golds() -> None:
 
 def test_a_gold_that_goes_leaves_its_groups() -> None:
     session = press(session_of(), "n", "5")
-    assert session.work.draft.groups == ((0,),)
+    assert session.marking.draft.groups == ((0,),)
     assert "the group 1+2 needs only 1 now; g sets groups again" in session.notice
     session.press("3")
-    assert session.work.draft.groups is None
+    assert session.marking.draft.groups is None
     assert "the group 1 is gone" in session.notice
 
 
@@ -350,7 +350,7 @@ def test_what_is_left_of_a_group_is_told_by_the_numbers_golds_have_now() -> None
     session = press(session_of(), "n", "1")
     typed(press(session, "g"), "1+2+3, 3")
     assert "the group 1+2+3 needs only 1+2 now; g sets" in press(session, "3").notice
-    assert session.work.draft.groups == ((0, 1), (1,))
+    assert session.marking.draft.groups == ((0, 1), (1,))
 
 
 def test_a_gold_in_no_group_is_asked_about_once_before_it_is_saved() -> None:
@@ -374,15 +374,15 @@ def test_groups_are_confirmed_with_the_documents_they_name() -> None:
 
 def test_a_note_replaces_the_old_one() -> None:
     session = press(session_of(), "n", "t")
-    assert typed(session, "a  new one").work.draft.notes == "a new one"
-    assert typed(press(session, "t"), "").work.draft.notes == "a new one"
-    assert typed(press(session, "t"), "-").work.draft.notes == ""
+    assert typed(session, "a  new one").marking.draft.notes == "a new one"
+    assert typed(press(session, "t"), "").marking.draft.notes == "a new one"
+    assert typed(press(session, "t"), "-").marking.draft.notes == ""
 
 
 def test_keys_of_other_modes_are_text_where_text_is_typed() -> None:
     session = press(session_of(), "t", "q", "u", "x", "backspace", "1", "down", "enter")
-    assert session.work.draft.notes == "qu1"
-    assert press(session, "t", "z", "escape").work.draft.notes == "qu1"
+    assert session.marking.draft.notes == "qu1"
+    assert press(session, "t", "z", "escape").marking.draft.notes == "qu1"
 
 
 def test_pasted_text_is_typed_only_where_text_is_asked_for() -> None:
@@ -391,7 +391,7 @@ def test_pasted_text_is_typed_only_where_text_is_asked_for() -> None:
     session.press("t")
     session.type("two\nlines \ud800")
     session.press("enter")
-    assert (session.work.draft.notes, session.closed) == ("two lines ", False)
+    assert (session.marking.draft.notes, session.closed) == ("two lines ", False)
 
 
 def test_a_filter_shows_the_rows_that_hold_a_text_under_their_numbers() -> None:
@@ -420,14 +420,14 @@ def test_a_filter_without_a_hit_leaves_nothing_to_mark() -> None:
 
 def test_undo_and_redo_walk_through_every_decision() -> None:
     session = session_of()
-    drafts = [session.work.draft]
+    drafts = [session.marking.draft]
     for keys in (["1"], ["3"], ["s", "space", "enter"], ["a"], ["a"], ["t", "x", "enter"]):
-        drafts.append(press(session, *keys).work.draft)
+        drafts.append(press(session, *keys).marking.draft)
     for draft in reversed(drafts[:-1]):
-        assert press(session, "u").work.draft == draft
+        assert press(session, "u").marking.draft == draft
     assert press(session, "u").notice == "nothing to undo"
     for draft in drafts[1:]:
-        assert press(session, "r").work.draft == draft
+        assert press(session, "r").marking.draft == draft
     assert press(session, "r").notice == "nothing to redo"
 
 
@@ -472,7 +472,7 @@ def test_what_is_marked_is_what_the_matcher_finds(
     from pytest_rageval.values.record import ScoreSettings
 
     session = press(session_of(CASES[0], desk=FakeDesk(chunks)), *keys)
-    for gold in session.work.draft.golds:
+    for gold in session.marking.draft.golds:
         anchor = anchor_of(gold)
         for kind in ("off", "any", "all"):
             settings_ = ScoreSettings(snippets=kind)

@@ -91,8 +91,8 @@ def test_theirs_is_taken_over_and_mine_is_gone() -> None:
     theirs = label_case({"id": "retries", "question": "q2", "notes": "theirs"})
     desk = FakeDesk(results=[CONFLICT], reloaded=theirs)
     session = press(session_of(desk=desk), "3", "enter", "t")
-    assert session.work.draft == theirs.start
-    assert (session.work.item.case.question, desk.saved, session.unsaved) == ("q2", [], ())
+    assert session.marking.draft == theirs.start
+    assert (session.marking.item.case.question, desk.saved, session.unsaved) == ("q2", [], ())
 
 
 def test_escape_leaves_a_conflict_for_later() -> None:
@@ -130,13 +130,13 @@ def test_a_rejected_case_is_removed_once_it_is_confirmed_and_leaves_the_queue() 
     press(session, "escape")
     assert (session.mode, session.total, golds(session)) == (Mode.BROWSE, 3, [MAIL])
     press(session, "d", "y")
-    assert (desk.removed, session.total, session.work.item.case.id) == (["b"], 2, "c")
+    assert (desk.removed, session.total, session.marking.item.case.id) == (["b"], 2, "c")
     assert (session.result, session.unsaved) == ("1 saved, 1 removed", ())
 
 
 def test_rejecting_the_last_case_shows_the_one_before_and_the_only_case_ends() -> None:
     session = press(review_of("a", "b", desk=FakeDesk()), "n", "d", "y")
-    assert (session.work.item.case.id, session.closed) == ("a", False)
+    assert (session.marking.item.case.id, session.closed) == ("a", False)
     press(session, "d", "y")
     assert (session.closed, session.result, session.unsaved) == (True, "0 saved, 2 removed", ())
 
@@ -151,7 +151,7 @@ def test_a_case_edited_elsewhere_is_read_again() -> None:
     desk = FakeDesk(reloaded=label_case({**MADE, "question": "mended"}))
     session = press(review_of("a", desk=desk), "e")
     assert session.notice.endswith("edit a")
-    assert press(session, "R").work.item.case.question == "mended"
+    assert press(session, "R").marking.item.case.question == "mended"
 
 
 @pytest.mark.parametrize("key", ["d", "e"])

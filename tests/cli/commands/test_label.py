@@ -73,7 +73,7 @@ class Label:
 
     def run(self) -> None:
         for key in self.keys:
-            self.shown.append(self.session.work.item.case.id)
+            self.shown.append(self.session.marking.item.case.id)
             self.session.press(key)
             self.notices.append(self.session.notice)
 

@@ -240,7 +240,7 @@ def test_another_page_can_neither_frame_nor_press_nor_read(
     assert statuses.count(403) == 2
     assert ["rageval-label-" in headers["Cookie"] for headers in posted] == [True, True]
     assert "queue" not in plain.frames[1].content()
-    assert len(served.session.work.draft.golds) == 0
+    assert len(served.session.marking.draft.golds) == 0
 
 
 # --- accessibility -------------------------------------------------------------------------------
@@ -368,10 +368,10 @@ def test_buttons_can_be_pressed_with_the_keyboard_and_keep_the_focus(
     tab = open_page(served)
     tab.keyboard.press("Tab")
     go(tab, ["space"])
-    assert len(served.session.work.draft.golds) == 1
+    assert len(served.session.marking.draft.golds) == 1
     assert focused(tab) == "do-1-browse"
     go(tab, ["enter"])
-    assert len(served.session.work.draft.golds) == 0
+    assert len(served.session.marking.draft.golds) == 0
     go(tab, ["j"])  # letters mean the same wherever the focus is
     assert served.session.marking.cursor == 1
     assert served.session.index == 0
@@ -398,8 +398,8 @@ def test_keys_wait_for_a_slow_target_in_their_order(
     assert served.session.index == 1
     asked.set()
     settled(tab)
-    assert served.session.work.draft.notes == "two words"
-    assert len(served.session.work.draft.golds) == 3
+    assert served.session.marking.draft.notes == "two words"
+    assert len(served.session.marking.draft.golds) == 3
 
 
 def test_what_is_typed_is_edited_as_anywhere_else(
@@ -414,7 +414,7 @@ def test_what_is_typed_is_edited_as_anywhere_else(
         tab.keyboard.press(key)
     tab.keyboard.insert_text("hello 日本 ")  # as an input method or the clipboard does
     go(tab, ["enter"])
-    assert served.session.work.draft.notes == "hello 日本 world"
+    assert served.session.marking.draft.notes == "hello 日本 world"
     assert focused(tab) == "rows"
 
 
@@ -436,7 +436,7 @@ def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
     assert tab.locator("#passages li").count() == 50
     assert tab.locator("#passage-448").is_visible()
     go(tab, ["enter"])
-    assert served.session.work.draft.golds[0]["snippets"] == ["Item 448 is kept."]
+    assert served.session.marking.draft.golds[0]["snippets"] == ["Item 448 is kept."]
 
 
 def test_keys_of_the_browser_stay_its_own(
@@ -447,7 +447,7 @@ def test_keys_of_the_browser_stay_its_own(
     for chord in ("Control+a", "Alt+q", "Control+s", "PageDown", "F2", "Control+Enter"):
         tab.keyboard.press(chord)
     settled(tab)
-    assert served.session.work.draft.golds == ()
+    assert served.session.marking.draft.golds == ()
     assert (served.session.index, served.session.closed) == (0, False)
 
 
@@ -483,7 +483,7 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
     tab = open_page(served)
     tab.click("#row-3 .mark")
     settled(tab)
-    assert [gold["rel_path"] for gold in served.session.work.draft.golds] == ["ops/mail.md"]
+    assert [gold["rel_path"] for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
     tab.click("#row-2 .where")
     settled(tab)
     assert served.session.marking.cursor == 1
@@ -492,7 +492,7 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
     tab.keyboard.type("clicked")
     tab.get_by_role("button", name="Keep").click()
     settled(tab)
-    assert served.session.work.draft.notes == "clicked"
+    assert served.session.marking.draft.notes == "clicked"
     tab.get_by_role("button", name="Undo").click()
     settled(tab)
     assert focused(tab) == "rows"
@@ -514,14 +514,14 @@ def test_a_second_tab_that_is_behind_is_told_and_changes_nothing(
     assert second.inner_text("#alarm") == STALE
     assert "[x] 3" in second.inner_text("#row-3")
     assert served.session.index == 0
-    assert [gold["rel_path"] for gold in served.session.work.draft.golds] == ["ops/mail.md"]
+    assert [gold["rel_path"] for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
     go(second, ["escape"])
     assert second.inner_text("#alarm") == ""
     go(second, ["1"])
-    assert len(served.session.work.draft.golds) == 2
+    assert len(served.session.marking.draft.golds) == 2
     go(first, ["u"])
     assert first.inner_text("#alarm") == STALE
-    assert len(served.session.work.draft.golds) == 2
+    assert len(served.session.marking.draft.golds) == 2
 
 
 @pytest.mark.parametrize(("key", "kept"), [("m", 2), ("t", 1), ("escape", 1)])

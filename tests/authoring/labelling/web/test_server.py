@@ -50,9 +50,9 @@ def test_a_page_that_shows_something_older_changes_nothing_and_is_told() -> None
     session = session_of()
     face = WebFace(session)
     pressed(face, "space")
-    before = session.work.draft
+    before = session.marking.draft
     stale = pressed(face, "space", revision=0)
-    assert session.work.draft == before
+    assert session.marking.draft == before
     assert (stale.stale, stale.alarm, stale.revision) == (True, STALE, 1)
     assert "[x] 1" in stale.html  # as it stands now
     assert pressed(face, "u", revision=stale.revision).alarm == ""
@@ -70,7 +70,7 @@ def test_text_is_taken_only_where_text_is_asked_for() -> None:
     pressed(face, "t", text="not this either")
     pressed(face, "x", text="nor this")
     pressed(face, "backspace", "enter", text="a note")
-    assert session.work.draft.notes == "a note"
+    assert session.marking.draft.notes == "a note"
 
 
 def test_text_that_is_too_long_is_cut() -> None:
@@ -78,7 +78,7 @@ def test_text_that_is_too_long_is_cut() -> None:
     face = WebFace(session)
     pressed(face, "t")
     pressed(face, "enter", text="x" * 20_000)
-    assert len(session.work.draft.notes) == 10_000
+    assert len(session.marking.draft.notes) == 10_000
 
 
 def test_what_changed_is_said() -> None:
@@ -136,10 +136,10 @@ def test_the_end_says_what_was_saved_and_what_was_not(tmp_path: Path) -> None:
 def test_a_row_that_the_cursor_is_not_on_is_shortened() -> None:
     long = "word " * 30_000
     session = session_of()
-    assert session.work.fetched is not None
-    first, *rest = session.work.fetched.chunks
+    assert session.marking.fetched is not None
+    first, *rest = session.marking.fetched.chunks
     chunks = (replace(first, text=long), *(replace(chunk, text=long) for chunk in rest))
-    session.work.fetched = replace(session.work.fetched, chunks=chunks)
+    session.marking.fetched = replace(session.marking.fetched, chunks=chunks)
     html = WebFace(session).page()
     assert html.count("100,000 more characters") == 1
     assert html.count("149,720 more characters") == 3
@@ -148,7 +148,7 @@ def test_a_row_that_the_cursor_is_not_on_is_shortened() -> None:
 def test_a_gold_of_long_quotes_leaves_room_for_the_actions() -> None:
     session = session_of()
     gold = {"rel_path": "a.md", "snippets": ["word " * 200]}
-    session.marking.decide(session.work.draft.with_golds([gold]))
+    session.marking.decide(session.marking.draft.with_golds([gold]))
     html = WebFace(session).page().partition('<section id="golds"')[2].partition("</section>")[0]
     assert "more characters]" in html
     assert len(html) < 600
