@@ -23,7 +23,8 @@ _NAMES: Final = (
     frozenset({"score", "relevance", "rel", "grade", "label"}),
 )
 """Names of the query, the document and the grade in a row."""
-_GRADE: Final = re.compile(r"[-+]?\d{1,18}(?:\.0*)?", re.ASCII)
+GRADE: Final = r"[-+]?\d{1,18}(?:\.0*)?"
+"""Pattern of a grade, which data frames write as ``2.0``."""
 Judgement = tuple[str, str, int]
 """Query, document and grade."""
 
@@ -31,7 +32,7 @@ Judgement = tuple[str, str, int]
 def parse_grade(value: object) -> int | None:
     """Return a grade, which data frames write as ``2.0``; None: it is not an integer."""
     text = str(value).strip()
-    return int(text.partition(".")[0]) if _GRADE.fullmatch(text) else None
+    return int(text.partition(".")[0]) if re.fullmatch(GRADE, text, re.ASCII) else None
 
 
 def judgement_columns(names: list[str]) -> list[int] | None:

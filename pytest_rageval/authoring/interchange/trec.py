@@ -8,7 +8,6 @@ older ``<top>`` files are read as well. Other fields of a case cannot be stored 
 from __future__ import annotations
 
 import html
-import math
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, anchor_fields, docno
 from pytest_rageval.authoring.interchange.judgements import (
+    GRADE,
     Judgements,
     case_grades,
     graded_golds,
@@ -52,6 +52,13 @@ _COMMENT: Final = re.compile(r"#(?!\S*\t)")
 """Start of a comment among topics, where ``#1<tab>question`` is a topic."""
 _TOPIC: Final = re.compile(r"\S+\t[^\t]+")
 """Topic; a question such as ``2 plus 2`` makes the columns of qrels, but follows a single tab."""
+_SCORE: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,2})?"
+_LIKE_RUN: Final = re.compile(
+    rf"\S+\s+[qQ]?0\s+\S+\s+[-+]?\d{{1,18}}\s+{_SCORE}(?:\s.*)?", re.ASCII | re.DOTALL
+)
+"""First columns of a run; its tag may be missing or hold blanks."""
+_JUDGED: Final = re.compile(rf"\S+\s+(?:[qQ]0|[-+]?\d{{1,18}})\s+\S+\s+{GRADE}\s*", re.ASCII)
+"""Row of qrels."""
 _SAID: Final = frozenset({"id", "question", "answerable", "gold_supports", "metadata"})
 """Fields of a case that are written, or reported by their values."""
 _BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -138,16 +145,15 @@ def _kind(file: SourceFile) -> str:
     plain = (one for one in found if not one[1].startswith("#"))
     hashed = (one for one in found if _is_row(one[1]) or not _COMMENT.match(one[1]))
     number, first = next(plain, None) or next(hashed, (1, ""))
-    words = first.split()
     if _is_object(first):
         return "qrels"
     if _TOPIC.fullmatch(first):
         return "topics"
-    if _is_like_run(words):
-        if len(words) != 6:
+    if _LIKE_RUN.fullmatch(first):
+        if len(first.split()) != 6:
             raise _odd_run(file, number, first)
         return "run"
-    if _is_row(first):
+    if _JUDGED.fullmatch(first):
         return "qrels"
     if "\t" in first:
         return "topics"
@@ -157,21 +163,8 @@ def _kind(file: SourceFile) -> str:
 
 def _is_row(line: str) -> bool:
     """Whether a line is one of qrels or of a run, also for a topic such as ``#1``."""
-    words = line.split()
-    if len(words) != 4:
-        return len(words) == 6 and _is_like_run(words)
-    has_iteration = words[1].upper() == "Q0" or _is_integer(words[1])
-    return has_iteration and parse_grade(words[3]) is not None
-
-
-def _is_like_run(words: Sequence[str]) -> bool:
-    """Whether a line has the first columns of a run; its tag may be missing or hold blanks."""
-    return (
-        len(words) >= 5
-        and words[1].upper() in {"Q0", "0"}
-        and _is_integer(words[3])
-        and _is_number(words[4])
-    )
+    is_run = len(line.split()) == 6 and _LIKE_RUN.fullmatch(line)
+    return bool(is_run or _JUDGED.fullmatch(line))
 
 
 def _odd_run(file: SourceFile, number: int, line: str) -> DatasetError:
@@ -181,17 +174,6 @@ def _odd_run(file: SourceFile, number: int, line: str) -> DatasetError:
         "pass topics (id, tab, question) and qrels (topic, iteration, document, grade)"
     )
     return fault(file.name, message, line=number)
-
-
-def _is_integer(text: str) -> bool:
-    return re.fullmatch(r"[-+]?\d{1,18}", text, re.ASCII) is not None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
@@ -210,7 +192,7 @@ def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
         if _COMMENT.match(line):
             ledger.leave("# lines", "a comment")
             continue
-        if _is_like_run(line.split()) and not _TOPIC.fullmatch(line):
+        if _LIKE_RUN.fullmatch(line) and not _TOPIC.fullmatch(line):
             raise _odd_run(file, number, line)
         name, _, question = line.partition("\t")
         # A third column makes it another table, such as the qrels of BEIR.
@@ -281,7 +263,7 @@ def _run(
 ) -> Iterator[tuple[str, float, str]]:
     expected = "topic, Q0, document, rank, score and tag"
     for number, (query, _, document, _, score, _) in _columns(file, 6, expected, topics, ledger):
-        if not _is_number(score):
+        if not re.fullmatch(_SCORE, score, re.ASCII):
             message = f"{shown(score)}, expected a number as score"
             raise fault(file.name, message, line=number)
         ledger.carry("run")
