@@ -34,7 +34,6 @@ _DELIMITERS: Final = ",;\t|"
 _SNIFFED_CHARS: Final = 2_000
 _NAMED: Final = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 """First line of a table that names its delimiter to Excel."""
-_LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
 
 
 # --- JSON ------------------------------------------------------------------------------------
@@ -254,37 +253,6 @@ def _headers(name: str, line: int, cells: list[str]) -> list[str]:
 
 
 # --- rows of any format ----------------------------------------------------------------------
-
-
-def parse_records(
-    file: SourceFile, ledger: Ledger | None = None, *, delimiter: str | None = None
-) -> list[dict[str, Any]]:
-    """Read rows of fields from JSON, JSON Lines, YAML or a table, detected by name and content.
-
-    A JSON or YAML value may be a list of objects, an object with such a list, or one list per
-    field, as data frames write them.
-
-    Raises:
-        DatasetError: the file is none of these.
-    """
-    if is_table(file):
-        return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
-    value = parse_document(file, ledger)
-    found = _records(value)
-    if found is None:
-        raise fault(file.name, f"{shown(value)}, expected a list of objects")
-    return found
-
-
-def _records(value: Any) -> list[dict[str, Any]] | None:
-    if isinstance(value, list):
-        return value if all(isinstance(item, dict) for item in value) else None
-    if not isinstance(value, dict):
-        return None
-    for name in _LISTS:
-        if isinstance(value.get(name), list):
-            return _records(value[name])
-    return rows_of_columns(value)
 
 
 def rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:

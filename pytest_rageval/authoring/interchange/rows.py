@@ -41,7 +41,6 @@ from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
-    parse_records,
     parse_table,
     rows_of_columns,
 )
@@ -60,7 +59,7 @@ from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items", "examples",
-                 "samples", "data")  # fmt: skip
+                 "samples", "goldens", "data")  # fmt: skip
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
 _OTHERS: Final = ("promptfoo", "beir", "squad")
@@ -125,42 +124,57 @@ def _read(source: Source, room: str, rows: ReadFile) -> Imported:
 
 
 def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
-    cases, defaults = _cases(file, ledger)
-    rows = {number: case for number, case in enumerate(cases, 1) if isinstance(case, dict)}
-    for number, row in rows.items():
-        refuse_others(file, row, _OTHERS, place=f"case {number}: ")
-    _check_names(file, chain.from_iterable(rows.values()), list(rows.values()), source)
-    for number, case in enumerate(cases, 1):
-        yield 0, f"case {number}: ", {**defaults, **case} if isinstance(case, dict) else case
+    found = list(_listed_rows(file, ledger, "case", _OTHERS, defaults=_DEFAULTS))
+    rows = [row for _, _, row in found if isinstance(row, dict)]
+    _check_names(file, chain.from_iterable(rows), rows, source)
+    yield from found
 
 
-def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]:
+def _listed_rows(
+    file: SourceFile,
+    ledger: Ledger,
+    word: str,
+    others: Sequence[str],
+    *,
+    defaults: Sequence[str] = (),
+) -> Rows:
+    """Yield the rows of a list, of an object with one, or of one list for each field.
+
+    Args:
+        file: JSON, JSON Lines or YAML.
+        ledger: counts the other fields of the object.
+        word: name of a row in messages.
+        others: importers whose rows are refused.
+        defaults: fields of the object that each of its rows has as well.
+    """
     value = parse_document(file, ledger)
-    if isinstance(value, list):
-        return value, {}
-    if not isinstance(value, dict):
-        raise fault(file.name, f"{shown(value)}, expected a list of cases")
-    # A list that begins with a text is a column of a data frame.
-    lists = (one for one in _LISTS if isinstance(value.get(one), list))
-    name = next((one for one in lists if not isinstance([*value[one], 0][0], str)), None)
-    if name is None:
-        rows = rows_of_columns(value)
-        if rows is None:
+    shared: dict[str, Any] = {}
+    if isinstance(value, dict):
+        given = {**part(value, "defaults"), **value}
+        # A list that begins with a text is a column of a data frame.
+        lists = (one for one in _LISTS if isinstance(value.get(one), list))
+        name = next((one for one in lists if not isinstance([*value[one], 0][0], str)), None)
+        value = rows_of_columns(value) if name is None else value[name]
+        if value is None:
             raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
-        return rows, {}
-    shared = {**part(value, "defaults"), **value}
-    for key in shared:
-        if key not in {*_DEFAULTS, name, "defaults"}:
-            ledger.leave(key, "belongs to the suite, and no case holds it")
-    return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
+        if name is not None:
+            shared = {key: given.pop(key) for key in defaults if key in given}
+            for key in [one for one in given if one not in {name, "defaults"}]:
+                ledger.leave(key, "belongs to the suite, and no case holds it")
+    elif not isinstance(value, list):
+        raise fault(file.name, f"{shown(value)}, expected a list of cases")
+    for number, row in enumerate(value, 1):
+        place = f"{word} {number}: "
+        if isinstance(row, dict):
+            refuse_others(file, row, others, place=place)
+        yield 0, place, {**shared, **row} if isinstance(row, dict) else row
 
 
 def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
     table = parse_table(file, delimiter=source.options.delimiter)
     refuse_others(file, table.headers, _OTHERS)
     _check_names(file, table.headers, [row.cells for row in table.rows], source)
-    for row in table.rows:
-        yield row.line, "", row.cells
+    yield from ((row.line, "", row.cells) for row in table.rows)
 
 
 def _check_names(
@@ -275,13 +289,15 @@ def read_rows(source: Source, form: RowMap, prepare: Prepare) -> Imported:
     """
 
     def rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
-        given = parse_records(file, ledger, delimiter=source.options.delimiter)
-        for number, row in enumerate(given, 1):
-            place = f"{form.row} {number}: "
-            refuse_others(file, row, form.others, place=place)
-            yield 0, place, row
+        if not is_table(file):
+            return _listed_rows(file, ledger, form.row, form.others)
+        table = parse_table(file, delimiter=source.options.delimiter)
+        refuse_others(file, table.headers, form.others)
+        return ((row.line, "", dict(row.cells)) for row in table.rows)
 
-    def case(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
+    def case(row: Any, ids: UniqueIds, ledger: Ledger) -> Converted | None:
+        if not isinstance(row, dict):
+            raise BadFieldError({"": f"{shown(row)}, expected an object"})
         return _case(*prepare(row), ids, ledger, source.options)
 
     found = read_cases(source, rows, case)

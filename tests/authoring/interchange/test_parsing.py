@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange.parsing import (
+    parse_document,
     parse_json,
     parse_json_lines,
-    parse_records,
     parse_table,
 )
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, tidy
@@ -130,18 +130,18 @@ def test_the_delimiter_of_a_very_long_header_is_found_at_once() -> None:
 
 
 def test_rows_of_uneven_columns_are_refused() -> None:
-    with pytest.raises(DatasetError, match="expected a list of objects"):
-        parse_records(file('{"a": [1, 2], "b": [1]}', "f.json"))
+    with pytest.raises(DatasetError, match="expected a list of cases"):
+        read_texts("ragas", {"f.json": '{"question": ["a?", "b?"], "answer": ["c"]}'})
 
 
 def test_lines_under_the_name_of_json_are_read() -> None:
-    assert parse_records(file('{"a": 1}\n{"a": 2}\n', "f.json")) == [{"a": 1}, {"a": 2}]
+    assert parse_document(file('{"a": 1}\n{"a": 2}\n', "f.json")) == [{"a": 1}, {"a": 2}]
 
 
 def test_no_number_is_a_not_a_number() -> None:
     assert not any(
         isinstance(value, float) and math.isnan(value)
-        for value in parse_records(file('[{"a": NaN}]', "f.json"))[0].values()
+        for value in parse_document(file('[{"a": NaN}]', "f.json"))[0].values()
     )
 
 
@@ -156,3 +156,15 @@ def test_a_page_of_the_datasets_server_is_its_rows_without_cells_that_are_cut() 
     assert (cut.expected_answer, whole.expected_answer) == (None, "Here.")
     assert left_out(found) == {"answer": 1}
     assert "a page with 2 of the 250 rows of the dataset" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["ragas", "deepeval"])
+def test_what_stands_beside_the_rows_of_a_tool_is_counted(name: str) -> None:
+    text = json.dumps({"version": 2, "samples": [{"user_input": "a?", "input": "a?"}]})
+    found = read_texts(name, {"f.json": text})
+    assert (len(found.cases), left_out(found)) == (1, {"version": 1})
+
+
+def test_a_fault_in_a_table_of_a_tool_names_its_line() -> None:
+    with pytest.raises(DatasetError, match=r"f\.csv:3: question: missing"):
+        read_texts("ragas", {"f.csv": "user_input,reference\na?,b\n,c\n"})
