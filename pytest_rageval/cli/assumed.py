@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import warn
 from pytest_rageval.support.text import clean, first_few
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 _NAMED: Final = 5
 NEW_FILE: Final = "evals/eval_set.jsonl"
 """Case file that is made where there is none."""
-
-run_argument: Final = click.argument("run", required=False, shell_complete=complete_run)
-"""Adds RUN to a command, by default the last run."""
 
 
 def report_assumed(argument: str, value: str) -> None:

@@ -121,6 +121,8 @@ def _results() -> Path:
 
 complete_run: Final = _offered(_runs)
 """Offer ``last``, tags and ids of stored runs, the newest first."""
+run_argument: Final = click.argument("run", required=False, shell_complete=complete_run)
+"""Adds RUN to a command, by default the last run."""
 complete_run_or_case: Final = _offered(
     lambda context: chain(_runs(context), _cases_of_run(context))
 )

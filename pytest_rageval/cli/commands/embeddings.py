@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import read_vault, run_argument, run_or_last
+from pytest_rageval.cli.assumed import read_vault, run_or_last
+from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     FILE_PATH,

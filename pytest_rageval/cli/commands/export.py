@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, run_argument, run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import all_case_files, run_or_last
+from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import (
     FILE_PATH,
     FOLDER_PATH,

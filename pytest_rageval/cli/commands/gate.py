@@ -7,8 +7,8 @@ from dataclasses import replace
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_argument, run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import ExitCode, json_option, print_result, switch
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_argument, run_or_last
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import (
     judge_options,
     judge_settings,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pytest_rageval.cli.assumed import run_argument, run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import FILE_PATH, switch, write_page
 from pytest_rageval.values.errors import StorageError
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import run_argument, run_or_last
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError, json_option, print_result, switch, warn
 from pytest_rageval.support.text import clean, shown

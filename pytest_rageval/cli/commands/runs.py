@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import baseline_name, run_argument, run_or_last
+from pytest_rageval.cli.assumed import baseline_name, run_or_last
 from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
 from pytest_rageval.cli.commands.run_site import site_command
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,

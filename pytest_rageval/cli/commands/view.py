@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import click
 
-from pytest_rageval.cli.assumed import run_argument
 from pytest_rageval.cli.commands.run_history import project_folders, put_and_warn
+from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.loopback import announcer, print_tunnel
 from pytest_rageval.cli.output import CommandError, switch
 
