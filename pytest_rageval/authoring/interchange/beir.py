@@ -34,11 +34,11 @@ from pytest_rageval.authoring.interchange.values import (
     json_text,
     keep_in_metadata,
 )
-from pytest_rageval.project.case_reader import case_fields
+from pytest_rageval.project.case_reader import case_fields, parse_case
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.errors import faults_error
+from pytest_rageval.values.errors import DatasetError, faults_error
 from pytest_rageval.values.json_documents import part, word
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
@@ -89,11 +89,14 @@ def _lines(
     ]
 
 
-def _own_of_query(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what our export added to a query; empty for that of another tool."""
-    found = part(value, "metadata", _OURS)
-    known = found.keys() <= Case.__dataclass_fields__.keys()
-    return found if known and isinstance(found.get("metadata", {}), dict) else {}
+def _own_of_query(value: Mapping[str, Any]) -> tuple[Case, dict[str, Any]] | None:
+    """Return the case of a query that our export wrote, and its fields; None: another tool's."""
+    fields = part(value, "metadata", _OURS)
+    own = {name: item for name, item in fields.items() if name not in {"id", "question"}}
+    try:
+        return (parse_case({"id": "q", "question": "?", **own}), own) if own else None
+    except DatasetError:
+        return None
 
 
 def _own_of_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,7 +118,7 @@ class _Corpus:
         self._options = source.options
         self._ledger = ledger
         self._own_paths: dict[str, str] = {}
-        self.own_ids: dict[str, str] = {}
+        self._own_ids: dict[str, str] = {}
         """Id of each document that our export wrote, by its path."""
         given = _lines(source, "corpus.jsonl", ledger)
         folder = source.options.scope_prefix or next(
@@ -131,6 +134,9 @@ class _Corpus:
             return
         for file, number, value in given:
             self._take(file, number, value)
+
+    def name(self, gold: Anchor) -> str:
+        return corpus_name(gold, self._own_ids)
 
     @property
     def scope_prefix(self) -> str | None:
@@ -153,7 +159,7 @@ class _Corpus:
         metadata = dict(part(value, "metadata"))
         if own := _own_of_document(value):
             self._own_paths[corpus_id] = own["rel_path"]
-            self.own_ids[own["rel_path"]] = corpus_id
+            self._own_ids[own["rel_path"]] = corpus_id
             # The export leaves the document's own value of our key beside ours.
             del metadata[_OURS]
             metadata |= {_OURS: own["metadata"]} if "metadata" in own else {}
@@ -267,57 +273,29 @@ def _line(
     ids: UniqueIds,
     ledger: Ledger,
 ) -> dict[str, Any]:
-    given = _own_of_query(value)
-    own = {name: item for name, item in given.items() if name not in {"id", "question"}}
+    found = _own_of_query(value)
+    own = found[1] if found else {}
     line = with_id({"id": query_id, "question": value["text"], **own}, ids, room=_ROOM)
     ledger.carry("queries[]")
-    golds = _golds(own.get("gold_supports"), grades, corpus)
-    if golds is not None:
+    wanted = {name: grade for name, grade in grades.items() if grade > 0}
+    # Golds of our export say more than the judgements, unless these were changed since.
+    kept = {} if found is None else case_grades(found[0], "", corpus.name)
+    if kept != wanted:
         line.pop("required_support_groups", None)  # its indices refer to other golds
         line.pop("gold_supports", None)
+        golds = graded_golds(wanted, corpus.anchor)
         line |= {"gold_supports": golds} if golds else {}
     if corpus.scope_prefix and not own:
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
     keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")
     rest = dict(part(value, "metadata"))
-    if given:
+    if found is not None:
         del rest[_OURS]
     rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}
     if rest:
         keep_in_metadata(line, _ROOM, "query", rest)
         ledger.keep("queries[].metadata")
     return line
-
-
-def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[str, Any]] | None:
-    """Return the golds of judgements; None: they equal those stored by our export.
-
-    Args:
-        own: golds of the case in our export; None for a dataset from another tool.
-        grades: document to grade; only those of at least 1 are golds.
-        corpus: knows the path of every document.
-    """
-    wanted = {name: grade for name, grade in grades.items() if grade > 0}
-    if isinstance(own, list) and _grades_of(own, corpus) == wanted:
-        return None
-    return graded_golds(wanted, corpus.anchor)
-
-
-def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:
-    """Return the highest grade of each document name; None: these are not golds."""
-    found: dict[str, int] = {}
-    for gold in golds:
-        try:
-            anchor = Anchor(
-                rel_path=gold["rel_path"],
-                heading_path=gold.get("heading_path", ""),
-                grade=int(gold.get("grade", 1)),
-            )
-            name = corpus_name(anchor, corpus.own_ids)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return None
-        found[name] = max(anchor.grade, found.get(name, 0))
-    return found
 
 
 # --- writing ---------------------------------------------------------------------------------

@@ -40,61 +40,52 @@ _THRESHOLDS: Final = {
     ("max", "p95TotalMs"): ("latency_ms.p95", "<="),
 }
 _ROOM: Final = "unrag"
+
+
+def _each(fate: str, path: str, *names: str) -> dict[str, str]:
+    return {f"{path}.{name}": fate for name in names}
+
+
+_RELEVANT: Final = "queries[].relevant"
 _QUERY: Final = {
     "queries[].*": KEPT,
-    **dict.fromkeys(
-        (f"queries[].{name}" for name in ("id", "query", "topK", "scopePrefix", "notes")), CARRIED
-    ),
-    "queries[].relevant.*": "no anchor can say it",
-    **dict.fromkeys(
-        (
-            f"queries[].relevant.{name}"
-            for name in ("sourceIds", "anyOfSourceIdPrefixes", "containsText", "metadataKeyEquals",
-                         "chunks", "chunkMatchers")
-        ),
-        COUNTED,
-    ),
+    **_each(CARRIED, "queries[]", "id", "query", "topK", "scopePrefix", "notes"),
+    f"{_RELEVANT}.*": "no anchor can say it",
+    **_each(COUNTED, _RELEVANT, "sourceIds", "anyOfSourceIdPrefixes", "containsText",
+            "metadataKeyEquals", "chunks", "chunkMatchers"),
 }  # fmt: skip
+_LIMITS: Final = "defaults.thresholds"
 _DATASET: Final = {
     "*": "belongs to the dataset, and no case holds it",
-    "defaults.*": "unknown",
-    "defaults.scopePrefix": CARRIED,
-    "defaults.topK": CARRIED,
-    "defaults.mode": CARRIED,
-    "defaults.thresholds.*": "unknown",
-    "defaults.thresholds.min.*": "unknown",
-    "defaults.thresholds.max.*": "unknown",
-    **{f"defaults.thresholds.{side}.{name}": CARRIED for side, name in _THRESHOLDS},
+    **_each("unknown", "defaults", "*", "thresholds.*", "thresholds.min.*", "thresholds.max.*"),
+    **_each(CARRIED, "defaults", "scopePrefix", "topK", "mode"),
+    **_each(CARRIED, _LIMITS, *map(".".join, _THRESHOLDS)),
     **_QUERY,
 }
 _DOCUMENTS: Final = {
     "documents[].*": "unknown",
-    **dict.fromkeys(
-        (f"documents[].{name}" for name in ("sourceId", "content", "loaderRef", "metadata")),
-        CARRIED,
-    ),
+    **_each(CARRIED, "documents[]", "sourceId", "content", "loaderRef", "metadata"),
     "documents[].assets": "images, audio and the like are not sent, and no URL is fetched for them",
 }
 _ANEW: Final = "computed anew by rageval score"
+_SETTING: Final = "a setting of the run that was reported"
 _STAGES: Final = ("retrieved", "reranked")
 _REPORT: Final = {
     "*": "about the run that was reported",
-    "config.*": "a setting of the run that was reported",
+    "config.*": _SETTING,
     "results.*": _ANEW,
     "results.queries[].*": "that of the dataset is taken",
     "results.queries[].id": CARRIED,
-    "results.queries[].rerankTopK": "a setting of the run that was reported",
+    "results.queries[].rerankTopK": _SETTING,
+    **_each(_ANEW, "results.queries[]", "retrieved.*", "reranked.*"),
+    **_each("a response holds the total of each stage", "results.queries[]",
+            "retrieved.durationsMs.*", "reranked.durationsMs.*"),
     **{
-        f"results.queries[].{stage}.{name}": fate
+        f"results.queries[].{stage}.{name}": CARRIED
         for stage in _STAGES
-        for name, fate in {
-            "*": _ANEW,
-            "sourceIds": CARRIED,
-            "durationsMs.*": "a response holds the total of each stage",
-            "durationsMs.totalMs": CARRIED,
-        }.items()
+        for name in ("sourceIds", "durationsMs.totalMs")
     },
-}
+}  # fmt: skip
 
 
 def read(source: Source) -> Imported:
@@ -166,7 +157,7 @@ class _Reader:
             if limit is None:
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int | float):
-                where = f"defaults.thresholds.{side}.{name}"
+                where = f"{_LIMITS}.{side}.{name}"
                 raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
             self.thresholds[metric] = f"{sign} {limit}"
         for index, query in enumerate(value["queries"]):
@@ -289,7 +280,10 @@ class _Reader:
         self.ledger.account({**value, "results": results}, _REPORT | own)
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        before, after = items(query, "retrieved", "sourceIds"), value_at(query, *_RERANKED)
+        before, after = (
+            items(query, "retrieved", "sourceIds"),
+            value_at(query, "reranked", "sourceIds"),
+        )
         chunks = []
         for rank, source_id in enumerate(before if after is None else listed(after), 1):
             chunk = {"rel_path": self._doc_path(str(source_id), prefix), "rank": rank}
@@ -305,10 +299,6 @@ class _Reader:
         if latency:
             latency["total_ms"] = sum(latency.values())
         return {"answer": "", "debug": {"retrieved_chunks": chunks, "latency": latency}}
-
-
-_RERANKED: Final = ("reranked", "sourceIds")
-_RELEVANT: Final = "queries[].relevant"
 
 
 class _Golds:
