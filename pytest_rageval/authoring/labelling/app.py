@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterator
 from typing import Final
 
+from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
@@ -15,20 +18,33 @@ from textual.widgets import Static
 
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.authoring.labelling.view import SessionView, view_of
+from pytest_rageval.authoring.labelling.view import (
+    PassageView,
+    RowView,
+    SessionView,
+    view_of,
+)
+from pytest_rageval.support.text import clean, shortened
 
 _NAMED: Final = frozenset({
     "up", "down", "home", "end", "space", "enter", "escape", "backspace",
 })  # fmt: skip
 _PATIENCE_S: Final = 0.3
 """Delay before the screen says that it waits for the target."""
-_MOST_HEAD: Final = 6
-_MOST_FOOT: Final = 3
 _INTERRUPTED: Final = 130
+_TYPED: Final = 200
+"""Characters of a long input that are shown: its end."""
+_HEADING: Final = 32
+_TAGS: Final = 30
+"""Columns of a row."""
 
 
 class Detail(VerticalScroll, can_focus=False):
     """Details of the current row; it scrolls, and handles no keys."""
+
+
+class Rows(VerticalScroll, can_focus=False):
+    """The rows, as many as fit around the current one."""
 
 
 class LabelApp(App[None]):
@@ -40,9 +56,10 @@ class LabelApp(App[None]):
 
     CSS = """
     Screen { overflow: hidden; }
-    #head, #rows, #foot { height: auto; }
-    #head { text-style: bold; }
-    #rows { border-top: solid gray; }
+    #head, #rows, #table, #said, #keys { height: auto; }
+    #head { text-style: bold; max-height: 25%; }
+    #rows { border-top: solid gray; max-height: 35%; scrollbar-size: 0 0; }
+    #said { max-height: 3; min-height: 1; }
     #detail { height: 1fr; border-top: solid gray; }
     """
     ENABLE_COMMAND_PALETTE = False
@@ -65,10 +82,12 @@ class LabelApp(App[None]):
     def compose(self) -> ComposeResult:
         """Lay out the screen: the case, its rows, the current row, the last effect."""
         yield Static(id="head")
-        yield Static(id="rows")
+        with Rows(id="rows"):
+            yield Static(id="table")
         with Detail(id="detail"):
             yield Static(id="body")
-        yield Static(id="foot")
+        yield Static(id="said")
+        yield Static(id="keys")
 
     def on_mount(self) -> None:
         """Start processing keys."""
@@ -103,7 +122,7 @@ class LabelApp(App[None]):
 
     def _say_busy(self) -> None:
         if self._pending and self.is_running:
-            self.query_one("#foot", Static).update(_plain(["asking the target ..."]))
+            self._update("said", Text("asking the target ..."))
 
     def _work(self) -> None:
         while not self._label_session.closed:
@@ -152,68 +171,105 @@ class LabelApp(App[None]):
         """Lay out the screen again, once the new size is known everywhere."""
         self.call_after_refresh(self._show)
 
+    def _update(self, name: str, content: RenderableType) -> None:
+        self.query_one(f"#{name}", Static).update(content)
+
     def _show(self) -> None:
         view = self._view
         if view is None or not self.is_running:
             return
-        width, height = self.size
-        head = screen.head_lines(view, width, most=max(min(_MOST_HEAD, height // 4), 2))
-        foot = _foot(view, width)
-        # Two borders; the remaining height is split between the rows and the text of the row.
-        room = max((height - len(head) - len(foot) - 2) // 2, 2)
-        rows = screen.window(view.rows, min(len(view.rows), room)) if view.rows else ()
-        if view.help:  # it needs the space
-            rows = ()
-        shown = [screen.row_line(row, width) for row in rows]
-        marks = [_row_style(row.current, row.marked) for row in rows]
-        self.query_one("#head", Static).update(_plain(head))
-        self.query_one("#rows", Static).update(_styled(shown, marks) if shown else _plain(["-"]))
-        self.query_one("#foot", Static).update(_plain(foot))
-        # One column for the scroll bar.
-        body, current = _body(view, max(width - 2, 10))
-        self.query_one("#body", Static).update(_plain(body))
-        detail = self.query_one(Detail)
-        detail.scroll_to(y=max(current - detail.size.height // 2, 0), animate=False)
-
-
-def _foot(view: SessionView, width: int) -> list[str]:
-    if view.prompt:
-        said = f"{view.prompt}: {view.typed}_"
-        return [*screen.wrap_text(said, width)[-2:], screen.key_line(view, width)]
-    said = view.notice or view.part or (f"filter: {view.filter}" if view.filter else "")
-    return [*(screen.wrap_text(said, width)[:_MOST_FOOT] or [""]), screen.key_line(view, width)]
-
-
-def _body(view: SessionView, width: int) -> tuple[list[str], int]:
-    """Return the lines of the lower half and the line that must be visible."""
-    if view.conflict:
-        return screen.conflict_lines(view, width), 0
-    if view.help:
-        return screen.help_lines(view, width), 0
-    if view.passages:
-        lines: list[str] = []
-        seen = 0
-        for passage in view.passages:
+        self._update("head", _head(view))
+        self._update("table", "" if view.help else _rows(view))  # the help needs the space
+        self._update("said", _said(view))
+        self._update("keys", Text(screen.key_line(view), no_wrap=True, overflow="ellipsis"))
+        body = [*_body(view)]
+        self._update("body", Group(*body))
+        # One column is for the scroll bar.
+        before, options = 0, self.console.options.update(width=max(self.size.width - 2, 10))
+        for passage, shown in zip(view.passages, body, strict=False):
             if passage.current:
-                seen = len(lines)
-            lines += screen.passage_lines(passage, width)
-        return lines, seen
-    row = view.current
-    known = screen.row_text(row, width, most=screen.WHOLE) if row is not None else []
-    return [*known, "", *screen.gold_lines(view, width)], 0
+                break
+            before += len(self.console.render_lines(shown, options))
+        place = next((i for i, row in enumerate(view.rows) if row.current), 0)
+        for name, line in (("rows", place), ("detail", before)):
+            part = self.query_one(f"#{name}", VerticalScroll)
+            part.scroll_to(y=max(line - part.size.height // 2, 0), animate=False)
 
 
-def _row_style(current: bool, marked: bool) -> str:
-    return " ".join(style for style, wanted in (("reverse", current), ("bold", marked)) if wanted)
+# Marked rows show [x] and the cursor is >, so that colour is never needed. All texts are cleaned,
+# as they may hold control characters.
 
 
-def _plain(lines: list[str]) -> Text:
-    return Text("\n".join(lines), no_wrap=True, overflow="crop", end="")
+def _head(view: SessionView) -> Text:
+    state = ["answerable" if view.draft.answerable else "UNANSWERABLE"]
+    state += ["NOT REVIEWED"] if view.draft.review == "generated" else []
+    state += ["not saved"] if view.unsaved else []
+    title = f"{view.position}/{view.total} {clean(view.case.id)}  [{', '.join(state)}]"
+    facts = (f"{label}: {text}" if label else text for label, text in screen.facts_of(view))
+    return Text("\n".join([title, *map(clean, facts)]))
 
 
-def _styled(lines: list[str], styles: list[str]) -> Text:
-    found = Text(no_wrap=True, overflow="crop", end="")
-    for index, (line, style) in enumerate(zip(lines, styles, strict=True)):
-        found.append("\n" if index else "")
-        found.append(line, style=style or None)
-    return found
+def _said(view: SessionView) -> Text:
+    if view.prompt:
+        return Text(clean(f"{view.prompt}: {view.typed}_")[-_TYPED:])
+    return Text(
+        clean(view.notice or view.part or (f"filter: {view.filter}" if view.filter else ""))
+    )
+
+
+def _marked(row: RowView | PassageView) -> str:
+    return f"{'>' if row.current else ' '} [{'x' if row.marked else ' '}] {row.number:>2}"
+
+
+def _grid(*rows: tuple[str, str]) -> Table:
+    """Return rows of a short text, and a long one that is wrapped beside it."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for short, text in rows:
+        grid.add_row(Text(short), Text(clean(text)))
+    return grid
+
+
+def _rows(view: SessionView) -> RenderableType:
+    grid = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    # Heading paths of one document begin alike: the last heading distinguishes them.
+    grid.add_column(no_wrap=True, overflow="ellipsis", max_width=_HEADING)
+    grid.add_column(no_wrap=True, overflow="ellipsis", max_width=_TAGS)
+    grid.add_column(no_wrap=True, justify="right")
+    for row in view.rows:
+        golds = [f"gold {', '.join(map(str, row.golds))}"] if row.golds else []
+        tags = "; ".join([*golds, *(clean(tag, 30) for tag in row.tags)])
+        path, over, last = clean(row.place, 400).rpartition(" > ")
+        score = f"{row.scores[0][1]:.3f}" if row.scores else ""
+        cells = (
+            _marked(row),
+            path or last,
+            f"> {last}" if over else "",
+            tags and f"({tags})",
+            score,
+        )
+        style = " ".join(["reverse"] * row.current + ["bold"] * row.marked)
+        grid.add_row(*map(Text, cells), style=style)
+    return grid if view.rows else Text("-")
+
+
+def _body(view: SessionView) -> Iterator[RenderableType]:
+    """Yield what the lower half shows; sentences to quote first, one by one."""
+    if view.conflict:
+        yield Text("CONFLICT: another program changed the line of this case. It is now:")
+        yield Text(clean(view.conflict))
+    elif view.help:
+        yield _grid(*screen.help_of(view))
+    elif view.passages:
+        yield from (_grid((_marked(one), one.text)) for one in view.passages)
+    else:
+        if (row := view.current) is not None:
+            yield Text(clean(row.place))
+            if row.scores:
+                yield Text(clean(", ".join(f"{name} {value:.4f}" for name, value in row.scores)))
+            yield Text("\n".join(map(clean, shortened(row.text, screen.WHOLE).splitlines())))
+        yield Text("\ngolds:" if view.golds else "\ngolds: none")
+        yield _grid(*((f"  {number}", gold) for number, gold in enumerate(view.golds, 1)))

@@ -1,13 +1,12 @@
-"""The visible state of a session: as plain values, and as lines for a terminal. Pure.
+"""The visible state of a session as plain values. Pure.
 
 The values hold texts unchanged from the target, the case file and the user: each interface escapes
-them. The lines fit any width and hold no control characters; marked rows show ``[x]`` and the
-cursor is ``>``, so that colour is never needed.
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,9 +14,7 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, p
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.report.faces.terminal import cut_columns, draw, wrap
-from pytest_rageval.report.view.blocks import Note
-from pytest_rageval.support.text import clean, counted, shortened
+from pytest_rageval.support.text import counted, shortened
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -239,30 +236,13 @@ _KEYS_BY_MODE = {
 }
 
 
-def key_line(view: SessionView, width: int) -> str:
+def key_line(view: SessionView) -> str:
     """Return the keys of the current mode."""
-    browse = REVIEW_LINE if view.reviewing else KEY_LINE
-    return cut_columns(_KEYS_BY_MODE.get(view.keys, browse), width)
+    return _KEYS_BY_MODE.get(view.keys, REVIEW_LINE if view.reviewing else KEY_LINE)
 
 
-def head_lines(view: SessionView, width: int, *, most: int | None = None) -> list[str]:
-    """Return the case: position in the queue, question and known facts about the answer.
-
-    Where there is room for at most some lines, the first ones are kept.
-    """
-    state = ["answerable" if view.draft.answerable else "UNANSWERABLE"]
-    state += ["NOT REVIEWED"] if view.draft.review == "generated" else []
-    state += ["not saved"] if view.unsaved else []
-    title = f"{view.position}/{view.total} {clean(view.case.id)}  [{', '.join(state)}]"
-    lines = [cut_columns(title, width)]
-    for label, text in _facts(view):
-        lines += wrap_text(f"{label}: {text}" if label else text, width)
-    if most is not None and len(lines) > most:
-        lines = [*lines[: most - 1], cut_columns(f"{lines[most - 1]} ...", width)]
-    return lines
-
-
-def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
+def facts_of(view: SessionView) -> Iterator[tuple[str, str]]:
+    """Yield the question, and what is known about the answer, each with its label."""
     yield "", view.case.question
     if view.case.expected_key_facts:
         yield "facts", "; ".join(view.case.expected_key_facts)
@@ -278,81 +258,6 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
         yield "notes", view.draft.notes
 
 
-def wrap_text(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most ``width`` columns, without control characters."""
-    return wrap(clean(text), max(width, 10))
-
-
-def row_line(row: RowView, width: int) -> str:
-    """Return one row: cursor, mark, number, place and further details."""
-    number = f"{row.number:>2}"
-    start = f"{'>' if row.current else ' '} [{'x' if row.marked else ' '}] {number} "
-    tags = [clean(tag, 30) for tag in row.tags]
-    if row.golds:
-        tags.insert(0, f"gold {', '.join(map(str, row.golds))}")
-    tail = f"  ({'; '.join(tags)})" if tags else ""
-    score = f"  {row.scores[0][1]:.3f}" if row.scores else ""
-    place = clean(row.place, 400)
-    room = width - len(start) - len(score)
-    if len(tail) > room - 20:
-        tail = cut_columns(tail, max(room - 20, 0))
-    room -= len(tail)
-    if cut_columns(place, room) != place:
-        # Heading paths of one document begin alike: the last heading distinguishes them.
-        path, _, last = place.rpartition(" > ")
-        last = cut_columns(last, room // 2)
-        place = f"{cut_columns(path, max(room - len(last) - 3, 0))} > {last}" if path else place
-    return cut_columns(f"{start}{cut_columns(place, room)}{tail}{score}", width)
-
-
-def row_text(row: RowView, width: int, *, most: int) -> list[str]:
-    """Return the text of a row with its scores, paragraph by paragraph.
-
-    Of a text of more than ``most`` characters, the beginning.
-    """
-    lines = wrap_text(row.place, width)
-    if row.scores:
-        lines += wrap_text(", ".join(f"{name} {value:.4f}" for name, value in row.scores), width)
-    for paragraph in shortened(row.text, most).splitlines():
-        lines += wrap_text(paragraph, width) or [""]
-    return lines
-
-
-def passage_lines(passage: PassageView, width: int) -> list[str]:
-    """Return a sentence with its mark."""
-    start = f"{'>' if passage.current else ' '} [{'x' if passage.marked else ' '}] "
-    start += f"{passage.number:>2} "
-    return [*draw([Note(((start, ""),), ((clean(passage.text), ""),))], width=width)]
-
-
-def gold_lines(view: SessionView, width: int) -> list[str]:
-    """Return the marked golds, with the numbers used for groups."""
-    if not view.golds:
-        return ["golds: none"]
-    golds = (f"{number} {clean(gold)}" for number, gold in enumerate(view.golds, 1))
-    notes = [Note((("  ", ""),), ((gold, ""),)) for gold in golds]
-    return ["golds:", *draw(notes, width=max(width, 10))]
-
-
-def conflict_lines(view: SessionView, width: int) -> list[str]:
-    """Return the line that another program changed, and the options."""
-    lines = wrap_text("CONFLICT: another program changed the line of this case. It is now:", width)
-    return lines + wrap_text(view.conflict, width)
-
-
 def help_of(view: SessionView) -> tuple[tuple[str, str], ...]:
     """Return the keys of a session and their actions."""
     return (REVIEW_HELP, *HELP) if view.reviewing else HELP
-
-
-def help_lines(view: SessionView, width: int) -> list[str]:
-    """Return the keys and what they do."""
-    column = max(len(keys) for keys, _ in HELP) + 2
-    return [cut_columns(f"{keys:<{column}}{what}", width) for keys, what in help_of(view)]
-
-
-def window(rows: Sequence[RowView], height: int) -> Sequence[RowView]:
-    """Return the part of a list that fits ``height`` lines and contains the current row."""
-    current = next((i for i, row in enumerate(rows) if row.current), 0)
-    start = max(0, min(current - height // 2, len(rows) - height))
-    return rows[start : start + max(height, 1)]

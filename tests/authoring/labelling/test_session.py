@@ -170,7 +170,7 @@ def test_q_asks_before_it_leaves_a_case_that_is_not_saved() -> None:
     desk = FakeDesk()
     session = press(session_of(desk=desk), "3", "q")
     assert session.notice == "retries is not saved: y saves and leaves, n leaves, escape stays"
-    assert key_line(view_of(session), 80) == "y save and leave  n leave, not saving  escape stay"
+    assert key_line(view_of(session)) == "y save and leave  n leave, not saving  escape stay"
     press(session, "j", "enter")
     assert (session.closed, desk.saved) == (False, [])
     press(session, "escape", "j")

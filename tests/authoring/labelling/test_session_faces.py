@@ -12,7 +12,15 @@ import pytest
 from textual.app import App
 
 from pytest_rageval.authoring.labelling.session import LabelSession
-from tests.authoring.labelling.builders import CASES, HOSTILE, file_session, write_cases
+from pytest_rageval.values.reply import RetrievedChunk
+from tests.authoring.labelling.builders import (
+    CASES,
+    HOSTILE,
+    FakeDesk,
+    file_session,
+    session_of,
+    write_cases,
+)
 from tests.authoring.labelling.web.serving import press, serving
 from tests.build.browser import chromium
 
@@ -129,3 +137,25 @@ def test_no_line_is_wider_than_the_screen(tmp_path: Path) -> None:
         for line in shown.splitlines()
     ]
     assert max(widths) <= 80
+
+
+def test_the_last_heading_of_a_long_path_is_shown() -> None:
+    heading = "# The same long title > ## The same long section > ### The one that counts"
+    chunks = [RetrievedChunk(rel_path="guides/a.md", heading_path=heading, rank=1)]
+    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["k", "Q"])
+    (row,) = {line for line in shown.splitlines() if line.startswith("> [ ]  1")}
+    assert row.rstrip().endswith("> ### The one that counts")
+
+
+def test_the_current_row_is_among_those_shown() -> None:
+    chunks = [RetrievedChunk(rel_path=f"{n}.md", rank=n) for n in range(1, 61)]
+    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["k", "end", "k", "Q"])
+    assert "> [ ] 60 60.md" in shown
+    assert "> [ ] 59 59.md" in shown
+
+
+def test_the_current_sentence_is_among_those_shown() -> None:
+    text = "\n".join(f"- Sentence {n} says something." for n in range(1, 101))
+    chunks = [RetrievedChunk(rel_path="a.md", text=text, rank=1)]
+    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["s", "end", "k", "q", "Q"])
+    assert "> [ ] 100 Sentence 100 says" in shown
