@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk, chunk_note
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.terms import LexicalIndex, TermFrequencies, create_passages, terms
+from pytest_rageval.server.terms import LexicalIndex, TermFrequencies, terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder
 from pytest_rageval.server.vault import Finding, Note, content_findings, finding_lines
 from pytest_rageval.server.vector import LsaModel, fit_lsa, unit_rows
@@ -116,14 +115,11 @@ def build_index(
     else:
         vectors = _embed(embedder, chunks, known)
         reason = "refused_by_embedder"
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    create_passages(connection, chunks)
-    connection.commit()
     skipped = len(chunks) - int(np.count_nonzero(vectors.any(axis=1)))
     return Index(
         chunks=chunks,
         frequencies=frequencies,
-        lexical=LexicalIndex(connection, len(chunks)),
+        lexical=LexicalIndex(chunks),
         vectors=vectors,
         lsa=lsa,
         embedder=embedder,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+)
 
 from pytest_rageval.server.chunking import count_tokens
 from pytest_rageval.server.config import MAX_K, FolderMode, ReferenceConfig
@@ -20,34 +24,42 @@ from pytest_rageval.server.terms import query_terms, terms
 from pytest_rageval.server.vault import NOTE_SUFFIXES, Note
 
 MAX_QUESTION_CHARS = 200_000
+MAX_TOTAL_CHARS = 4_000_000
+"""Keeps one request from occupying the server for minutes."""
 
-# JSON can hold half of a surrogate pair, which pydantic's own strings refuse.
-Text = InstanceOf[str]
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("expected a text that is not blank")
+    if len(text) > MAX_QUESTION_CHARS:
+        raise ValueError(f"expected at most {MAX_QUESTION_CHARS:,} characters")
+    return text
+
+
+def _bounded(texts: list[str]) -> list[str]:
+    if sum(map(len, texts)) > MAX_TOTAL_CHARS:
+        raise ValueError(f"expected at most {MAX_TOTAL_CHARS:,} characters in all")
+    return texts
+
+
+# JSON can contain half of a surrogate pair, which pydantic's own strings refuse, and for which
+# later encoding fails.
+_Raw = InstanceOf[str]
+_Text = Annotated[_Raw, AfterValidator(lambda text: text.encode("utf-8", "replace").decode())]
+_Filled = Annotated[_Text, AfterValidator(_filled)]
+_Texts = Annotated[
+    list[_Filled],
+    Field(min_length=1, max_length=2048),  # as in OpenAI's API
+    BeforeValidator(lambda given: [given] if isinstance(given, str) else given),
+    AfterValidator(_bounded),
+]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
-_EXPECTED = {
-    "model_type": "a JSON object",
-    "is_instance_of": "a string",
-    "list_type": "a list of strings",
-    "bool_type": "true or false",
-    "float_type": "a finite number",
-    "finite_number": "a finite number",
-}
-"""Expected value by kind of pydantic error."""
 
 
 class Body(BaseModel):
     """A JSON object with only the fields that it names."""
 
-    model_config = ConfigDict(strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _only_known(cls, value: Any) -> Any:
-        for name in value if isinstance(value, dict) else ():
-            if name not in cls.model_fields:
-                known = ", ".join(cls.model_fields)
-                raise PydanticCustomError("unknown", "{known}", {"name": name, "known": known})
-        return value
+    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class RerankWeights(Body):
@@ -60,9 +72,9 @@ class RerankWeights(Body):
 class AskQuery(Body):
     """A checked question with every setting filled in."""
 
-    question: Text
-    vaults: list[Text] = []
-    folders: list[Text] = []
+    question: _Filled
+    vaults: list[_Text] = []
+    folders: list[_Text] = []
     k: Annotated[int, Field(ge=1, le=MAX_K)]
     folder_mode: FolderMode
     rerank_weights: RerankWeights = RerankWeights()
@@ -72,16 +84,30 @@ class AskQuery(Body):
 
 
 class _DeletionBody(Body):
-    scope_prefix: Text
+    scope_prefix: _Raw
 
 
 class _Document(Body):
-    rel_path: Text
-    text: Text
+    rel_path: _Raw
+    text: _Raw
 
 
 class _DocumentsBody(_DeletionBody):
     documents: list[_Document]
+
+
+class _EmbeddingsBody(Body):
+    model: _Text
+    input: _Texts
+    encoding_format: Literal["float", "base64"] | None = None
+    user: Any = None
+
+
+class _RerankBody(Body):
+    model: Any = None
+    query: _Filled
+    documents: _Texts
+    top_n: Annotated[int, Field(ge=1)] | None = None
 
 
 class RequestError(ValueError):
@@ -101,21 +127,13 @@ def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
     """
     if isinstance(body, dict):
         names = ("k", "folder_mode", "fusion", "min_score", "rerank")
-        known = AskQuery.model_fields
-        given = {name: body[name] for name in body if body[name] is not None or name not in known}
+        given = {name: value for name, value in body.items() if value is not None}
         body = {name: getattr(config, name) for name in names} | given
     query = parse_body(AskQuery, body)
-    if not query.question.strip():
-        raise refusal("question", query.question, "a question")
-    if len(query.question) > MAX_QUESTION_CHARS:
-        raise refusal("question", query.question, f"at most {MAX_QUESTION_CHARS:,} characters")
     name = config.effective_vault_name
     if query.vaults and name not in query.vaults:
         raise refusal("vaults", query.vaults, f"the vault of this server, {name!r}")
     query.rerank_weights = _both_weights(query.rerank_weights, config)
-    # Later encoding fails for lone surrogates.
-    query.question = _encodable(query.question)
-    query.folders = [_encodable(folder) for folder in query.folders]
     return query
 
 
@@ -201,32 +219,14 @@ def parse_body(model: type[_Parsed], body: object) -> _Parsed:
     try:
         return model.model_validate(body)
     except ValidationError as caught:
-        raise _translated(caught.errors(include_url=False)[0], body) from None
-
-
-def _translated(fault: ErrorDetails, body: Any) -> RequestError:
-    kind, steps, context = fault["type"], list(fault["loc"]), fault.get("ctx", {})
-    expected = _EXPECTED.get(kind, f"an integer from 1 to {MAX_K}")
-    if kind == "unknown":
-        return RequestError(
-            f"{_place([*steps, context['name']])}: unknown, expected {fault['msg']}"
-        )
-    if kind == "missing":
-        kinds = "a list of documents" if steps == ["documents"] else "a string"
-        return RequestError(f"{_place(steps)}: missing, expected {kinds}")
-    if kind == "literal_error":
-        expected = context["expected"].replace("'", "").replace(", ", " or ")
-    elif kind == "list_type" and steps == ["documents"]:
-        expected = "a list of documents"
-    elif kind == "is_instance_of" and isinstance(steps[-1], int):
-        # The whole list is shown, since its other entries may be wrong, too.
-        return refusal(str(steps[0]), body[steps[0]], "a list of strings")
-    return refusal(_place(steps), fault["input"], expected)
-
-
-def _place(steps: Sequence[int | str]) -> str:
-    written = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
-    return written.removeprefix(".") or "body"
+        fault = caught.errors(include_url=False)[0]
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault["loc"])
+    place = "".join(steps).removeprefix(".") or "body"
+    if fault["type"] in {"missing", "extra_forbidden"}:
+        raise RequestError(f"{place}: {'missing' if fault['type'] == 'missing' else 'unknown'}")
+    message = fault["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
+    message = message.replace("Input should be", "expected")
+    raise RequestError(f"{place}: got {shown(fault['input'])}, {message}")
 
 
 def refusal(place: str, came: object, expected: str, *, status: int = 422) -> RequestError:
@@ -240,50 +240,6 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-MAX_INPUTS = 2048
-"""As in OpenAI's API."""
-MAX_TOTAL_CHARS = 4_000_000
-"""Keeps one request from occupying the server for minutes."""
-
-
-class _EmbeddingsBody(Body):
-    model: Text
-    input: Any = None
-    encoding_format: Literal["float", "base64"] | None = None
-    user: Any = None
-
-
-def _texts(given: object, name: str = "input") -> tuple[str, ...]:
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list) or not texts:
-        raise refusal(name, given, "a string or a list of strings")
-    _check_size(name, len(texts), MAX_INPUTS, "texts")
-    for number, text in enumerate(texts):
-        where = name if isinstance(given, str) else f"{name}[{number}]"
-        if not isinstance(text, str) or not text.strip():
-            raise refusal(where, text, "a text that is not blank")
-        _check_size(where, len(text), MAX_QUESTION_CHARS, "characters")
-    _check_size(name, sum(map(len, texts)), MAX_TOTAL_CHARS, "characters in all")
-    # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
-    return tuple(map(_encodable, texts))
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", errors="replace").decode()
-
-
-def _check_size(place: str, size: int, most: int, what: str) -> None:
-    if size > most:
-        raise RequestError(f"{place}: {size:,} {what}, expected at most {most:,}")
-
-
-class _RerankBody(Body):
-    model: Any = None
-    query: Text
-    documents: Any = None
-    top_n: Annotated[int, Field(ge=1)] | None = None
-
-
 def rerank_texts(body: object, index: Index) -> dict[str, Any]:
     """Answer a rerank request: the best documents first, in the shape of Cohere and Jina.
 
@@ -293,14 +249,12 @@ def rerank_texts(body: object, index: Index) -> dict[str, Any]:
         RequestError: A field is unknown, missing, of the wrong type or too large.
     """
     asked = parse_body(_RerankBody, body)
-    (query,) = _texts(asked.query, "query")
-    documents = _texts(asked.documents, "documents")
     candidates = [
         Candidate(position=place, score=1.0, body_terms=terms(text), heading_terms=())
-        for place, text in enumerate(documents)
+        for place, text in enumerate(asked.documents)
     ]
-    found = rerank(query_terms(query), candidates, index.frequencies)
-    n_tokens = sum(map(count_tokens, (query, *documents)))
+    found = rerank(query_terms(asked.query), candidates, index.frequencies)
+    n_tokens = sum(map(count_tokens, (asked.query, *asked.documents)))
     return {
         "model": "words",
         "results": [
@@ -326,38 +280,26 @@ def embed_texts(body: object, index: Index, config: ReferenceConfig) -> dict[str
     names = ["lsa", model] if config.embedder == "lsa" else [model]
     if asked.model not in names:
         raise refusal("model", asked.model, " or ".join(map(repr, names)))
-    if "input" not in asked.model_fields_set:
-        raise RequestError("input: missing, expected a string or a list of strings")
-    texts = _texts(asked.input)
-    n_tokens = sum(map(count_tokens, texts))
+    if index.lsa is not None:
+        vectors = [index.lsa.embed(text).astype("<f4") for text in asked.input]
+    else:
+        assert index.embedder is not None
+        vectors = []
+        for number, vector in enumerate(index.embedder.embed(asked.input)):
+            if vector is None:
+                raise RequestError(f"input[{number}]: refused by the model endpoint of this server")
+            vectors.append(vector.astype("<f4"))
+    packed = asked.encoding_format == "base64"
+    n_tokens = sum(map(count_tokens, asked.input))
     return {
         "object": "list",
         "data": [
-            {
-                "object": "embedding",
-                "index": number,
-                "embedding": _encoded(vector, asked.encoding_format),
-            }
-            for number, vector in enumerate(_vectors(texts, index))
+            {"object": "embedding", "index": number, "embedding": vector}
+            for number, vector in enumerate(
+                base64.b64encode(vector.tobytes()).decode() if packed else vector.tolist()
+                for vector in vectors
+            )
         ],
         "model": model,
         "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
     }
-
-
-def _vectors(texts: Sequence[str], index: Index) -> list[NDArray[np.float32]]:
-    if index.lsa is not None:
-        return [index.lsa.embed(text) for text in texts]
-    assert index.embedder is not None
-    vectors: list[NDArray[np.float32]] = []
-    for number, vector in enumerate(index.embedder.embed(texts)):
-        if vector is None:
-            raise RequestError(f"input[{number}]: refused by the model endpoint of this server")
-        vectors.append(vector)
-    return vectors
-
-
-def _encoded(vector: NDArray[np.float32], encoding_format: str | None) -> str | list[float]:
-    if encoding_format == "base64":
-        return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
-    return [float(number) for number in vector]

@@ -7,15 +7,12 @@ import hashlib
 import json
 import logging
 import os
-import shutil
-import sqlite3
 import time
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,11 +26,10 @@ from pytest_rageval.server.vector import LsaModel
 KEPT_INDEXES = 8
 """Maximum number of entries of a cache folder; the least recently used are removed first."""
 
-_DATABASE, _ARRAYS = "index.sqlite", "vectors.npz"
-_SCRATCH = ".building-"
+_SUFFIX, _SCRATCH = ".npz", ".building-"
 _DAMAGE = (
-    OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, sqlite3.Error,
-    zipfile.BadZipFile, zlib.error,
+    OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile,
+    zlib.error,
 )  # fmt: skip
 """Errors of reading an entry that is damaged."""
 _COLUMNS = tuple(field.name for field in fields(Chunk))
@@ -65,8 +61,8 @@ def open_index(
 ) -> Index:
     """Load the index of these notes from the cache, or build and keep it."""
     key = index_key(config, notes)
-    entry = config.cache_dir / key if config.cache_dir else None
-    if entry is not None and entry.is_dir():
+    entry = config.cache_dir / f"{key}{_SUFFIX}" if config.cache_dir else None
+    if entry is not None and entry.is_file():
         try:
             loaded = _load(entry, config)
         except _DAMAGE as error:
@@ -77,7 +73,7 @@ def open_index(
     if entry is not None:
         try:
             _save(index, entry)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             # A read-only or full disk costs time at the next start, not this one.
             _log.warning("index not cached in %s: %s", entry.parent, error)
     return index
@@ -89,19 +85,25 @@ def _save(index: Index, entry: Path) -> None:
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    scratch = entry.with_name(f"{_SCRATCH}{os.urandom(4).hex()}")
-    scratch.mkdir()
+    content = {
+        "chunks": [[getattr(chunk, name) for name in _COLUMNS] for chunk in index.chunks],
+        "coverage": index.coverage,
+        "frequencies": index.frequencies.by_term,
+        "vocabulary": list(index.lsa.vocabulary) if index.lsa else None,
+    }
+    arrays = {
+        "vectors": index.vectors,
+        "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
+    }
+    if index.lsa:
+        arrays["projection"] = index.lsa.projection
+    scratch = folder / f"{_SCRATCH}{os.urandom(4).hex()}"
     try:
-        _write_database(index, scratch / _DATABASE)
-        _write_arrays(index, scratch / _ARRAYS)
-        if entry.exists():
-            os.replace(entry, scratch / "replaced")
-        # Another process may have finished the same entry in the meantime: keep that one.
-        with contextlib.suppress(OSError):
-            os.rename(scratch, entry)
-            shutil.rmtree(entry / "replaced", ignore_errors=True)
+        with scratch.open("wb") as stream:
+            np.savez(stream, **arrays)  # type: ignore[arg-type]
+        os.replace(scratch, entry)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.unlink(missing_ok=True)
     _drop_oldest(entry)
 
 
@@ -111,80 +113,32 @@ def _drop_oldest(entry: Path) -> None:
             return path.stat().st_mtime
         return 0.0
 
-    names = (path for path in entry.parent.iterdir() if (path / _ARRAYS).is_file())
-    others = sorted((path for path in names if path != entry), key=last_used)
+    others = sorted({*entry.parent.glob(f"[!.]*{_SUFFIX}")} - {entry}, key=last_used)
     day_ago = time.time() - 24 * 3600  # younger ones may be written now, others' process was killed
     left = (path for path in entry.parent.glob(f"{_SCRATCH}*") if last_used(path) < day_ago)
     for path in (*others[: max(0, len(others) + 1 - KEPT_INDEXES)], *left):
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def _write_database(index: Index, path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as target:
-        index.lexical.copy_to(target)
-        target.execute(f"CREATE TABLE chunk ({', '.join(_COLUMNS)})")
-        marks = ", ".join("?" * len(_COLUMNS))
-        target.executemany(
-            f"INSERT INTO chunk VALUES ({marks})",
-            ([getattr(chunk, name) for name in _COLUMNS] for chunk in index.chunks),
-        )
-        target.execute("CREATE TABLE meta (name PRIMARY KEY, value)")
-        values = {
-            "coverage": index.coverage,
-            "frequencies": index.frequencies.by_term,
-            "vocabulary": list(index.lsa.vocabulary) if index.lsa else None,
-        }
-        target.executemany(
-            "INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in values.items()]
-        )
-        target.commit()
-
-
-def _write_arrays(index: Index, path: Path) -> None:
-    arrays = {"vectors": index.vectors}
-    if index.lsa:
-        arrays["projection"] = index.lsa.projection
-    with path.open("wb") as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _load(entry: Path, config: ReferenceConfig) -> Index:
     with contextlib.suppress(OSError):
         os.utime(entry)
-    with np.load(entry / _ARRAYS, allow_pickle=False) as arrays:
-        vectors = arrays["vectors"]
-        projection = arrays["projection"] if "projection" in arrays else None
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
-    try:
-        chunks, meta = _read_database(entry / _DATABASE, connection)
-    except BaseException:
-        connection.close()
-        raise
-    lsa = None
-    if projection is not None:
-        rows = {term: row for row, term in enumerate(meta["vocabulary"])}
-        lsa = LsaModel(rows, projection)
+    # numpy leaves a damaged file open that it opened itself.
+    with entry.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        content = json.loads(arrays["content"].tobytes())
+        vectors, lsa = arrays["vectors"], None
+        if "projection" in arrays:
+            rows = {term: row for row, term in enumerate(content["vocabulary"])}
+            lsa = LsaModel(rows, arrays["projection"])
+    chunks = tuple(Chunk(**dict(zip(_COLUMNS, row, strict=True))) for row in content["chunks"])
     return Index(
         chunks=chunks,
-        frequencies=TermFrequencies(len(chunks), meta["frequencies"]),
-        lexical=LexicalIndex(connection, len(chunks)),
+        frequencies=TermFrequencies(len(chunks), content["frequencies"]),
+        lexical=LexicalIndex(chunks),
         vectors=vectors,
         lsa=lsa,
         embedder=embedder_of(config),
-        coverage=meta["coverage"],
+        coverage=content["coverage"],
         origin="loaded",
     )
-
-
-def _read_database(
-    path: Path, connection: sqlite3.Connection
-) -> tuple[tuple[Chunk, ...], dict[str, Any]]:
-    """Copy a stored database into an open one, so that no file stays open."""
-    with contextlib.closing(
-        sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-    ) as source:
-        source.backup(connection)
-    rows = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM chunk ORDER BY rowid")
-    chunks = tuple(Chunk(**dict(zip(_COLUMNS, row, strict=True))) for row in rows)
-    meta = {name: json.loads(value) for name, value in connection.execute("SELECT * FROM meta")}
-    return chunks, meta

@@ -137,34 +137,26 @@ _SCORE = (
 )
 
 
-def create_passages(connection: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:
-    """Fill the full-text table of a new database; a chunk's row id is its position."""
-    connection.execute(_CREATE)
-    connection.executemany(
-        "INSERT INTO passage(rowid, heading, body) VALUES (?, ?, ?)",
-        (
-            # Words, not raw text: scripts without spaces are already split.
-            (position, " ".join(words(chunk.heading_path)), " ".join(words(chunk.text)))
-            for position, chunk in enumerate(chunks)
-        ),
-    )
-
-
 class LexicalIndex:
-    """BM25 over the chunks of a database; safe to use from several threads."""
+    """BM25 over chunks, in a database in memory; safe to use from several threads."""
 
-    def __init__(self, connection: sqlite3.Connection, size: int) -> None:
-        """Take over a connection opened with `check_same_thread=False` and its chunk count."""
-        self._connection = connection
-        self._size = size
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        """Fill the full-text table; a chunk's row id is its position."""
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self._size = len(chunks)
         self._lock = threading.Lock()
         # Indexes are replaced while requests still read them: the last reader closes.
-        weakref.finalize(self, connection.close)
-
-    def copy_to(self, target: sqlite3.Connection) -> None:
-        """Write the whole database into another one."""
-        with self._lock:
-            self._connection.backup(target)
+        weakref.finalize(self, self._connection.close)
+        self._connection.execute(_CREATE)
+        self._connection.executemany(
+            "INSERT INTO passage(rowid, heading, body) VALUES (?, ?, ?)",
+            (
+                # Words, not raw text: scripts without spaces are already split.
+                (position, " ".join(words(chunk.heading_path)), " ".join(words(chunk.text)))
+                for position, chunk in enumerate(chunks)
+            ),
+        )
+        self._connection.commit()
 
     def scores(self, question: str, frequencies: TermFrequencies) -> NDArray[np.float64]:
         """Return the BM25 score of every chunk, 0 where no word of the question occurs.
