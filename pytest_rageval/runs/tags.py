@@ -132,18 +132,6 @@ _OF_TAGGED_RUN: Final = """\
 !/metrics.json
 !/summary.md
 """
-_OLD_HEAD: Final = """\
-# A run holds questions, answers and document text; only its numbers and settings belong in git.
-*
-!/.gitignore
-!/*/
-!/*/config.json
-!/*/gate.json
-!/*/metrics.json
-!/*/summary.md
-"""
-_OLD: Final = frozenset({_OLD_HEAD, f"{_OLD_HEAD}!/tags/*\n"})
-"""Rules of older versions, which gave the numbers of every run to git."""
 
 
 def prepare_results_dir(results_dir: Path) -> None:
@@ -156,10 +144,6 @@ def prepare_results_dir(results_dir: Path) -> None:
     ignore = results_dir / ".gitignore"
     if not ignore.exists():
         write_file(ignore, _GITIGNORE.encode())
-    elif ignore.is_file() and ignore.read_text("utf-8", "replace") in _OLD:
-        write_file(ignore, _GITIGNORE.encode())
-        for run_id in read_tags(results_dir).values():
-            _give_to_git(results_dir, run_id)
 
 
 def _give_to_git(results_dir: Path, run_id: str) -> None:

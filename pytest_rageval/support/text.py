@@ -21,26 +21,11 @@ _T = TypeVar("_T")
 
 QUESTION_MARKS: Final = ("?", "？", "؟")
 """Ends of questions in Latin, East Asian and Arabic scripts."""
-_PARAMETERS: Final = r"[0-?]*[ -/]*[@-~]"
-ESCAPE_SEQUENCE: Final = re.compile(rf"(?:\x1b\[|\x9b){_PARAMETERS}")
+ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 """CSI sequences such as colours, removed completely so that no ``[31m`` remains."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """General categories of invisible characters: controls, bidi marks and zero-width characters, lone
 surrogates, private use, unassigned."""
-UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c"
-    "\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000110bd\U000110cd"
-    "\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
-)
-"""A character that ``clean`` leaves out, but unassigned ones, or another without a glyph, such as a
-selector of a variant."""
-NOT_SHOWN: Final = tuple(
-    re.compile(f"(?:{sequences}{UNSEEN.pattern})")
-    for sequences in ("", rf"\x1b\[{_PARAMETERS}|", f"{ESCAPE_SEQUENCE.pattern}|")
-)
-"""Characters that are not shown where no escape sequences work, those of seven bits, or all."""
-
 _WORKFLOW_COMMAND: Final = re.compile(
     r"::(?=(?:error|warning|notice|debug|group|endgroup|echo|stop-commands|add-mask|add-path"
     r"|add-matcher|remove-matcher|set-env|set-output|save-state|internal-set-repo-path)"

@@ -19,14 +19,13 @@ from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.runs.documents import git_repository
-from pytest_rageval.runs.list import is_partial, ran_at, run_entry
+from pytest_rageval.runs.list import is_partial, ran_at
 from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.http.address import without_secrets
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import number, whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 
@@ -82,39 +81,32 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         except StorageError as error:
             unreadable.append(RESULTS)
             problems.append(str(error))
-    entry = run_entry(stored)
     config, numbers = stored.config, stored.aggregate
-    names = CASE_OUTCOMES.values()
-    counts = (
-        dict.fromkeys(names)
-        if numbers is None and not records
-        else count_outcomes(records)
-        if numbers is None
-        else {name: getattr(numbers, name) for name in names}
-    )
+    counts = dict.fromkeys(CASE_OUTCOMES.values())
+    if numbers is not None:
+        counts = _fields(numbers, *counts)
+    elif records:
+        counts |= count_outcomes(records)
     run = {
         "ran_at": ran_at(stored),
         "tags": " ".join(tags),
-        "verdict": _text(entry.verdict),
-        "judge": _text(entry.judge),
-        "config_hash": _text(config.config_hash),
-        "dataset_hash": _text(entry.dataset_hash),
-        "git_commit": _text(entry.commit),
+        "verdict": stored.verdict,
+        "judge": stored.judge,
+        "git_commit": config.git.commit,
         "git_dirty": config.git.dirty,
-        **{name: _text(getattr(config, name)) for name in VERSIONS},
-        "package_version": _text(config.versions.get("pytest-rageval")),
-        "metric_definitions_version": config.metric_definitions_version,
+        **_fields(config, "config_hash", "dataset_hash", "metric_definitions_version", *VERSIONS),
+        "package_version": config.versions.get("pytest-rageval"),
         "k": config.settings.k,
-        "n_cases": whole(entry.n_cases),
-        **{name: counts.get(name) for name in names},
+        "n_cases": None if numbers is None else numbers.total,
+        **counts,
         "partial": is_partial(stored),
         "has_metrics": numbers is not None,
-        "has_records": entry.has_records,
+        "has_records": (folder / RESULTS).is_file(),
         "unreadable": " ".join(unreadable),
         "config": json.dumps(to_builtins(compared_config(config))),
     }
     return RunRows(
-        run=run,
+        run=_kept(run),
         results=tuple(map(_result_row, records)),
         metrics=() if numbers is None else _metric_rows(numbers, config),
         problems=tuple(problems),
@@ -124,59 +116,46 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
 def _metric_rows(numbers: Aggregate, config: RunConfig) -> tuple[Row, ...]:
     rows: dict[tuple[str, ...], Row] = {}
     for figure in run_figures(numbers, config):
-        row = {name: getattr(figure, name) for name in NUMBERS}
-        row["scope"] = figure.scope
-        row["group_name"], row["metric"] = _text(figure.group), _text(figure.metric)
+        names = {"scope": figure.scope, "group_name": figure.group, "metric": figure.metric}
+        row = _kept({**names, **_fields(figure, *NUMBERS)})
         # Two names may become equal once characters that no database keeps are escaped.
         rows[row["scope"], row["group_name"], row["metric"]] = row
     return tuple(rows.values())
 
 
 def _result_row(record: CaseRecord) -> Row:
-    latency, cost = record.latency, record.verdicts.cost
-    scores = {key: number(value) for key, value in record.scores.metrics.items()}
-    return {
-        "file": _text(record.file),
-        "case_id": _text(record.case.id),
-        "parameters": _text(record.parameters),
-        "repeat": whole(record.repeat),
-        "case_hash": _text(record.case_hash),
-        "category": _text(record.case.category),
-        "difficulty": _text(record.case.difficulty),
-        "tags": " ".join(_text(tag) or "" for tag in record.case.tags),
-        "answerable": record.case.answerable,
-        "required": record.case.required,
-        "counted": record.counted,
-        "status": record.status,
-        "outcome": record.scores.outcome,
-        "failure_stage": record.scores.failure_stage,
-        "error_kind": record.error.kind if record.error else None,
-        "attempts": whole(record.error.attempts) if record.error else None,
-        "unchecked": record.scores.unchecked,
+    case, error, cost = record.case, record.error, record.verdicts.cost
+    costs = ("judge_cost_usd", "judge_prompt_tokens", "judge_completion_tokens")
+    row = {
+        **_fields(record, "file", "parameters", "repeat", "case_hash", "counted", "status", "k"),
+        **_fields(case, "category", "difficulty", "answerable", "required"),
+        **_fields(record.scores, "outcome", "failure_stage", "unchecked"),
+        "case_id": case.id,
+        "tags": " ".join(case.tags),
+        "error_kind": error.kind if error else None,
+        "attempts": error.attempts if error else None,
         "abstained": record.reply.abstained,
-        "k": whole(record.k),
-        "total_ms": number(latency.get("total_ms")),
-        "judge_ms": number(latency.get("judge_ms")),
-        "judge_cost_usd": number(cost.get("judge_cost_usd")),
-        "judge_prompt_tokens": _tokens(cost.get("judge_prompt_tokens")),
-        "judge_completion_tokens": _tokens(cost.get("judge_completion_tokens")),
-        "metrics": json.dumps(scores, sort_keys=True),
+        **{name: record.latency.get(name) for name in ("total_ms", "judge_ms")},
+        **{name: cost.get(name) for name in costs},
+        "metrics": json.dumps(record.scores.metrics, sort_keys=True),
     }
+    return _kept(row)
 
 
-def _tokens(value: float | None) -> int | None:
-    found = number(value)
-    return None if found is None else whole(int(found))
+def _fields(value: object, *names: str) -> Row:
+    return {name: getattr(value, name) for name in names}
 
 
-def _text(value: object) -> str | None:
-    r"""Return a text as every database keeps it; None for any other value.
+def _kept(row: Row) -> Row:
+    return {name: _text(one) if isinstance(one, str) else one for name, one in row.items()}
 
-    >>> _text("a\0b"), _text(1)
-    ('a\\x00b', None)
+
+def _text(value: str) -> str:
+    r"""Return a text as every database keeps it.
+
+    >>> _text("a\0b")
+    'a\\x00b'
     """
-    if not isinstance(value, str):
-        return None
     # Half a surrogate pair has no UTF-8 form, and PostgreSQL takes no NUL.
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
