@@ -237,28 +237,6 @@ def _git_adds(tmp_path: Path) -> list[str]:
     return [line.removeprefix("evals/results/") for line in listed.stdout.split()]
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_rules_of_older_versions_are_renewed_and_tagged_runs_stay_in_git(tmp_path: Path) -> None:
-    results = tmp_path / "evals" / "results"
-    for run_id in ("old", "untagged"):
-        write_run(results, run_id)
-        write_document(results / run_id, "metrics.json", {})
-    (results / "tags").mkdir()
-    (results / "tags" / "main").write_text("old\n", encoding="utf-8")
-    head = (
-        "# A run holds questions, answers and document text; only its numbers and settings belong "
-        "in git.\n*\n!/.gitignore\n!/*/\n!/*/config.json\n!/*/gate.json\n!/*/metrics.json\n"
-        "!/*/summary.md\n"
-    )
-    for rules in (head, f"{head}!/tags/*\n"):
-        (results / ".gitignore").write_text(rules, encoding="utf-8")
-        (results / "old" / ".gitignore").unlink(missing_ok=True)
-        write_run(results, f"new-{len(rules)}")
-        assert _git_adds(tmp_path) == [
-            ".gitignore", "old/.gitignore", "old/metrics.json", "tags/main"
-        ]  # fmt: skip
-
-
 def test_a_gitignore_of_the_user_stays(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("mine\n", encoding="utf-8")
     write_run(tmp_path, "r")
