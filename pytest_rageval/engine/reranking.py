@@ -14,11 +14,12 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from pytest_rageval.analysis.rerank import Candidates, CaseKey, Order, Reordered
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
 from pytest_rageval.engine.own_metrics import call_own
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import in_order
@@ -150,43 +151,30 @@ class EndpointReranker(EndpointClient, Closing):
         reply = self.post(self._http, body)
         try:
             return Scored(scores=_read_scores(reply, len(documents)), usage=_read_usage(reply))
-        except _ShapeError as error:
-            raise self.error("protocol", clean(str(error), 200)) from None
+        except ValueError as error:
+            raise self.error("protocol", f"no rerank reply: {clean(str(error), 200)}") from None
 
 
-class _ShapeError(ValueError):
-    """A reply in another shape."""
-
-    def __init__(self, message: str, *loc: int | str) -> None:
-        super().__init__(f"{field_text(loc)}: {message}" if loc else message)
+@dataclass(slots=True)
+class _Entry:
+    index: int
+    relevance_score: float | None = None
+    score: float | None = None
 
 
 def _read_scores(reply: Any, n: int) -> dict[int, float]:
-    name = next(
-        (key for key in ("results", "data") if isinstance(reply, dict) and key in reply), ""
-    )
-    entries = reply[name] if name else reply
-    if not isinstance(entries, list):
-        raise _ShapeError("no rerank reply; expected an object with a list of results")
+    entries = reply.get("results", reply.get("data")) if isinstance(reply, dict) else reply
     scores: dict[int, float] = {}
-    for place, entry in enumerate(entries):
-        where = (name or "results", place)
-        if not isinstance(entry, dict):
-            raise _ShapeError(f"{shown(entry)}, expected an object", *where)
-        index = entry.get("index")
-        if type(index) is not int or not 0 <= index < n or index in scores:
-            came = "missing" if index is None else shown(index)
-            raise _ShapeError(f"{came}, expected 0 to {n - 1}, each once", *where, "index")
-        key = "relevance_score" if "relevance_score" in entry else "score"
-        score = number(entry.get(key))
-        if score is None:
-            # A reply's NaN is read as null.
-            none = "null or NaN" if key in entry else "missing"
-            came = none if entry.get(key) is None else shown(entry[key])
-            raise _ShapeError(f"{came}, expected a finite number", *where, "relevance_score")
-        scores[index] = score
+    for place, entry in enumerate(msgspec.convert(entries, list[_Entry])):
+        where = f"results[{place}]"
+        if not 0 <= entry.index < n or entry.index in scores:
+            raise ValueError(f"{where}.index: {entry.index}, expected 0 to {n - 1}, each once")
+        score = entry.score if entry.relevance_score is None else entry.relevance_score
+        if score is None or not math.isfinite(score):  # a reply's NaN is read as null
+            raise ValueError(f"{where}.relevance_score: {score}, expected a finite number")
+        scores[entry.index] = score
     if n and not scores:
-        raise _ShapeError(f"no score for any of {n} documents")
+        raise ValueError(f"no score for any of {n} documents")
     return scores
 
 

@@ -5,11 +5,12 @@ Nothing is sent unless a user names an endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +18,9 @@ from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, RefusedError
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
-from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
+from pytest_rageval.support.jsonl import ObjectLine, read_objects
 from pytest_rageval.support.text import batches, clean
+from pytest_rageval.values.limits import Limits
 
 _Array = npt.NDArray[np.float64]
 
@@ -94,30 +96,50 @@ class EmbeddingsClient(EndpointClient):
     # --- the reply -------------------------------------------------------------------------
 
     def _read(self, reply: Any, n_texts: int) -> list[_Array]:
-        data = reply.get("data") if isinstance(reply, dict) else None
-        if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
-            raise self.error("protocol", "no embeddings reply; expected an object with data")
-        indices = [entry.get("index") for entry in data]
-        counted = all(type(index) is int for index in indices)
-        if not counted or sorted(indices) != list(range(n_texts)):
-            raise self.error(
-                "protocol", f"{len(data)} vectors for {n_texts} texts, expected one each by index"
-            )
-        return [self._vector(entry) for entry in sorted(data, key=lambda e: int(e["index"]))]
-
-    def _vector(self, entry: Mapping[str, Any]) -> _Array:
         try:
-            return read_vector(entry.get("embedding"))
-        except VectorError as error:
-            where = field_text(("data", entry["index"], *error.loc))
-            # Not chained, as above.
-            raise self.error("protocol", f"{where}: {clean(str(error), 160)}") from None
+            data = sorted(msgspec.convert(reply, _Reply).data, key=lambda entry: entry.index)
+            vectors = [_vector(entry.embedding) for entry in data]
+        except ValueError as error:  # not chained, as above
+            text = f"no embeddings reply: {clean(str(error), 160)}"
+            raise self.error("protocol", text) from None
+        if [entry.index for entry in data] != list(range(n_texts)):
+            text = f"{len(data)} vectors for {n_texts} texts, expected one each by index"
+            raise self.error("protocol", text)
+        return vectors
+
+
+@dataclass(slots=True)
+class _Entry:
+    index: int
+    embedding: list[float]
+
+
+@dataclass(slots=True)
+class _Reply:
+    data: list[_Entry]
+
+
+def _vector(numbers: list[float]) -> _Array:
+    vector: _Array = np.asarray(numbers, dtype=np.float64)
+    if not len(vector) or not np.isfinite(vector).all():
+        raise ValueError("an embedding is empty or not finite, expected finite numbers")
+    return vector
 
 
 _NAMES: Final = ("text", "chunk_id")
-_VECTOR_LINE: Final = ObjectLine[dict[str, Any]](
-    type=dict[str, Any],
-    shape='{"text" or "chunk_id": a string, "embedding": a list of numbers}',
+_Name = Annotated[str, Limits("a string that is not empty", strict=True, min_length=1)] | None
+_Finite = Annotated[float, Limits("a finite number", strict=True, allow_inf_nan=False)]
+
+
+@dataclass(slots=True)
+class _Line:
+    embedding: Annotated[list[_Finite], Limits(min_length=1)]
+    text: _Name = None
+    chunk_id: _Name = None
+
+
+_VECTOR_LINE: Final = ObjectLine[_Line](
+    type=_Line, shape='{"text" or "chunk_id": a string, "embedding": a list of numbers}'
 )
 
 
@@ -133,19 +155,15 @@ def load_vectors(path: Path) -> VectorTable:
     """
     vectors: dict[str, dict[str, _Array]] = {name: {} for name in _NAMES}
 
-    def rules(number: int, line: Mapping[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
+    def rules(
+        number: int, line: Mapping[str, Any], faulty: Collection[int | str]
+    ) -> Iterator[tuple[Loc, str]]:
         names = {name: line[name] for name in _NAMES if line.get(name) is not None}
         if not names:
             yield (), f"text and chunk_id missing, expected {_VECTOR_LINE.shape}"
-        for name, key in names.items():
-            if not isinstance(key, str) or not key:
-                yield (name,), f"{key!r:.40}, expected a non-empty string"
-                return
-        try:
-            vector = read_vector(line.get("embedding"))
-        except VectorError as error:
-            yield error.loc, str(error)
+        if faulty:
             return
+        vector = np.asarray(line["embedding"], dtype=np.float64)
         length = next((len(known) for found in vectors.values() for known in found.values()), None)
         if length not in {None, len(vector)}:
             yield ("embedding",), f"{len(vector)} numbers, expected {length} as above"
@@ -157,39 +175,3 @@ def load_vectors(path: Path) -> VectorTable:
     for _ in read_objects(path, _VECTOR_LINE, rules, display=path.as_posix()):
         pass  # the rules keep each vector, read as numbers, in place of its line
     return VectorTable(by_text=vectors["text"], by_chunk_id=vectors["chunk_id"])
-
-
-class VectorError(ValueError):
-    """A value that is not a vector.
-
-    Args:
-        message: the value found and what was expected.
-        loc: index of the number at fault, if it is one of them.
-    """
-
-    def __init__(self, message: str, *loc: int) -> None:
-        super().__init__(message)
-        self.loc: Loc = ("embedding", *loc)
-        """Its place, such as ``("embedding", 3)``."""
-
-
-def read_vector(value: object) -> _Array:
-    """Read a JSON value as a vector.
-
-    Raises:
-        VectorError: it is not a list of finite numbers.
-    """
-    if not isinstance(value, list) or not value:
-        came = "missing" if value is None else f"{value!r:.40}"
-        raise VectorError(f"{came}, expected a list of numbers")
-    for index, number in enumerate(value):
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise VectorError(f"{number!r:.40}, expected a number", index)
-    try:
-        vector: _Array = np.asarray(value, dtype=np.float64)
-    except OverflowError as error:
-        raise VectorError("an integer too large, expected finite numbers") from error
-    if not np.isfinite(vector).all():
-        index = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise VectorError(f"{value[index]}, expected a finite number", index)
-    return vector

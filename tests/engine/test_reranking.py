@@ -125,13 +125,13 @@ def test_a_case_that_fails_later_is_left_out_with_its_reason() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({}, "expected an object with a list of results"),
+        ({}, "no rerank reply: Expected `array`, got `null`"),
         ({"results": [{"index": 5, "relevance_score": 1}]}, "results[0].index: 5, expected 0 to 1"),
-        ({"results": [{"index": True, "relevance_score": 1}]}, "results[0].index"),
-        ({"results": [{"index": 0}]}, "results[0].relevance_score: missing"),
-        ({"results": [{"index": 0, "score": math.nan}]}, "relevance_score: null or NaN, expected"),
-        ({"results": [{"index": 0, "relevance_score": "1"}]}, "expected a finite number"),
-        ({"results": ["x"]}, "results[0]: 'x', expected an object"),
+        ({"results": [{"index": True, "relevance_score": 1}]}, "got `bool` - at `$[0].index`"),
+        ({"results": [{"index": 0}]}, "results[0].relevance_score: None, expected a finite number"),
+        ({"results": [{"index": 0, "score": math.nan}]}, "relevance_score: None, expected"),
+        ({"results": [{"index": 0, "relevance_score": "1"}]}, "got `str`"),
+        ({"results": ["x"]}, "got `str` - at `$[0]`"),
         ({"results": []}, "no score for any of 2 documents"),
         (
             {"results": [{"index": 0, "score": 1}, {"index": 0, "score": 2}]},

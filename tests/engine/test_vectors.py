@@ -283,22 +283,31 @@ def test_a_reply_that_is_not_compressed_as_it_says_is_not_asked_for_again() -> N
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ([], "expected an object with data"),
-        ({"error": "no"}, "expected an object with data"),
-        ({"data": [1, 2]}, "expected an object with data"),
+        ([], "no embeddings reply: Expected `object`, got `array`"),
+        ({"error": "no"}, "missing required field `data`"),
+        ({"data": [1, 2]}, "got `int` - at `$.data[0]`"),
         ({"data": [{"index": 0, "embedding": [1]}]}, "1 vectors for 2 texts"),
         ({"data": [{"index": 0, "embedding": [1]}] * 2}, "2 vectors for 2 texts"),
-        ({"data": [{"embedding": [1]}] * 2}, "expected one each by index"),
-        ({"data": [{"index": [0], "embedding": [1]}] * 2}, "expected one each by index"),
+        ({"data": [{"embedding": [1]}] * 2}, "missing required field `index` - at `$.data[0]`"),
+        ({"data": [{"index": [0], "embedding": [1]}] * 2}, "got `array` - at `$.data[0].index`"),
         (
             {"data": [{"index": False, "embedding": [1]}, {"index": True, "embedding": [1]}]},
-            "expected one each by index",
+            "got `bool` - at `$.data[0].index`",
         ),
-        ({"data": [{"index": i, "embedding": []} for i in (0, 1)]}, "embedding: [], expected"),
-        ({"data": [{"index": i, "embedding": ["1"]} for i in (0, 1)]}, "embedding[0]: '1'"),
-        ({"data": [{"index": i, "embedding": [None]} for i in (0, 1)]}, "embedding[0]: None"),
-        ({"data": [{"index": i, "embedding": "AAAA"} for i in (0, 1)]}, "embedding: 'AAAA'"),
-        ({"data": [{"index": i} for i in (0, 1)]}, "embedding: missing"),
+        ({"data": [{"index": i, "embedding": []} for i in (0, 1)]}, "expected finite numbers"),
+        (
+            {"data": [{"index": i, "embedding": ["1"]} for i in (0, 1)]},
+            "got `str` - at `$.data[0].embedding[0]`",
+        ),
+        (
+            {"data": [{"index": i, "embedding": [None]} for i in (0, 1)]},
+            "got `null` - at `$.data[0].embedding[0]`",
+        ),
+        (
+            {"data": [{"index": i, "embedding": "AAAA"} for i in (0, 1)]},
+            "got `str` - at `$.data[0].embedding`",
+        ),
+        ({"data": [{"index": i} for i in (0, 1)]}, "missing required field `embedding`"),
     ],
 )
 def test_a_reply_of_another_shape_is_a_protocol_error(payload: object, message: str) -> None:
