@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import TypeVar
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
@@ -13,6 +16,8 @@ from pytest_rageval.authoring.serving.guard import Entrance, Guard
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.server.loopback import HOST, LoopbackServer, listen
 from pytest_rageval.values.errors import ConfigError
+
+_Body = TypeVar("_Body")
 
 
 class GuardedServer:
@@ -70,7 +75,7 @@ class GuardedServer:
         self._server.should_exit = True
 
 
-async def json_body(request: Request, most: int) -> bytes | Response:
+async def json_body(request: Request, most: int, kind: type[_Body]) -> _Body | Response:
     """Return the body of a request that says it is JSON, of ``most`` bytes, or the refusal."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
@@ -80,9 +85,11 @@ async def json_body(request: Request, most: int) -> bytes | Response:
             found += part
             if len(found) > most:
                 return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+        return msgspec.convert(json.loads(found), kind)
     except ClientDisconnect:
         return refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
-    return bytes(found)
+    except (ValueError, RecursionError) as error:
+        return refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
 
 
 def refused(status: HTTPStatus, sentence: str) -> Response:

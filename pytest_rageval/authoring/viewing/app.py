@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -23,6 +23,7 @@ from pytest_rageval.runs.notes import now
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.run import CaseNote
 
+_Asked = TypeVar("_Asked")
 _MAX_BODY: Final = 100_000
 _PIECE: Final = 1 << 16
 """Characters that are sent together: a page is made in thousands of pieces."""
@@ -47,27 +48,21 @@ def create_app(runs: ProjectRuns, *, start: str = "./") -> Starlette:
         return await _page(lambda: runs.compare_page(given, base or None))
 
     async def tag(request: Request) -> Response:
-        def act(body: dict[str, Any]) -> dict[str, Any]:
-            run_id, name = _texts(body, "run", "tag")
-            (runs.take_tag if body.get("remove") is True else runs.give_tag)(run_id, name)
+        def act(asked: _Tag) -> dict[str, Any]:
+            (runs.take_tag if asked.remove else runs.give_tag)(asked.run, asked.tag)
             return {}
 
-        return await _change(request, act)
+        return await _change(request, _Tag, act)
 
     async def note(request: Request) -> Response:
-        def act(body: dict[str, Any]) -> dict[str, Any]:
-            run_id, file, case_id, text, author = _texts(
-                body, "run", "file", "id", "text", "author"
-            )
-            if type(body.get("repeat")) is not int:
-                raise ValueError("repeat: expected a whole number")
+        def act(asked: _Note) -> dict[str, Any]:
             given = CaseNote(
-                file=file, case_id=case_id, repeat=body["repeat"],
-                text=text.strip(), author=author.strip(), time=now(),
+                file=asked.file, case_id=asked.id, repeat=asked.repeat,
+                text=asked.text.strip(), author=asked.author.strip(), time=now(),
             )  # fmt: skip
-            return {"notes": runs.note(run_id, given)}
+            return {"notes": runs.note(asked.run, given)}
 
-        return await _change(request, act)
+        return await _change(request, _Note, act)
 
     routes = [
         Route("/", front, methods=["GET"]),
@@ -134,32 +129,34 @@ def _fault(sentence: str, status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR)
 # --- changes -----------------------------------------------------------------------------------
 
 
-async def _change(request: Request, act: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tag:
+    run: str
+    tag: str
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Note:
+    run: str
+    file: str
+    id: str
+    repeat: int
+    text: str
+    author: str
+
+
+async def _change(
+    request: Request, kind: type[_Asked], act: Callable[[_Asked], dict[str, Any]]
+) -> Response:
     """Answer a change that a page asks for: a JSON object in, one out."""
-    body = await json_body(request, _MAX_BODY)
-    if isinstance(body, Response):
-        return body
+    asked = await json_body(request, _MAX_BODY, kind)
+    if isinstance(asked, Response):
+        return asked
     try:
-        given = json.loads(body)
-        if not isinstance(given, dict):
-            raise ValueError("expected an object")
-        return JSONResponse(await run_in_threadpool(act, given))
+        return JSONResponse(await run_in_threadpool(act, asked))
     except RagEvalError as error:
         return refused(HTTPStatus.CONFLICT, str(error))
-    except (ValueError, RecursionError) as error:
-        return refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
     except Exception as error:  # the files of a run may hold anything
         sentence = f"it could not be done: {type(error).__name__}: {error}"
         return refused(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
-
-
-def _texts(body: dict[str, Any], *names: str) -> list[str]:
-    """Return fields that must be texts.
-
-    Raises:
-        ValueError: one is not.
-    """
-    for name in names:
-        if not isinstance(body.get(name), str):
-            raise ValueError(f"{name}: expected a text")
-    return [body[name] for name in names]

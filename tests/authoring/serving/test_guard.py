@@ -110,12 +110,12 @@ def test_without_the_cookie_nothing_is_answered(served: Served, method: str, pat
             method, f"{served.base}{path}?{token}", headers={"Origin": served.origin, **headers}
         )
         assert reply.status_code == 401
-    assert served.session.work.draft.golds == ()
+    assert served.session.marking.draft.golds == ()
 
 
 def test_the_cookie_lets_the_page_press_keys(served: Served, client: httpx.Client) -> None:
     assert post(client).status_code == 200
-    assert len(served.session.work.draft.golds) == 1
+    assert len(served.session.marking.draft.golds) == 1
 
 
 # --- other names and other pages -----------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_a_foreign_host_is_refused(served: Served, client: httpx.Client, host: s
         reply = client.get(path, headers={"Host": host})
         assert (reply.status_code, "Set-Cookie" in reply.headers) == (400, False)
     assert post(client, Host=host, Origin=f"http://{host}").status_code == 400
-    assert served.session.work.draft.golds == ()
+    assert served.session.marking.draft.golds == ()
 
 
 def test_a_foreign_host_does_not_use_up_the_token(served: Served) -> None:
@@ -165,7 +165,7 @@ def test_a_foreign_page_is_refused(
     served: Served, client: httpx.Client, headers: dict[str, str]
 ) -> None:
     assert post(client, **headers).status_code == 403
-    assert served.session.work.draft.golds == ()
+    assert served.session.marking.draft.golds == ()
 
 
 def test_a_foreign_page_cannot_read_either(client: httpx.Client) -> None:

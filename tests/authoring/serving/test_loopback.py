@@ -16,7 +16,9 @@ from pytest_rageval.values.errors import ConfigError
 
 
 async def length(request: Request) -> Response:
-    body = await json_body(request, 10)
+    if request.method == "GET":
+        return PlainTextResponse("0")
+    body = await json_body(request, 10, str)
     return body if isinstance(body, Response) else PlainTextResponse(str(len(body)))
 
 
@@ -37,9 +39,11 @@ def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> 
     headers = {"Origin": origin, "Content-Type": "application/json; charset=utf-8"}
     with httpx.Client(headers=headers) as client:
         assert client.get(addresses[0]).text == "0"
-        assert client.post(f"{base}/", content=b"x" * 10).text == "10"
+        assert client.post(f"{base}/", content=b'"12345678"').text == "8"
         long = client.post(f"{base}/", content=b"x" * 11)
         assert (long.status_code, long.text) == (413, "the text is too long\n")
+        odd = client.post(f"{base}/", content=b"[]")
+        assert (odd.status_code, odd.text.startswith("not a request of this page")) == (400, True)
         other = client.post(f"{base}/", headers={"Content-Type": "text/plain"})
         assert (other.status_code, other.text) == (415, "expected application/json\n")
     with pytest.raises(ConfigError, match="--port: cannot listen"):

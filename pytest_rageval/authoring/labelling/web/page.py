@@ -132,10 +132,10 @@ class Key:
     """One key as the page sends it."""
 
     key: str
-    text: str
-    """Content of the text field; used only if the key ends the input."""
     revision: int
     """Revision that the page showed when the key was pressed."""
+    text: str = ""
+    """Content of the text field; used only if the key ends the input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ There are two requests: the page itself, and one per key.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -46,14 +46,10 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
         return HTMLResponse(html, headers={"Content-Security-Policy": page_policy()})
 
     async def press(request: Request) -> Response:
-        body = await json_body(request, _MAX_BODY)
-        if isinstance(body, Response):
-            return body
-        try:
-            key = _key(body)
-        except ValueError as error:
-            return refused(HTTPStatus.BAD_REQUEST, str(error))
-        shown = await _result(running, lambda: face.press(key))
+        key = await json_body(request, _MAX_BODY, Key)
+        if isinstance(key, Response):
+            return key
+        shown = await _result(running, partial(face.press, key))
         status = HTTPStatus.CONFLICT if shown.stale else HTTPStatus.OK
         return JSONResponse(asdict(shown), status_code=status)
 
@@ -91,24 +87,6 @@ async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
     if error is not None:
         raise _JobError from error
     return future.result()
-
-
-def _key(body: bytes) -> Key:
-    """Read a key.
-
-    Raises:
-        ValueError: it is not a key.
-    """
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ValueError("expected JSON") from None
-    if not isinstance(given, dict):
-        raise ValueError("expected an object")
-    key, text, revision = given.get("key"), given.get("text", ""), given.get("revision")
-    if not (isinstance(key, str) and isinstance(text, str) and type(revision) is int):
-        raise ValueError("expected key, revision and perhaps text")
-    return Key(key=key[:MAX_INPUT], text=text, revision=revision)
 
 
 class LabelServer(GuardedServer):
