@@ -20,7 +20,7 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     SourceFile,
     fault,
-    tidy_counted,
+    tidy,
 )
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
 from pytest_rageval.support.json_text import TWICE, UnfitJsonError, json_error, survey, unique
@@ -51,7 +51,7 @@ def parse_json(file: SourceFile, ledger: Ledger | None = None) -> Any:
 def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
     try:
         with suppress(UnfitJsonError):
-            return tidy_counted(json.loads(text, object_pairs_hook=unique), ledger)
+            return tidy(json.loads(text, object_pairs_hook=unique), ledger)
         twice = [field_text(loc) for loc, message in survey(text)[1] if message == TWICE]
     except json.JSONDecodeError as error:
         message = f"{json_error(error)}, expected JSON"

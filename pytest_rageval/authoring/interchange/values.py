@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -229,21 +229,43 @@ def fault(file: str, message: str, *, line: int = 0, field: str = "") -> Dataset
 # --- values for JSON ------------------------------------------------------------------------
 
 
-def tidy(value: Any) -> Any:
-    """Return a value for JSON: dates become text, NaN and infinities null."""
+def tidy(value: Any, ledger: Ledger | None = None, path: str = "") -> Any:
+    """Return a value for JSON: dates become text, NaN and infinities null.
+
+    Args:
+        value: of any type.
+        ledger: counts what is lost; None: nothing is counted.
+        path: of the value, for the ledger.
+    """
     if isinstance(value, str):
-        return whole_text(value)
+        return _whole(value, ledger, path)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        if math.isfinite(value):
+            return value
+        if ledger is not None:
+            ledger.leave(path or "value", "NaN or infinite, read as null")
+        return None
     if isinstance(value, Mapping):
-        return {whole_text(_key(key)): tidy(item) for key, item in value.items()}
+        before = f"{path}." if path else ""
+        names = {key: whole_text(_key(key)) for key in value}
+        return {
+            _whole(_key(key), ledger, before + name): tidy(value[key], ledger, before + name)
+            for key, name in names.items()
+        }
     if isinstance(value, list | tuple | set | frozenset):
-        return [tidy(item) for item in value]
+        return [tidy(item, ledger, f"{path}[]") for item in value]
     if isinstance(value, datetime.date | datetime.datetime):
         return value.isoformat()
     return whole_text(str(value))
+
+
+def _whole(text: str, ledger: Ledger | None, path: str) -> str:
+    found = whole_text(text)
+    if found != text and ledger is not None:
+        ledger.note(f"{path or 'value'}: half of a surrogate pair, written as U+FFFD instead")
+    return found
 
 
 def listed(value: Any) -> list[Any]:
@@ -274,37 +296,3 @@ def _key(key: object) -> str:
     if isinstance(key, str):
         return key
     return json.dumps(key) if key is None or isinstance(key, bool | int | float) else str(key)
-
-
-def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
-    """Tidy a value and count the losses."""
-    found = tidy(value)
-    if ledger is not None and found != value:
-        for path, is_number in _losses(value, ""):
-            if is_number:
-                ledger.leave(path or "value", "NaN or infinite, read as null")
-            else:
-                ledger.note(
-                    f"{path or 'value'}: half of a surrogate pair, written as U+FFFD instead"
-                )
-    return found
-
-
-def _losses(value: Any, path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each number (true) and text (false) that ``tidy`` cannot keep."""
-    if isinstance(value, str):
-        if whole_text(value) != value:
-            yield path, False
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            yield path, True
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            name = whole_text(_key(key))
-            inner = f"{path}.{name}" if path else name
-            if name != _key(key):
-                yield inner, False
-            yield from _losses(item, inner)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            yield from _losses(item, f"{path}[]")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault, tidy_counted
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault, tidy
 from pytest_rageval.support.json_text import TWICE
 
 MAX_YAML_CHARS: Final = 8_000_000
@@ -39,7 +39,7 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
     try:
         value = _yaml_reader().load(file.text)
         _refuse_bombs(value, file.name)
-        return tidy_counted(value, ledger)
+        return tidy(value, ledger)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 0
