@@ -36,7 +36,7 @@ from pytest_rageval.support.text import clean, counted, free_name
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
     from pytest_rageval.judges.asking import Judges
-    from pytest_rageval.judges.cache import CacheStats, JudgeCache
+    from pytest_rageval.judges.cache import JudgeCache
     from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
@@ -281,14 +281,24 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
 
     if settings.judging.no_cache:
         raise CommandError("no cache: expected no --no-judge-cache with its own options")
-    place = cache_place(settings)
-    if not place.exists():
-        # Showing the cache must not create one.
-        return _cache_document(str(place), None if days is None else 0, CacheStats(), None)
-    with open_cache(settings) as cache:
-        assert cache is not None  # no_cache was refused
-        pruned = None if days is None else _prune(cache, days, judge)
-        return _cache_document(cache.shown, pruned, cache.stats(), cache.warning)
+    place, stats, warning = cache_place(settings), CacheStats(), None
+    shown, pruned = str(place), None if days is None else 0
+    if place.exists():  # showing the cache must not create one
+        with open_cache(settings) as cache:
+            assert cache is not None  # no_cache was refused
+            if days is not None:
+                pruned = _prune(cache, days, judge)
+            shown, stats, warning = cache.shown, cache.stats(), cache.warning
+    return {
+        "cache": shown,
+        "pruned": pruned,
+        "entries": stats.entries,
+        "document_bytes": stats.document_bytes,
+        "by_judge": dict(stats.by_identity),
+        "oldest_use": _date(stats.oldest_use),
+        "newest_use": _date(stats.newest_use),
+        "warning": warning,
+    }
 
 
 def _prune(cache: JudgeCache, days: int, judge: str | None) -> int:
@@ -300,21 +310,6 @@ def _prune(cache: JudgeCache, days: int, judge: str | None) -> int:
     if held and not meant:
         raise CommandError(f"--judge {judge!r}: the cache holds verdicts of {', '.join(held)}")
     return sum(cache.prune(older_than=age, identity=name) for name in meant)
-
-
-def _cache_document(
-    shown: str, pruned: int | None, stats: CacheStats, warning: str | None
-) -> dict[str, Any]:
-    return {
-        "cache": shown,
-        "pruned": pruned,
-        "entries": stats.entries,
-        "document_bytes": stats.document_bytes,
-        "by_judge": dict(stats.by_identity),
-        "oldest_use": _date(stats.oldest_use),
-        "newest_use": _date(stats.newest_use),
-        "warning": warning,
-    }
 
 
 def _date(when: datetime | None) -> str | None:
