@@ -191,7 +191,7 @@ def prepare(
     """Return the answer of a response with its parts, and its citations in our own form."""
     if settings.strip_root:
         response = replace(response, answer=without_roots(response.answer, settings.strip_root))
-    known = (*(chunks or ()), *(response.references or ()))
+    known: list[RetrievedChunk | Citation] = [*(chunks or ()), *(response.references or ())]
     plain = PreparedAnswer(response.answer, known=known)
     markers = find_markers(
         response, chunks, settings.markers, settings.path_case, listed=plain.sources
