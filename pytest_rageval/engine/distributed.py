@@ -21,11 +21,10 @@ from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
 from pytest_rageval.engine.recorded_lines import line_id
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.judges.opening import open_judge
-from pytest_rageval.report.view.scores import SHOWN_FAILURES, Failures
+from pytest_rageval.report.view.scores import Failures
 from pytest_rageval.support.files import named_errors, shown_below
 from pytest_rageval.support.jsonl import Place
 from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError
-from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,22 +58,17 @@ class Scored:
 
     columns: RecordRows
     findings: Findings
-    failed: list[CaseRecord] = field(default_factory=list)
-    """The first records that did not pass, in the order of one process."""
-    more_failed: int = 0
-    versions: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Of the rubrics, as `JudgeFacts` has them."""
+    failures: Failures = field(default_factory=Failures)
+    """The first of them in the order of one process."""
+    judged: JudgeFacts = field(default_factory=JudgeFacts)
 
     def extend(self, other: Scored) -> None:
         """Take another shard."""
         self.columns.extend(other.columns)
         self.findings.extend(other.findings)
-        failed = [*self.failed, *other.failed]
-        failed.sort(key=lambda one: (one.repeat > 0, one.lineno, one.repeat))
-        self.failed = failed[:SHOWN_FAILURES]
-        self.more_failed += other.more_failed + len(failed) - len(self.failed)
-        for judge, found in other.versions.items():
-            self.versions.setdefault(judge, {}).update(found)
+        self.failures.extend(other.failures)
+        for judge, found in other.judged.versions.items():
+            self.judged.versions.setdefault(judge, {}).update(found)
 
 
 def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[Shard]:
@@ -128,7 +122,6 @@ def score_shard(shard: Shard) -> Scored:
         DatasetError: a file cannot be read.
     """
     settings, registry = shard.settings, open_registry(shard.settings)
-    columns, failures, judged = _columns(settings), Failures(), JudgeFacts()
     with open_judge(settings, environ=os.environ) as judge:
         run = RecordedRun(
             shard.cases,
@@ -139,17 +132,12 @@ def score_shard(shard: Shard) -> Scored:
             stored=False,
             part=shard.part,
         )
+        scored = Scored(columns=_columns(settings), findings=run.findings)
         for record in run.records():
-            columns.add(record)
-            failures.add(record)
-            judged.add(record)
-    return Scored(
-        columns=columns,
-        findings=run.findings,
-        failed=list(failures.shown),
-        more_failed=failures.more,
-        versions=judged.versions,
-    )
+            scored.columns.add(record)
+            scored.failures.add(record)
+            scored.judged.add(record)
+    return scored
 
 
 def joined(shards: Iterable[Scored], settings: Settings, cases: Path) -> Scored:

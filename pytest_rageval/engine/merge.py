@@ -11,14 +11,13 @@ from pytest_rageval.analysis.trust.reliability import JudgeLabels
 from pytest_rageval.engine.finish import EndedRun, all_gates, finish_run
 from pytest_rageval.engine.parts import (
     missing_shards,
-    put_together,
     reported_cases,
     selection_of,
     skipped_cases,
 )
 from pytest_rageval.engine.registry import readable_registry, registry_for_runs
 from pytest_rageval.metrics.definitions import own_definitions, stored_registry
-from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings
+from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settled_together
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.threshold_keys import KnownNames
@@ -57,8 +56,9 @@ def merge_parts(
     name = run_id or new_run_id(now)
     results, thresholds = project.results_folder, _thresholds(parts, project)
     judged_on = thresholds.judged_on
-    records = [decided_by(record, judged_on) for record in put_together(parts)]
     settings = replace(parts[0].settings, judged_on=judged_on)
+    every = settled_together([one for part in parts for one in part.records], parts[0].settings)
+    records = [decided_by(record, judged_on) for record in every]
     merged = StoredRun(
         folder=results / name,
         records=records,

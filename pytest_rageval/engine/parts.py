@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
-from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.shards import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
@@ -95,16 +94,6 @@ def _refuse_doubles(parts: Sequence[StoredRun]) -> None:
                     f"runs {other.run_id} and {part.run_id} both hold {record.nodeid}; expected "
                     "each case in one of them"
                 )
-
-
-def put_together(parts: Sequence[StoredRun]) -> list[CaseRecord]:
-    """Return the records of all parts as one whole run would have scored them, in its order."""
-    records = [(record, part.settings) for part in parts for record in part.records]
-    reported = reported_by(record for record, _ in records)
-    settled = []
-    for record, settings in records:
-        settled.append(settle(record, record.case, settings, reported, settled_before=True))
-    return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
 
 
 def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:

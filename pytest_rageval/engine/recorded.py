@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from array import array
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -90,9 +89,7 @@ class RecordedResponses:
         """Faults of the lines read so far."""
         self._file = _seekable(open_lines(path, self._display, pipes=True))
         self._ahead = self._file_lines()
-        self._places: dict[_Key, int] = {}
-        self._offsets = array("q")
-        self._numbers = array("q")
+        self._places: dict[_Key, Place] = {}
         self._repeats: dict[str, list[int]] = {}
 
     def close(self) -> None:
@@ -171,7 +168,7 @@ class RecordedResponses:
         for key, place in self._places.items():
             case_id = key if isinstance(key, str) else key[0]
             if case_id not in known:
-                found.setdefault(case_id, self._numbers[place])
+                found.setdefault(case_id, place[0])
         return found
 
     # --- lines
@@ -196,14 +193,10 @@ class RecordedResponses:
             self._complain(line, str(error))
             return None
         key: _Key = case_id if repeat == 0 else (case_id, repeat)
-        place = self._places.setdefault(key, len(self._offsets))
-        if place != len(self._offsets):
-            self._complain(
-                line, f"id: {case_id!r} already has its response on line {self._numbers[place]}"
-            )
+        if (place := self._places.get(key)) is not None:
+            self._complain(line, f"id: {case_id!r} already has its response on line {place[0]}")
             return None
-        self._offsets.append(line.offset)
-        self._numbers.append(line.number)
+        self._places[key] = line.number, line.offset
         if repeat:
             self._repeats.setdefault(case_id, []).append(repeat)
         return key, payload
@@ -211,9 +204,9 @@ class RecordedResponses:
     def _complain(self, line: Line, message: str) -> None:
         self.faults.append(Fault(file=self._display, line=line.number, message=message))
 
-    def _payload_at(self, place: int) -> object:
+    def _payload_at(self, place: Place) -> object:
         position = self._file.tell()
-        self._file.seek(self._offsets[place])
+        self._file.seek(place[1])
         payload = parse_line(self._file.readline())[2]
         self._file.seek(position)
         return payload

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -26,7 +25,6 @@ from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, ScoreSettings
 
 _SHOWN: Final = 3
@@ -107,19 +105,6 @@ def judged_keys(rubrics: Sequence[str], registry: Registry) -> list[str]:
     keys = [key for rubric in rubrics for key in rubric_keys(rubric)]
     keys += ["five.composite"] if "five_dimensions" in rubrics else []
     return list(dict.fromkeys([*keys, *(k for rubric in rubrics for k in registry.of(rubric))]))
-
-
-def summarise_judged(
-    records: Iterable[CaseRecord], keys: Sequence[str], registry: Registry
-) -> dict[str, MetricSummary]:
-    """Return means of judged metrics with counts and intervals, by key."""
-    from pytest_rageval.analysis.aggregate.summaries import summarise_groups
-
-    cases: list[CaseGroup] = group_repeats(records)
-    return {
-        key: summarise_groups(cases, [case.value(key) for case in cases], registry.cases.get(key))
-        for key in keys
-    }
 
 
 def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator[str]:

@@ -387,6 +387,13 @@ def reported_by(records: Iterable[CaseRecord]) -> Reported:
     return parts.found()
 
 
+def settled_together(records: Sequence[CaseRecord], settings: Settings) -> list[CaseRecord]:
+    """Return records as the end of one run would score them (``settle``), in the order of a run."""
+    facts = reported_by(records)
+    found = [settle(one, one.case, settings, facts, settled_before=True) for one in records]
+    return sorted(found, key=lambda one: (one.file, one.lineno, one.repeat))
+
+
 def cites_in_text(record: CaseRecord) -> bool:
     """Return whether a claim of the answer has a citation, as far as claims were looked at."""
     claims = record.verdicts.evidence.claims if record.verdicts.evidence is not None else None

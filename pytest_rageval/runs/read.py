@@ -27,7 +27,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
-from pytest_rageval.values.record import CaseRecord, Reported
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Aspect, Settings
 
@@ -73,21 +73,28 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
             places[case_key(record)] = place
             yield record if texts else slim(record)
 
+    def settled(record: CaseRecord) -> CaseRecord:
+        # A line is written before the whole run shows whether the target reports headings and
+        # citations, and stays so where a run was killed before its end.
+        record = settle(record, record.case, run.settings, facts)
+        return decided_by(record, run.settings.judged_on)
+
     def whole(record: CaseRecord) -> CaseRecord:
-        found = settled(run, read_record(folder, places[case_key(record)]))
+        found = settled(read_record(folder, places[case_key(record)]))
         return replace(found, scores=record.scores)
 
     def again(record: CaseRecord) -> CaseRecord:
-        found = settled(run, record)
+        found = settled(record)
         if texts or found.scores.metrics is record.scores.metrics:
             return found
         # Only with its texts can a record be scored again.
-        return slim(settled(run, read_record(folder, places[case_key(record)])))
+        return slim(settled(read_record(folder, places[case_key(record)])))
 
     with without_gc():
         records = _last_of_each(folder, list(lines()))
-        run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-        run = replace(run, records=tuple(map(again, records)))
+        facts = reported_by(records)
+        scoring = score_settings(run.settings, facts)
+        run = replace(run, scoring=scoring, records=tuple(map(again, records)))
     return run if texts else replace(run, whole=whole)
 
 
@@ -149,24 +156,6 @@ def _sections(folder: Path) -> tuple[Mapping[str, Any], ...]:
     except StorageError:  # they are no reason to refuse a run
         return ()
     return tuple(one for one in found if isinstance(one, Mapping))
-
-
-def settled(run: StoredRun, record: CaseRecord) -> CaseRecord:
-    """Return a record as the end of the run scored it, and decided by the rule of the run.
-
-    A line of ``results.jsonl`` is written before the whole run shows whether the target
-    reports headings and citations, and stays so where a run was killed before its end.
-    """
-    scoring = run.scoring
-    facts = Reported(
-        headings=scoring.headings_reported,
-        texts=scoring.texts_reported,
-        pages=scoring.pages_reported,
-        citations=scoring.citations_reported,
-        citations_in_text=scoring.citations_in_text,
-    )
-    record = settle(record, record.case, run.settings, facts)
-    return decided_by(record, run.settings.judged_on)
 
 
 def decided_run(run: StoredRun, judged_on: tuple[Aspect, ...]) -> StoredRun:

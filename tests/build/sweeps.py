@@ -9,7 +9,7 @@ from math import fsum
 from typing import Final
 
 from pytest_rageval.analysis.stats.intervals import wilson
-from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
+from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
 from pytest_rageval.analysis.sweep.halving import questions
@@ -92,8 +92,7 @@ def swept(plan: SweepPlan, score: Scores) -> SweepOutcome:
     held = all_measures(plan.held) if plan.held else None
     for key in alive if held else ():
         asked[key] += len(plan.held)
-    spent = {key: Spent(run=f"run-{key}", requests=n) for key, n in asked.items()}
-    return conclude(plan, results, spent, held=held)
+    return conclude(plan, results, asked, held=held)
 
 
 HOSTILE: Final = "<script>x()</script>\x1b[31m|`a`\u202e\"'{{7*7}}\\\n"

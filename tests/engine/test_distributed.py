@@ -95,9 +95,9 @@ def test_shards_have_the_numbers_and_warnings_of_the_whole(tmp_path: Path, judge
     found = in_shards(*files, settings)
     assert aggregate_rows(found.columns) == totals
     assert found.findings.warnings == warnings
-    assert found.more_failed == scored.failures.more
+    assert found.failures.more == scored.failures.more
     names = [(record.name, record.repeat) for record in scored.failures.shown]
-    assert [(record.name, record.repeat) for record in found.failed] == names
+    assert [(record.name, record.repeat) for record in found.failures.shown] == names
 
 
 def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_half_a_surrogate_pair_in_an_id_is_named_as_by_one_process(tmp_path: Pat
     totals, scored, warnings = at_once(*files, settings)
     found = in_shards(*files, settings)
     assert (aggregate_rows(found.columns), found.findings.warnings) == (totals, warnings)
-    assert found.failed == list(scored.failures.shown)
+    assert found.failures.shown == scored.failures.shown
     with files[1].open("a") as file:
         file.write("\n" + "\n".join(more * 2))
     with pytest.raises(DatasetError) as whole:

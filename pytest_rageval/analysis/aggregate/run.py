@@ -157,14 +157,6 @@ def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
     return {outcome: tuple(ids) for outcome, ids in found.items()}
 
 
-def correctness_by_reference(records: Iterable[CaseRecord]) -> dict[str, MetricSummary]:
-    """Return `Aggregate.correctness_by_reference` of records alone."""
-    columns = RecordRows()
-    for record in records:
-        columns.add(record)
-    return _by_reference(CaseTable(columns))
-
-
 # --- groups --------------------------------------------------------------------------------
 
 
@@ -195,7 +187,7 @@ def _group_cases(table: CaseTable) -> dict[str, dict[str, CasePart]]:
     return {"": {"": CasePart(range(len(table)), table)}, **parts}
 
 
-def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, MetricSummary]:
+def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:
     """Average ``correctness`` separately if cases with and without a reference both occur.
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.

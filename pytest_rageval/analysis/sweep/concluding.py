@@ -38,15 +38,6 @@ class RungResult:
     cut: Cut
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
-    """The run of one configuration."""
-
-    run: str
-    """Its id."""
-    requests: int
-
-
 def close_rung(plan: SweepPlan, number: int, measures: Mapping[str, Measures]) -> RungResult:
     """Cut a rung down to the configurations of the next one, or to the finalists.
 
@@ -64,7 +55,7 @@ def close_rung(plan: SweepPlan, number: int, measures: Mapping[str, Measures]) -
 def conclude(
     plan: SweepPlan,
     results: Sequence[RungResult],
-    spent: Mapping[str, Spent],
+    spent: Mapping[str, int],
     *,
     held: Mapping[str, Measures] | None = None,
     index_builds: int = 0,
@@ -75,7 +66,7 @@ def conclude(
     Args:
         plan: of the sweep.
         results: of all rungs.
-        spent: by key, of every configuration.
+        spent: requests by key, of every configuration.
         held: of the finalists over the cases held out; None: there are none.
         index_builds: number of indexes that were built.
         notes: sentences for the reader.
@@ -117,7 +108,7 @@ def conclude(
             for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True))
         ),
         method=plan.method,
-        requests_spent=sum(one.requests for one in spent.values()),
+        requests_spent=sum(spent.values()),
         requests_grid=plan.grid_questions,
         builder=plan.builder,
         index_builds=index_builds,
@@ -150,7 +141,7 @@ def objective_row(one: Objective) -> ObjectiveRow:
 def _ranking(
     plan: SweepPlan,
     results: Sequence[RungResult],
-    spent: Mapping[str, Spent],
+    spent: Mapping[str, int],
     held: Mapping[str, Measures],
     front: frozenset[str],
 ) -> Iterator[Ranked]:
@@ -174,14 +165,14 @@ def _ranking(
             n_error=one.n_error,
             error=one.error,
             figures=one.figures,
-            requests=spent[key].requests,
+            requests=spent[key],
             rung=rung + 1,
             cut="" if cut is None else cut.reason,
             tie=cut is not None and cut.tie,
             broken=one.broken,
             on_front=key in front,
             baseline=key == plan.baseline,
-            run=spent[key].run,
+            run=key,
         )
 
 

@@ -212,27 +212,30 @@ def _refuse_nothing(found: Sequence[Rejudged]) -> None:
 def _document(
     stored: StoredRun, settings: Settings, identity: str, found: Sequence[Rejudged]
 ) -> dict[str, Any]:
-    from pytest_rageval.analysis.aggregate.case_groups import count_outcomes
-    from pytest_rageval.analysis.aggregate.run import correctness_by_reference
+    from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
+    from pytest_rageval.analysis.aggregate.run import aggregate
     from pytest_rageval.engine.registry import open_registry
-    from pytest_rageval.engine.rejudge import judged_keys, summarise_judged
+    from pytest_rageval.engine.rejudge import judged_keys
     from pytest_rageval.judges.asking import judge_cost
 
-    records, registry = [one.record for one in found], open_registry(settings)
+    registry = open_registry(settings)
+    before = aggregate(stored.records, registry=registry)
+    numbers = aggregate((one.record for one in found), registry=registry)
     keys = judged_keys(settings.judging.rubrics, registry)
-    apart = correctness_by_reference(records) if "correctness" in keys else {}
+    apart = numbers.correctness_by_reference if "correctness" in keys else {}
+    names = (*CASE_OUTCOMES.values(), "stages")
     judgements = [judgement for one in found for judgement in one.judged.judgements]
     second = [judgement for one in found for judgement in one.judged.second]
     return {
         "run_id": stored.run_id,
         "judge": identity,
         "rubrics": {j.rubric: j.rubric_version for j in judgements if j.rubric_version},
-        "outcomes": count_outcomes(records),
+        "outcomes": {name: getattr(numbers, name) for name in names},
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
-        "statistics": to_builtins(summarise_judged(records, keys, registry)),
+        "statistics": to_builtins({key: numbers.metrics[key] for key in keys}),
         "correctness_by_reference": to_builtins(apart) or None,
-        "before": to_builtins(summarise_judged(stored.records, keys, registry)),
+        "before": to_builtins({key: before.metrics[key] for key in keys}),
         "second_judge": second[0].judge if second else None,
         "cost": judge_cost([*judgements, *second]),
     }

@@ -179,9 +179,8 @@ def _score_in_shards(
     from pytest_rageval.analysis.aggregate.run import aggregate_rows
     from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.distributed import open_client, score_shards
-    from pytest_rageval.engine.judge_notes import JudgeFacts
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.report.view.scores import Failures, score_lines
+    from pytest_rageval.report.view.scores import score_lines
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(
@@ -205,9 +204,8 @@ def _score_in_shards(
     warn(*found.findings.warnings)
     with open_judge(settings, environ=os.environ) as judge:
         identity = None if judge is None else judge.identity
-    notes = JudgeFacts(versions=found.versions).notes(settings)
     totals = aggregate_rows(found.columns)
-    lines = score_lines(totals, Failures(found.failed, found.more_failed), notes)
+    lines = score_lines(totals, found.failures, found.judged.notes(settings))
     print_result(_numbers(totals, identity), lines, as_json=as_json)
 
 

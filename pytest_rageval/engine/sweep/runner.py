@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
+from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.halving import Cut, keep, questions
 from pytest_rageval.analysis.sweep.measures import Measures, measure
@@ -18,7 +18,6 @@ from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
 from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import RagEvalError
-from pytest_rageval.values.record import CaseRecord
 
 _NOT_ASKED = frozenset({"not_attempted", "fixture"})
 
@@ -93,7 +92,7 @@ class SweepRunner:
     say: Callable[[str], object] = lambda text: None
     """Receives sentences for the user while the sweep runs."""
     stage: str = ""
-    _spent: dict[str, Spent] = field(default_factory=dict)
+    _spent: dict[str, int] = field(default_factory=dict)
     _broken: dict[str, str] = field(default_factory=dict)
     """Errors of indexes that could not be built, by their names."""
     _failed: dict[str, str] = field(default_factory=dict)
@@ -199,7 +198,10 @@ class SweepRunner:
         """
         trials = list(self._trials([self.plan.by_key[key] for key in keys], cases))
         found = self.runs.ask(trials, cases, judged=judged)
-        self._spent |= {key: _spent(key, run.records) for key, run in found.items()}
+        self._spent |= {
+            key: sum(one.error is None or one.error.kind not in _NOT_ASKED for one in run.records)
+            for key, run in found.items()
+        }
         if end:
             found = self.runs.finish(found, page=page)
         return {key: measure(run, self.plan.goal, cases) for key, run in found.items()}
@@ -260,8 +262,3 @@ class SweepRunner:
                 self.stage = stage
             settings = with_query(index.settings, one.query)
             yield Trial(run_id=one.key, settings=settings, client=index.client)
-
-
-def _spent(key: str, records: Sequence[CaseRecord]) -> Spent:
-    asked = sum(one.error is None or one.error.kind not in _NOT_ASKED for one in records)
-    return Spent(run=key, requests=asked)

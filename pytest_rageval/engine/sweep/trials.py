@@ -16,7 +16,7 @@ from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.engine.resume import is_finished
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
-from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
+from pytest_rageval.metrics.scoring import reported_by, score_settings, settled_together
 from pytest_rageval.project.settings import stored_settings
 from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
@@ -128,7 +128,12 @@ class SweepRuns(Closing):
             ask_runs(askers, self.slots, _refuse_gone)
         finally:
             self._asked = ()
-        return {run.run_id: run.stored(_settled(run)) for run in runs}
+        return {
+            run.run_id: run.stored(
+                settled_together([*run.cases.records.values()], run.state.settings)
+            )
+            for run in runs
+        }
 
     def finish(self, run_ids: Iterable[str], *, page: bool) -> dict[str, StoredRun]:
         """Write the numbers of runs that are asked nothing more, and return them.
@@ -285,13 +290,6 @@ def holds(folder: Path, nodeids: Iterable[str], repeats: int) -> bool:
     records = latest_records(read_records(folder))
     counts = Counter(one.nodeid for one in records if is_finished(one))
     return all(counts[nodeid] >= repeats for nodeid in nodeids)
-
-
-def _settled(run: Run) -> list[CaseRecord]:
-    """Return the records of a run as its end would score them."""
-    records = list(run.cases.records.values())
-    reported, settings = reported_by(records), run.state.settings
-    return [settle(one, one.case, settings, reported, settled_before=True) for one in records]
 
 
 def _refuse_gone(asker: CaseAsker) -> None:

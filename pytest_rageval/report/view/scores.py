@@ -32,6 +32,14 @@ class Failures:
             else:
                 self.more += 1
 
+    def extend(self, other: Failures) -> None:
+        """Take those of another part of the same cases, in the order of a whole run."""
+        found = sorted(
+            [*self.shown, *other.shown], key=lambda one: (one.repeat > 0, one.lineno, one.repeat)
+        )
+        self.shown = found[:SHOWN_FAILURES]
+        self.more += other.more + len(found) - len(self.shown)
+
 
 def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> Iterator[Block]:
     """Yield the tables of scored answers, notes and the cases that did not pass."""

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from pytest_rageval.analysis.sweep.concluding import Spent, close_rung, conclude
+from pytest_rageval.analysis.sweep.concluding import close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from tests.build.sweeps import TWELVE, Scores, measured, plan_questions, planned, swept
 
@@ -86,7 +86,7 @@ def test_ties_at_a_cut_are_said() -> None:
 def test_a_baseline_without_any_score_is_said() -> None:
     plan = planned(replace(TWELVE, method="grid"), 40)
     nothing = {one.key: measured({}, plan.goal, n_error=40) for one in plan.configurations}
-    spent = {key: Spent(run=key, requests=40) for key in nothing}
+    spent = dict.fromkeys(nothing, 40)
     outcome = conclude(plan, [close_rung(plan, 0, nothing)], spent)
     assert outcome.verdict == "no_clear_winner"
     assert outcome.sentence == "the baseline has no hit_at_k in any of the cases, 40 had no answer"
@@ -103,7 +103,7 @@ def test_a_configuration_that_answers_too_few_cases_is_named_however_many_others
             errors = n_error if one.key == keys[1] else 0
             values = {id: plain(one, id) for id in plan.rungs[0].cases[errors:]}
             results[one.key] = measured(values, plan.goal, n_error=errors)
-        spent = {key: Spent(run=key, requests=100) for key in keys}
+        spent = dict.fromkeys(keys, 100)
         outcome = conclude(plan, [close_rung(plan, 0, results)], spent)
         assert outcome.winner_key == keys[1]
         return outcome.notes
@@ -127,7 +127,7 @@ def test_a_finalist_that_was_not_asked_the_held_out_cases_decides_nothing() -> N
     ]
     first = close_rung(plan, 0, by_cases[0])
     held = {key: by_cases[1][key] for key in first.cut.kept if key != keys[11]}
-    spent = {key: Spent(run=key, requests=1) for key in keys}
+    spent = dict.fromkeys(keys, 1)
     outcome = conclude(plan, [first], spent, held=held)
     assert outcome.winner_key != keys[11]
     assert {test.candidate for test in outcome.tests} <= held.keys()
