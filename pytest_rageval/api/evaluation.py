@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -105,12 +104,7 @@ def evaluate(
     )
     named_target = configured_target(settings) if target is None else named(target)
     state.asked.add(named_target if target is None else f"{named_target}, given to evaluate()")
-    frozen = gc.get_freeze_count()
-    try:
-        return _evaluated(state, chosen, target, judge, save=save)
-    finally:
-        if not frozen:  # a session excludes what lives then; a notebook goes on
-            gc.unfreeze()
+    return _evaluated(state, chosen, target, judge, save=save)
 
 
 def option_settings(

@@ -271,43 +271,48 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    thresholds = project_thresholds(
-        project,
-        gates=(*all_gates(project, [run]), *gates),
-        judge_configured=run.settings.judged,
-        # A check of a group or of a conftest.py's metric that is newer than the run has no data.
-        known=KnownNames(registry=registry_for_runs(project, run.config), more=True),
-    )
-    n_expected, n_reported = _counts(run)
+    thresholds = thresholds_of([run], project, gates=gates)
+    before, n = run.gate, len(reported_cases([run], run.records))
+    if before is not None and before.n_expected is not None and before.n_reported is not None:
+        # Damaged lines may have been taken out since.
+        n_expected, n_reported = before.n_expected, min(before.n_reported, n)
+    else:
+        # A run that was killed has no gate; all cases of the files asked for were expected.
+        n_expected, n_reported = max(run.config.set.n_asked, run.n_cases), run.n_cases
+    if run.config.set.hash is not None:
+        selection = selection_of([run], run.records)
+    else:  # the run does not store its set, so its cases count as the whole
+        cases = {(r.file, r.case.id): r.case for r in run.records}.values()
+        selection = Selection.of(cases, cases)
     return EndedRun(
         run=decided_run(run, thresholds.judged_on),
         project=project,
         thresholds=thresholds,
-        selection=_selection(run),
+        selection=selection,
         n_expected=n_expected,
         n_reported=n_reported,
     )
 
 
-def all_gates(project: Settings, runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """Return the ``--gate`` expressions of the project, then those stored with the runs."""
-    stored = [gate for run in runs for gate in run.config.settings.extra_gates]
-    return tuple(dict.fromkeys([*project.extra_gates, *stored]))
+def thresholds_of(
+    runs: Sequence[StoredRun], project: Settings, *, gates: Sequence[str] = ()
+) -> Thresholds:
+    """Return the gate of the project for stored runs, with the expressions stored with them.
 
+    Args:
+        runs: parts of one, or one alone.
+        project: the settings of today.
+        gates: further ``--gate`` expressions, which win over the others.
 
-def _counts(run: StoredRun) -> tuple[int, int]:
-    """Return the numbers of expected and stored cases of the run."""
-    gate = run.gate
-    if gate is not None and gate.n_expected is not None and gate.n_reported is not None:
-        # Damaged lines may have been taken out since.
-        return gate.n_expected, min(gate.n_reported, len(reported_cases([run], run.records)))
-    # A run that was killed has no gate; all cases of the files asked for were expected.
-    return max(run.config.set.n_asked, run.n_cases), run.n_cases
-
-
-def _selection(run: StoredRun) -> Selection:
-    if run.config.set.hash is not None:
-        return selection_of([run], run.records)
-    # The run does not store its set, so its cases count as the whole.
-    cases = {(r.file, r.case.id): r.case for r in run.records}.values()
-    return Selection.of(cases, cases)
+    Raises:
+        ConfigError: thresholds.toml is wrong.
+    """
+    configs = [run.config for run in runs]
+    stored = [gate for config in configs for gate in config.settings.extra_gates]
+    return project_thresholds(
+        project,
+        gates=(*dict.fromkeys([*project.extra_gates, *stored]), *gates),
+        judge_configured=runs[0].settings.judged,
+        # A check of a group or of a conftest.py's metric that is newer than the run has no data.
+        known=KnownNames(registry=registry_for_runs(project, *configs), more=True),
+    )

@@ -7,27 +7,24 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pytest_rageval.analysis.trust.reliability import JudgeLabels
-from pytest_rageval.engine.finish import EndedRun, all_gates, finish_run
+from pytest_rageval.engine.finish import EndedRun, finish_run, thresholds_of
 from pytest_rageval.engine.parts import (
     missing_shards,
     reported_cases,
     selection_of,
     skipped_cases,
 )
-from pytest_rageval.engine.registry import readable_registry, registry_for_runs
+from pytest_rageval.engine.preparing import read_labels_of
+from pytest_rageval.engine.registry import readable_registry
 from pytest_rageval.metrics.definitions import own_definitions, stored_registry
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settled_together
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import OPTIONS
-from pytest_rageval.project.threshold_keys import KnownNames
-from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.config import GitState, RunConfig
-from pytest_rageval.values.gate import Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Aspect, Settings
@@ -38,7 +35,6 @@ def merge_parts(
     project: Settings,
     *,
     run_id: str | None = None,
-    labels: JudgeLabels | None = None,
 ) -> FinishedRun:
     """Write the run that consists of the parts, and decide the gate of the project over it.
 
@@ -46,15 +42,14 @@ def merge_parts(
         parts: at least one, accepted by ``refuse_different``.
         project: its settings, with the folders of thresholds.toml and the results.
         run_id: name of the new run; None: made of the time and a random number.
-        labels: people's labels of some cases; None: there are none.
 
     Raises:
-        ConfigError: thresholds.toml is wrong.
+        ConfigError: thresholds.toml or the file of people's labels is wrong.
         StorageError: the name is taken, or the folder cannot be written.
     """
     now = datetime.now(UTC)
     name = run_id or new_run_id(now)
-    results, thresholds = project.results_folder, _thresholds(parts, project)
+    results, thresholds = project.results_folder, thresholds_of(parts, project)
     judged_on = thresholds.judged_on
     settings = replace(parts[0].settings, judged_on=judged_on)
     every = settled_together([one for part in parts for one in part.records], parts[0].settings)
@@ -78,7 +73,9 @@ def merge_parts(
         n_expected=parts[0].config.set.n_asked,
         n_reported=len(reported_cases(parts, records)),
         parts=[part.run_id for part in parts],
-        labels=labels,
+        labels=read_labels_of({(r.file, r.case.id) for r in records}, project)
+        if settings.judged
+        else None,
         registry=readable_registry(project),
         notes=[*_notes(parts)],
         rerun=f"pytest --rageval-failed-from {name}",
@@ -93,20 +90,6 @@ def merge_parts(
             if not (writer.path / "summary.md").is_file():
                 writer.discard()
             raise
-
-
-def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
-    return project_thresholds(
-        project,
-        gates=all_gates(project, parts),
-        judge_configured=parts[0].settings.judged,
-        known=KnownNames(
-            registry=registry_for_runs(project, *(one.config for one in parts)),
-            categories=set(parts[0].config.set.by_category),
-            tags=set(parts[0].config.set.by_tag),
-            more=True,
-        ),
-    )
 
 
 def _wall_s(parts: Sequence[StoredRun]) -> float | None:

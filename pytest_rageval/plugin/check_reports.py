@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.plugin.private import add_json_metadata, failure_text
-from pytest_rageval.plugin.reports import ReportDetails, check_of
+from pytest_rageval.plugin.reports import ReportDetails
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.faces.terminal import COLOURS
 from pytest_rageval.report.view.gate import VERDICTS, detectable_text
@@ -26,9 +26,10 @@ def checks_apart(terminal: pytest.TerminalReporter) -> None:
 
     def line() -> tuple[list[tuple[str, dict[str, bool]]], str]:
         every, (_, colour) = terminal.stats, build()
-        checks = Counter(check_of(one) for found in every.values() for one in found)
+        checks = Counter(ReportDetails.of(one).check for found in every.values() for one in found)
         rest = {
-            name: [one for one in found if check_of(one) is None] for name, found in every.items()
+            name: [one for one in found if ReportDetails.of(one).check is None]
+            for name, found in every.items()
         }
         try:
             terminal.stats = rest
@@ -161,7 +162,7 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
         terminal.currentfspath = config.rootpath / THRESHOLDS  # not to be announced
     hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
     hook.pytest_runtest_logreport(report=report)
-    status = check_of(report)
+    status = ReportDetails.of(report).check
     if verbose and status is not None:
         terminal.write(CHECK_CATEGORIES[status].upper(), **{COLOURS[VERDICTS[status][1]]: True})
         reason = getattr(report, "wasxfail", "")

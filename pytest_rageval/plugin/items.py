@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -285,23 +285,11 @@ class CaseItem(pytest.Function):
         else:
             super().runtest()
 
-    @cached_property  # as pytest's own: projects that rename tests assign it
-    def location(self) -> tuple[str, int | None, str]:
-        """Path, line and name that pytest shows; the path takes long, and is made once a file."""
-        shown = self.state.locations
-        if self.file not in shown:
-            shown[self.file] = super().location[0]
-        return shown[self.file], self.located.lineno - 1, self._shown_name
-
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the case file."""
-        return self.path, self.located.lineno - 1, self._shown_name
-
-    @property
-    def _shown_name(self) -> str:
-        """The id, unless pytest would show its dots as ``::``: at the end of a node id."""
         name = self.located.case.id
-        return f"case {name}" if "." in name else name
+        # Alone, pytest would show the dots of an id as ``::``, as at the end of a node id.
+        return self.path, self.located.lineno - 1, f"case {name}" if "." in name else name
 
 
 @cache

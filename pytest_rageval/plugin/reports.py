@@ -54,17 +54,9 @@ class ReportDetails:
     @classmethod
     def of(cls, report: pytest.TestReport) -> ReportDetails:
         """Return the details of a report, empty if it has none."""
-        given = getattr(report, _ATTRIBUTE, None)
-        return cls(**given) if given else _NONE
+        return cls(**getattr(report, _ATTRIBUTE, {}))
 
 
-def check_of(report: pytest.TestReport) -> CheckStatus | None:
-    """Return the status of the check that a report is of; None: it is of no check."""
-    check: CheckStatus | None = getattr(report, _ATTRIBUTE, {}).get("check")
-    return check
-
-
-_NONE: Final = ReportDetails()  # of most reports, and never changed
 _DETAILS: Final = tuple(one.name for one in fields(ReportDetails))
 _RETRIEVAL_KEYS: Final = ("recall_all_at_k", "hit_at_k", "recall_at_k")
 _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {

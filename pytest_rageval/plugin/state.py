@@ -79,8 +79,6 @@ class State(RunState):
     """Whether a debugger is to stop where the user's client raises."""
     cassettes: Recorder | None = None
     """Plugin that records or replays the traffic of the cases; None: live traffic."""
-    locations: dict[str, str] = field(default_factory=dict)
-    """Path of a case file as pytest shows it, by its name in records."""
     own_judge: bool = False
     """Whether fixtures of the user judge every case, maybe by the judge of the settings, set after
     collection."""

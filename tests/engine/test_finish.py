@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine import finish
-from pytest_rageval.engine.finish import EndedRun, all_gates, finish_run, open_gate
+from pytest_rageval.engine.finish import EndedRun, finish_run, open_gate, thresholds_of
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
 from pytest_rageval.report.view.summary import FinishedRun
@@ -368,10 +368,11 @@ def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Setti
     assert read_json(folder / "metrics.json")["total"] == numbers.total == 5
 
 
-def test_gates_of_the_project_come_before_those_of_its_runs() -> None:
-    project = Settings(rootdir=".", extra_gates=("mrr>=0.1",))
+def test_gates_of_the_project_come_before_those_of_its_runs(project: Settings) -> None:
+    project = replace(project, extra_gates=("mrr>=0.1",))
     runs = [
         StoredRun(folder=Path("a"), config=config_from(settings={"extra_gates": gates}))
         for gates in (["map>=0.2", "mrr>=0.1"], [])
     ]
-    assert all_gates(project, runs) == ("mrr>=0.1", "map>=0.2")
+    found = thresholds_of(runs, project).checks
+    assert [one.metric for one in found if not one.implicit] == ["mrr", "map"]

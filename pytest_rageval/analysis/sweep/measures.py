@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 from pytest_rageval.analysis.gate.figures import (
     CheckFigure,
     LimitOutcome,
@@ -21,6 +20,7 @@ from pytest_rageval.analysis.two_runs import with_numbers
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import format_limit_pair
 from pytest_rageval.values.gate import Check, Decide
+from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.run import StoredRun
 
 
@@ -68,7 +68,7 @@ def measure(run: StoredRun, goal: Goal, cases: Collection[str] | None = None) ->
         return find_figure(Check(metric=name, kind="min", limit=0.0), run).estimate
 
     values = _case_values(groups, goal.main)
-    low, high = _interval(groups, values, goal)
+    low, high = _interval(run.numbers, groups, values, goal)
     figures = {
         one.info.key: figure(one.info.key)
         if one.weights is None
@@ -146,16 +146,11 @@ def _case_values(
 
 
 def _interval(
-    groups: Sequence[CaseGroup], values: Mapping[str, float], goal: Goal
+    numbers: Aggregate, groups: Sequence[CaseGroup], values: Mapping[str, float], goal: Goal
 ) -> tuple[float | None, float | None]:
     objective = goal.main
     if objective.weights is None:
-        summary = summarise_groups(
-            groups,
-            [group.value(objective.info.key) for group in groups],
-            objective.info,
-            confidence=goal.confidence,
-        )
+        summary = numbers.metrics.get(objective.info.key, MetricSummary(n=0))
         return summary.low, summary.high
     spread = _case_values(groups, objective, centred=True)
     middle = fmean([*values.values()]) or 0.0

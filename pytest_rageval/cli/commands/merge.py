@@ -20,9 +20,7 @@ from pytest_rageval.cli.output import (
 from pytest_rageval.report.view.summary import FinishedRun, render_summary
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trust.reliability import JudgeLabels
     from pytest_rageval.values.run import StoredRun
-    from pytest_rageval.values.settings import Settings
 
 
 @click.command("merge")
@@ -53,19 +51,10 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     except DifferentRunsError as error:
         raise NotComparableError(str(error)) from error
     project = replace(project, no_report=no_report or project.no_report)
-    merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
+    merged = merge_parts(parts, project, run_id=run_id)
     print_result(_document(parts, merged), render_summary(merged), as_json=as_json)
     add_to_step_summary(merged.summary)
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
-
-
-def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
-    from pytest_rageval.engine.preparing import read_labels_of
-
-    if not parts[0].settings.judged:
-        return None
-    cases = {(record.file, record.case.id) for part in parts for record in part.records}
-    return read_labels_of(cases, project)
 
 
 def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
