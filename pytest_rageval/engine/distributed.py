@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -42,16 +43,6 @@ _NO_PAGES: Final[dict[str, Any]] = {
 """Of the processes of this machine: nobody looks at them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    """Some cases with all of their responses, for any process that sees both files."""
-
-    cases: Path
-    responses: Path
-    settings: Settings
-    part: FilesPart
-
-
 @dataclass(slots=True, kw_only=True)
 class Scored:
     """Numbers and findings of scored shards together."""
@@ -71,7 +62,7 @@ class Scored:
             self.judged.versions.setdefault(judge, {}).update(found)
 
 
-def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[Shard]:
+def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[FilesPart]:
     """Divide two files into at least ``n`` shards, by the ids of the cases.
 
     Raises:
@@ -89,12 +80,7 @@ def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[
         run = RecordedRun(*files, settings, judge=judge, registry=open_registry(settings))
         reported = run.reported()
     return [
-        Shard(
-            cases=files[0],
-            responses=files[1],
-            settings=settings,
-            part=FilesPart(cases=of, responses=answers, reported=reported, shown=shown),
-        )
+        FilesPart(cases=of, responses=answers, reported=reported, shown=shown)
         for of, answers in zip(*places, strict=True)
     ]
 
@@ -114,23 +100,23 @@ def _places(path: Path, n: int) -> list[list[Place]]:
     return found
 
 
-def score_shard(shard: Shard) -> Scored:
-    """Score one shard; faults of its lines are left in its findings.
+def score_shard(part: FilesPart, cases: Path, responses: Path, settings: Settings) -> Scored:
+    """Score one shard of two files; faults of its lines are left in its findings.
 
     Raises:
         ConfigError: the settings are wrong.
         DatasetError: a file cannot be read.
     """
-    settings, registry = shard.settings, open_registry(shard.settings)
+    registry = open_registry(settings)
     with open_judge(settings, environ=os.environ) as judge:
         run = RecordedRun(
-            shard.cases,
-            shard.responses,
+            cases,
+            responses,
             settings,
             judge=judge,
             registry=registry,
             stored=False,
-            part=shard.part,
+            part=part,
         )
         scored = Scored(columns=_columns(settings), findings=run.findings)
         for record in run.records():
@@ -188,7 +174,10 @@ def score_shards(
         )
     n = _PER_WORKER * max(1, sum(client.nthreads().values()))  # type: ignore[no-untyped-call]
     shards = shards_of(cases, responses, settings, n)
-    futures = client.map(score_shard, shards, pure=False)
+    score = partial(
+        score_shard, cases=cases.absolute(), responses=responses.absolute(), settings=settings
+    )
+    futures = client.map(score, shards, pure=False)
     done: Any = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
     del futures  # a result is let go once it is joined
 

@@ -81,7 +81,9 @@ def in_shards(cases: Path, responses: Path, settings: Settings) -> Scored:
     shards = shards_of(cases, responses, settings, 7)
     assert len(shards) == 7
     sent = [pickle.loads(pickle.dumps(shard)) for shard in shards]
-    found = [pickle.loads(pickle.dumps(score_shard(shard))) for shard in sent]
+    found = [
+        pickle.loads(pickle.dumps(score_shard(one, cases, responses, settings))) for one in sent
+    ]
     return joined(random.Random(3).sample(found, len(found)), settings, cases)
 
 

@@ -83,10 +83,6 @@ class CaseGroup:
         """The mean of the case's scored repeats; None: none was scored."""
         return fmean([v for r in self.records if (v := r.scores.metrics.get(key)) is not None])
 
-    def value(self, key: str) -> float:
-        """The mean of the case's scored repeats, else `ERROR` or `NOT_APPLICABLE`."""
-        return fold_repeats([coded_scores(r.scores, [key])[0] for r in self.records])
-
 
 def record_outcome(record: CaseRecord) -> CaseOutcome:
     """Return the outcome of one repeat."""

@@ -3,14 +3,16 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.aggregate.case_groups import ERROR, NOT_APPLICABLE, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import ERROR, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.aggregate.scores import ScoreTable
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import reported_by
@@ -39,8 +41,14 @@ def test_the_three_statuses_are_told_apart() -> None:
     assert (found.mean, found.median, found.mean_errors_as_worst) == (0.75, 0.75, 0.5)
 
 
+def mrr_of(records: list[CaseRecord]) -> float:
+    """The value of the only case."""
+    [value] = ScoreTable.of(group_repeats(records), ["mrr"]).metric("mrr").tolist()
+    return float(value)
+
+
 def test_a_metric_that_a_record_does_not_hold_is_not_applicable() -> None:
-    assert group_repeats([record("a")])[0].value("mrr") is NOT_APPLICABLE
+    assert isnan(mrr_of([record("a")]))
 
 
 def test_a_case_weighs_one_whatever_its_repeats() -> None:
@@ -52,12 +60,12 @@ def test_a_case_weighs_one_whatever_its_repeats() -> None:
 
 def test_repeats_that_erred_leave_the_value_to_the_others() -> None:
     records = [record("a", {"mrr": None}), record("a", {"mrr": 0.5}, repeat=1)]
-    assert group_repeats(records)[0].value("mrr") == 0.5
+    assert mrr_of(records) == 0.5
 
 
 def test_a_case_is_an_error_only_if_no_repeat_was_scored() -> None:
     records = [record("a", {"mrr": None}, repeat=i) for i in range(2)]
-    assert group_repeats(records)[0].value("mrr") == ERROR
+    assert mrr_of(records) == ERROR
 
 
 def test_cases_of_the_same_id_in_two_files_are_two_cases() -> None:

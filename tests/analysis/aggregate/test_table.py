@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import coded_scores, fold_repeats, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_rows
 from pytest_rageval.analysis.aggregate.scores import ScoreTable
 from pytest_rageval.analysis.aggregate.table import CaseTable, RecordRows
@@ -52,7 +52,8 @@ def test_a_column_holds_what_the_records_hold(key: str) -> None:
     cases = group_repeats(RECORDS)
     assert [row.case_id for row in table.firsts] == [case.first.case.id for case in cases]
     found = table.scores.metric(key).tolist()
-    assert list(map(str, found)) == [str(float(case.value(key))) for case in cases]
+    coded = ([coded_scores(r.scores, [key])[0] for r in case.records] for case in cases)
+    assert list(map(str, found)) == [str(fold_repeats(repeats)) for repeats in coded]
     assert list(map(str, ScoreTable.of(cases, [key]).metric(key).tolist())) == list(map(str, found))
 
 
