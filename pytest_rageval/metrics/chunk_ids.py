@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import Final
@@ -45,14 +45,10 @@ class ChunkIds:
 
     def __init__(self, chunks: Sequence[RetrievedChunk]) -> None:
         self._chunks = chunks
-        self._ranks: dict[str, int] = {}
-        for rank, chunk in enumerate(chunks, 1):
-            if chunk.chunk_id:
-                self._ranks.setdefault(chunk.chunk_id.lower(), rank)
 
     def markers(self, answer: str) -> Iterator[Span]:
         """Yield the citations by id; one of a chunk that was not retrieved is read as ``[0]``."""
-        if not self._ranks and "citation" not in answer.lower():
+        if not _MARKER.search(answer) or not (self._ranks or "citation" in answer.lower()):
             return
         for found in _MARKER.finditer(answer):
             parts = _SEPARATOR.split(found[1] or found[2])
@@ -87,6 +83,15 @@ class ChunkIds:
         if len(ranks) == 1:
             return _number(ranks[0])
         return f"[File: {paths.pop()}]"
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, int]:
+        """Ranks of the chunks by their ids, the first of several."""
+        ranks: dict[str, int] = {}
+        for rank, chunk in enumerate(self._chunks, 1):
+            if chunk.chunk_id:
+                ranks.setdefault(chunk.chunk_id.lower(), rank)
+        return ranks
 
     @cached_property
     def _sorted(self) -> list[str]:

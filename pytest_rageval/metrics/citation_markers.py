@@ -7,6 +7,7 @@ answer of a record stays as delivered; scores and judges see the rewritten one. 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -208,15 +209,22 @@ class _Sources:
         self._chunks = chunks or ()
         self._references = references
         self._path_case = path_case
-        self._paths: dict[str, str] = {}
-        names: dict[str, set[str]] = {}
-        known = [*(one.rel_path for one in chunks or ()), *(one.rel_path for one in references)]
-        for rel_path in known:
-            if rel_path is not None:
-                path = norm_path(rel_path, path_case)
-                self._paths.setdefault(path, rel_path)
-                names.setdefault(path.rpartition("/")[2], set()).add(path)
-        self._names = {name: next(iter(all_)) for name, all_ in names.items() if len(all_) == 1}
+
+    @cached_property
+    def _paths(self) -> Mapping[str, str]:
+        """Paths as they were first written, by their normal form."""
+        paths: dict[str, str] = {}
+        for one in (*self._chunks, *self._references):
+            if one.rel_path is not None:
+                paths.setdefault(norm_path(one.rel_path, self._path_case), one.rel_path)
+        return paths
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """Normal forms of paths by their last part, where it is that of one alone."""
+        last = {path: path.rpartition("/")[2] for path in self._paths}
+        uses = Counter(last.values())
+        return {name: path for path, name in last.items() if uses[name] == 1}
 
     @cached_property
     def _documents(self) -> Sequence[Citation]:

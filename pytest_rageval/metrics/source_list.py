@@ -238,6 +238,8 @@ def _is_numbered(line: str) -> bool:
 
 def _inline(line: str, names: Names) -> int | None:
     """Return where a label begins in the last line, after a sentence: ``Yes. Source: a.md``."""
+    if ":" not in line and "：" not in line:
+        return None
     for stop in _AFTER_SENTENCE.finditer(line[-2_000:]):
         at = max(len(line) - 2_000, 0) + stop.end()
         found = _label().match(line, at)
