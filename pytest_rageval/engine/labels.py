@@ -15,10 +15,11 @@ from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, OWN_LABE
 from pytest_rageval.analysis.trust.judge import SCALE
 from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
 from pytest_rageval.metrics.judged import valid_score
-from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, read_objects, repeated_id
+from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import did_you_mean, shown_json
 from pytest_rageval.values.case import NotBlank
+from pytest_rageval.values.errors import Fault
 
 
 class _AnswerLine(TypedDict, total=False):
@@ -56,15 +57,18 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
     expected = f"{', '.join(known[:-1])} or {known[-1]}"
     first_line: dict[str, int] = {}
 
-    def rules(number: int, line: Mapping[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
+    def rules(number: int, line: Mapping[str, Any], faulty: object) -> Iterator[Fault]:
         label = line.get("label")
         if label not in known:
-            came = shown_json(label) if "label" in line else "missing"
             others = [other for other, labels in LABELS.items() if label in labels]
             hint = f", or --rubric {others[0]}" if others else did_you_mean(label, known)
             if isinstance(label, int | float):
                 hint = "; a score of a case is for --judge-labels"
-            yield ("label",), f"{came}, expected {expected}{hint}"
+            if "label" in line:
+                yield unfit_at(("label",), shown_json(label), f"{expected}{hint}")
+            else:
+                message = f"missing, expected {expected}"
+                yield Fault(loc=("label",), field="label", code="missing", message=message)
         yield from repeated_id(line, number, first_line)
 
     return tuple(
@@ -117,21 +121,20 @@ def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
 
     def rules(
         number: int, line: Mapping[str, Any], faulty: Collection[int | str]
-    ) -> Iterator[tuple[Loc, str]]:
+    ) -> Iterator[Fault]:
         label = line.get("label")
         decides = isinstance(label, bool)
         if "label" in line and not decides and valid_score(label, SCALE) is None:
             hint = "; a labelled answer is for rageval calibrate" if "answer" in line else ""
-            yield ("label",), f"{shown_json(label)}, expected {_SCORE}{hint}"
+            yield unfit_at(("label",), shown_json(label), f"{_SCORE}{hint}")
         elif not faulty:
             first_decides, first = firsts.setdefault(line["rubric"], (decides, number))
             if first_decides != decides:
                 expected = "true or false" if first_decides else "a score"
-                yield (
-                    ("label",),
-                    f"{shown_json(label)}, expected {expected} as in line {first}: the labels of "
-                    f"{line['rubric']} are all of one kind",
+                expected += (
+                    f" as in line {first}: the labels of {line['rubric']} are all of one kind"
                 )
+                yield unfit_at(("label",), shown_json(label), expected)
 
     labels = tuple(
         HumanLabel(

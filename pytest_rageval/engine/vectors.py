@@ -17,9 +17,10 @@ import numpy.typing as npt
 from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, RefusedError
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, read_objects
+from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import batches, clean
+from pytest_rageval.values.errors import Fault
 from pytest_rageval.values.limits import Limits
 
 _Array = npt.NDArray[np.float64]
@@ -157,20 +158,21 @@ def load_vectors(path: Path) -> VectorTable:
 
     def rules(
         number: int, line: Mapping[str, Any], faulty: Collection[int | str]
-    ) -> Iterator[tuple[Loc, str]]:
+    ) -> Iterator[Fault]:
         names = {name: line[name] for name in _NAMES if line.get(name) is not None}
         if not names:
-            yield (), f"text and chunk_id missing, expected {_VECTOR_LINE.shape}"
+            yield Fault(message=f"text and chunk_id missing, expected {_VECTOR_LINE.shape}")
         if faulty:
             return
         vector = np.asarray(line["embedding"], dtype=np.float64)
         length = next((len(known) for found in vectors.values() for known in found.values()), None)
         if length not in {None, len(vector)}:
-            yield ("embedding",), f"{len(vector)} numbers, expected {length} as above"
+            yield unfit_at(("embedding",), f"{len(vector)} numbers", f"{length} as above")
             return
         for name, key in names.items():
             if not np.array_equal(vectors[name].setdefault(key, vector), vector):
-                yield (name,), f"{key!r:.60} stands above with another vector"
+                message = f"{key!r:.60} stands above with another vector"
+                yield Fault(loc=(name,), field=name, message=message)
 
     for _ in read_objects(path, _VECTOR_LINE, rules, display=path.as_posix()):
         pass  # the rules keep each vector, read as numbers, in place of its line

@@ -62,8 +62,8 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
         except DatasetError as error:
             faults += [replace(f, file=shown, line=line.number) for f in error.faults]
             continue
-        for _, message in repeated_id({"id": one.case.id}, line.number, first):
-            faults.append(Fault(file=shown, line=line.number, field="id", message=message))
+        twice = repeated_id({"id": one.case.id}, line.number, first)
+        faults += [replace(fault, file=shown, line=line.number) for fault in twice]
         for key in unknown_keys(one.values):
             unknown.setdefault(key, []).append(line.number)
         found.append(one)

@@ -20,7 +20,6 @@ from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_w
 from pytest_rageval.project.discovery import project_files
 from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
@@ -32,6 +31,7 @@ from pytest_rageval.support.jsonl import (
     repeated_id,
 )
 from pytest_rageval.support.process import without_gc
+from pytest_rageval.support.reading import adapter
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.case import RULE_KINDS, Anchor, AnswerRule, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -171,15 +171,15 @@ def case_json_schema() -> dict[str, Any]:
     Rules that a schema cannot express, such as unique ids and indices in range, are checked by
     ``load_cases`` alone.
     """
-    schema = _LINE.adapter.json_schema()
+    schema = adapter(Case).json_schema()
     schema["$defs"]["AnswerRule"]["oneOf"] = [{"required": [kind]} for kind in RULE_KINDS]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _rule_faults(
     number: int, value: Mapping[str, Any], faulty: Collection[int | str]
-) -> Iterator[tuple[Loc, str]]:
-    """Yield the rules that a line breaks, as far as its valid fields show."""
+) -> Iterator[Fault]:
+    """Yield the faults of a line by its rules, as far as its valid fields show."""
     if faulty:
         if "gold_supports" in faulty:  # its indices cannot be judged
             faulty = {*faulty, "required_support_groups"}
@@ -258,7 +258,7 @@ class CaseReader:
 
     def _rules(
         self, number: int, value: Mapping[str, Any], faulty: Collection[int | str]
-    ) -> Iterator[tuple[Loc, str]]:
+    ) -> Iterator[Fault]:
         yield from _rule_faults(number, value, faulty)
         yield from repeated_id(value, number, self._first_line)
 

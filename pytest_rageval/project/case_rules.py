@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, starmap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
 from pytest_rageval.support.patterns import PatternError, compile_pattern
+from pytest_rageval.support.reading import field_text, unfit_at
 from pytest_rageval.values.case import RULE_KINDS, Anchor, Case
-
-if TYPE_CHECKING:
-    from pytest_rageval.support.json_text import Loc
+from pytest_rageval.values.errors import Fault
 
 _Line = Mapping[str, Any]
 CASE_WARNINGS: Final = {
@@ -27,15 +26,15 @@ _NO_PAGES: Final = frozenset[int]()
 _Identity = tuple[str, tuple[str, ...], frozenset[str], frozenset[int], str | None]
 
 
-def find_faults(line: _Line) -> Iterator[tuple[Loc, str]]:
-    """Yield the place and the message of each rule that a line breaks."""
+def find_faults(line: _Line) -> Iterator[Fault]:
+    """Yield the fault of each rule that a line breaks."""
     if not _DOTS.isdisjoint(line["id"].split("/")):
-        yield ("id",), f"{line['id']!r}, expected an id without a '.' or '..' segment"
+        yield unfit_at(("id",), repr(line["id"]), "an id without a '.' or '..' segment")
     golds = line.get("gold_supports", [])
     irrelevant = line.get("irrelevant_supports", [])
     if golds and not line.get("answerable", True):
-        message = f"{len(golds)} of them though answerable is false, expected none"
-        yield ("gold_supports",), message
+        found = f"{len(golds)} of them though answerable is false"
+        yield unfit_at(("gold_supports",), found, "none")
     yield from _path_faults("gold_supports", golds)
     if irrelevant:
         yield from _path_faults("irrelevant_supports", irrelevant)
@@ -55,49 +54,48 @@ def _share_a_document(paths: Sequence[str]) -> bool:
     return len({norm_path(path) for path in paths}) < len(paths)
 
 
-def _path_faults(kind: str, anchors: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
+def _path_faults(kind: str, anchors: Sequence[_Line]) -> Iterator[Fault]:
     for index, anchor in enumerate(anchors):
         if not norm_path(anchor["rel_path"]):
-            yield (kind, index, "rel_path"), f"{anchor['rel_path']!r}, expected a file's path"
+            yield unfit_at((kind, index, "rel_path"), repr(anchor["rel_path"]), "a file's path")
 
 
-def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
+def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[Fault]:
     for index, rule in enumerate(rules):
         kinds = [kind for kind in RULE_KINDS if rule.get(kind) is not None]
         if len(kinds) != 1:
-            came = " and ".join(kinds) or "no rule"
-            yield ("answer_rules", index), f"{came}, expected one of {', '.join(RULE_KINDS)}"
+            expected = f"one of {', '.join(RULE_KINDS)}"
+            yield unfit_at(("answer_rules", index), " and ".join(kinds) or "no rule", expected)
         elif kinds == ["matches"]:
             try:
                 compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
             except PatternError as error:
-                place = ("answer_rules", index, "matches")
-                yield place, f"{error} (no look-around, no back-references)"
+                message = f"{error} (no look-around, no back-references)"
+                loc = ("answer_rules", index, "matches")
+                yield Fault(loc=loc, field=field_text(loc), message=message)
 
 
-def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[tuple[Loc, str]]:
+def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[Fault]:
     for i, group in enumerate(groups):
         for j, index in enumerate(group):
             if index >= n_golds:
-                loc = ("required_support_groups", i, j)
-                yield loc, f"{index}, expected the index of one of the {n_golds} gold_supports"
+                expected = f"the index of one of the {n_golds} gold_supports"
+                yield unfit_at(("required_support_groups", i, j), str(index), expected)
 
 
-def _equal_anchors(
-    golds: Sequence[_Line], irrelevant: Sequence[_Line]
-) -> Iterator[tuple[Loc, str]]:
+def _equal_anchors(golds: Sequence[_Line], irrelevant: Sequence[_Line]) -> Iterator[Fault]:
     first: dict[_Identity, int] = {}
     for index, anchor in enumerate(golds):
         same = first.setdefault(anchor_identity(anchor), index)
         if same != index:
             parts = "heading, snippets and pages" if anchor.get("pages") else "heading and snippets"
-            message = f"the same path, {parts} as [{same}], expected another anchor"
-            yield ("gold_supports", index), message
+            found = f"the same path, {parts} as [{same}]"
+            yield unfit_at(("gold_supports", index), found, "another anchor")
     for index, anchor in enumerate(irrelevant):
         gold = first.get(anchor_identity(anchor))
         if gold is not None:
-            message = f"equal to gold_supports[{gold}], expected evidence that is not gold"
-            yield ("irrelevant_supports", index), message
+            found = f"an anchor equal to gold_supports[{gold}]"
+            yield unfit_at(("irrelevant_supports", index), found, "evidence that is not gold")
 
 
 def anchor_identity(anchor: _Line) -> _Identity:

@@ -10,8 +10,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import (
     IO,
@@ -21,27 +20,22 @@ from typing import (
     Generic,
     NamedTuple,
     TypeVar,
-    get_args,
-    get_type_hints,
 )
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.support.json_text import TWICE, Loc, is_json, json_error, read_json
-from pytest_rageval.support.text import cut, did_you_mean, shown_json
+from pytest_rageval.support.json_text import HALF, TWICE, is_json, json_error, read_json
+from pytest_rageval.support.reading import JSON, field_text, read, unfit_at
+from pytest_rageval.support.text import shown_json
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
-from pytest_rageval.values.limits import expected
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-    from pydantic_core import ErrorDetails
+    pass
 
 T = TypeVar("T")
 
 _BUFFER: Final = 1 << 15
 """Bytes read at once: more are slower where lines are not read in order, fewer where they are."""
 _OPENS: Final = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
-_MOST_HINTS: Final = 100
-"""Unknown fields of a line that are compared with the known ones; an error shows fewer."""
 
 
 class Line(NamedTuple):
@@ -165,24 +159,27 @@ def cut_torn_line(path: Path) -> None:
                 file.truncate(kept)
 
 
-Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[tuple[Loc, str]]]
-"""Function that yields the place and the message of each rule that an object breaks. Arguments: the
+Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[Fault]]
+"""Function that yields the fault of each rule that an object breaks, with its path. Arguments: the
 number of the line, the object, and its fields with a wrong type."""
 
 
-def no_rules(number: int, value: object, faulty: object) -> Iterator[tuple[Loc, str]]:
+def no_rules(number: int, value: object, faulty: object) -> Iterator[Fault]:
     """Yield nothing: only types are checked."""
     return iter(())
 
 
 def repeated_id(
     value: Mapping[str, Any], number: int, first_line: dict[str, int]
-) -> Iterator[tuple[Loc, str]]:
+) -> Iterator[Fault]:
     """Yield a fault if the id of an object occurs in an earlier line, else note its line."""
     name = value.get("id")
     if isinstance(name, str) and (first := first_line.setdefault(name, number)) != number:
-        message = f"{shown_json(name)} is already the id of line {first}, expected a unique id"
-        yield ("id",), message
+        facts = {
+            "found": shown_json(name),
+            "owner": f"the id of line {first}, expected a unique id",
+        }
+        yield Fault(loc=("id",), field="id", code="duplicate", facts=facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +192,6 @@ class ObjectLine(Generic[T]):
     """The object in words, after "expected"."""
     meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Fields that an unknown name in lower case may mean."""
-
-    @cached_property
-    def adapter(self) -> TypeAdapter[T]:
-        """Validator, made at first use, since pydantic is slow to import."""
-        from pydantic import TypeAdapter
-
-        return TypeAdapter(self.type)
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults."""
@@ -217,58 +207,26 @@ class ObjectLine(Generic[T]):
             deep = isinstance(error, RecursionError)
             came = "nested too deeply" if deep else "a number is too long"
             return None, [Fault(line=line.number, message=f"{came}, expected {self.shape}")]
-        twice = [one for one in unfit if one[1] == TWICE]
-        found = {loc: message for loc, message in unfit if message != TWICE}
+        faults = [Fault(loc=at, field=field_text(at), message=message) for at, message in unfit]
         valid = None
         if isinstance(value, dict):
-            valid = self._checked(value, found)
-            faulty = {loc[0] for loc in found}
-            broken = [one for one in rules(line.number, value, faulty) if one[0] not in found]
+            valid, wrong = read(self.type, value, form=JSON, meant=self.meant)
+            # What NaN should be is more than that it is not finite.
+            known = {one.loc: one for one in faults if one.message != TWICE}
+            known |= {one.loc: one for one in wrong if not _is_half(known.get(one.loc))}
+            faults = [one for one in faults if one.message == TWICE] + [*known.values()]
+            faulty = {loc[0] for loc in known}
+            faults += [one for one in rules(line.number, value, faulty) if one.loc not in known]
         else:
-            broken = [((), f"{shown_json(value)}, expected {self.shape}")]
-        faults = [
-            Fault(line=line.number, field=field_text(loc), message=message)
-            for loc, message in [*twice, *found.items(), *broken]
-        ]
+            faults = [unfit_at((), shown_json(value), self.shape)]
+        faults = [replace(one, line=line.number) for one in faults]
         return (None if faults else valid), faults
 
-    def _checked(self, value: dict[str, Any], found: dict[Loc, str]) -> T | None:
-        """Return a valid value, or add its faults to those that were found."""
-        from pydantic import ValidationError
 
-        try:
-            return self.adapter.validate_python(value)
-        except ValidationError as error:
-            for n, fault in enumerate(error.errors(include_url=False)):
-                came = fault["input"]
-                # Pydantic counts the valid items alone.
-                counts = fault["type"] == "too_short" and came
-                # What NaN should be is more than that it is not finite.
-                if not counts and (fault["loc"] not in found or isinstance(came, float)):
-                    found[fault["loc"]] = self._message(fault, hinted=n < _MOST_HINTS)
-        return None
-
-    def _message(self, fault: ErrorDetails, *, hinted: bool) -> str:
-        *parents, name = fault["loc"]
-        if fault["type"] == "missing":
-            return "missing"
-        if fault["type"] == "unexpected_keyword_argument":
-            known = _names_at(self.type, parents) if hinted else ()
-            meant = self.meant.get(str(name).lower(), ())
-            near = next((one for one in meant if one in known), name)
-            hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
-            return f"unknown field{hint if known else ''}"
-        wanted = expected(fault)
-        if fault["type"] == "dataclass_type":
-            wanted += f" with {', '.join(_names_at(self.type, fault['loc']))}"
-        choices = _CHOICES.findall(wanted) if fault["type"] == "literal_error" else ()
-        return (
-            f"{shown_json(fault['input'])}, expected {wanted}"
-            f"{did_you_mean(fault['input'], choices)}"
-        )
+def _is_half(fault: Fault | None) -> bool:
+    return fault is not None and fault.message == HALF
 
 
-_CHOICES: Final = re.compile("'([^']+)'")
 _HINTS: Final = {
     **dict.fromkeys("“”„‘’", ' with straight quotes (")'),
     **dict.fromkeys("TFN", " with true, false and null in small letters"),
@@ -276,35 +234,6 @@ _HINTS: Final = {
     ",": " without a comma after it",
 }
 """Advice on what to write, by the character that is not JSON."""
-
-
-def _names_at(kind: Any, loc: Sequence[int | str]) -> tuple[str, ...]:
-    """Return the names of the fields of the dataclass that stands at a place of another."""
-    for step in loc:
-        if isinstance(step, str):
-            kind = _dataclass_in(_hints(kind)[step])
-    return tuple(_hints(kind))
-
-
-def _dataclass_in(annotation: Any) -> Any:
-    if is_dataclass(annotation):
-        return annotation
-    return next(filter(None, map(_dataclass_in, get_args(annotation))), None)
-
-
-_hints = cache(get_type_hints)  # which takes longer than all else of a fault
-
-
-def field_text(loc: Loc) -> str:
-    """Format the path of a value as ``gold_supports[0].grade``."""
-    text = ""
-    for part in loc:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            name = cut(part) if part.isidentifier() else shown_json(part)
-            text += f".{name}" if text else name
-    return text
 
 
 def read_objects(

@@ -5,10 +5,11 @@ The types are those of pydantic, which is imported at the first reading.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hints
 
 from pytest_rageval.support.text import cut, nearest, shown, shown_json
 from pytest_rageval.values.declared import Described
@@ -48,7 +49,6 @@ _NOUNS: Final = {
     "number": "a number",
     "boolean": "true or false",
     "array": "a list",
-    "object": "a table",
     "null": "null",
 }
 _BOUNDS: Final = {
@@ -56,6 +56,8 @@ _BOUNDS: Final = {
     "exclusiveMinimum": "above {:g}",
     "maximum": "at most {:g}",
     "exclusiveMaximum": "below {:g}",
+    "minItems": "of at least {}",
+    "maxItems": "of at most {}",
 }
 
 
@@ -98,40 +100,87 @@ def adapter(model: Any) -> TypeAdapter[Any]:
     return TypeAdapter(model)
 
 
-def read(model: Any, value: object, *, secret: bool = False) -> tuple[Any, list[Fault]]:
+class Form(NamedTuple):
+    """Way in which a format shows values and names its parts."""
+
+    show: Callable[[Any], str]
+    key: str
+    """Word for a name of a value."""
+    object: str
+    """Word for named values."""
+
+
+TOML: Final = Form(shown, "key", "a table")
+JSON: Final = Form(shown_json, "field", "an object")
+_MOST_HINTS: Final = 100
+"""Unknown names that are compared with the known ones; an error shows fewer."""
+
+
+def read(
+    model: Any,
+    value: object,
+    *,
+    form: Form = TOML,
+    secret: bool = False,
+    meant: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> tuple[Any, list[Fault]]:
     """Return a value of a type, or None and every fault of what was given.
 
     Args:
         model: a type with limits and checks, such as a dataclass.
         value: of TOML or JSON.
+        form: the format that faults are written in.
         secret: whether no fault may repeat the value.
+        meant: names of fields that an unknown name in lower case may mean.
     """
     from pydantic import ValidationError
 
     try:
         return adapter(model).validate_python(value), []
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        return None, [_fault(model, one, secret=secret) for one in found]
+        faults = []
+        for n, one in enumerate(error.errors(include_url=False)):
+            # Pydantic counts the valid items alone.
+            if one["type"] != "too_short" or not one["input"]:
+                fault = _fault(model, one, form, meant if n < _MOST_HINTS else None)
+                if secret and "found" in fault.facts:
+                    found = f"a value of type {type(one['input']).__name__}"
+                    fault = replace(fault, facts={**fault.facts, "found": found})
+                faults.append(fault)
+        return None, faults
 
 
-def _fault(model: Any, error: ErrorDetails, *, secret: bool) -> Fault:
-    loc, code, facts = error["loc"], _CODES.get(error["type"], "type"), {}
-    given = error["input"]
-    kind = type(given).__name__
-    facts["found"] = f"a value of type {kind}" if secret else shown(given)
+def _fault(
+    model: Any, error: ErrorDetails, form: Form, meant: Mapping[str, tuple[str, ...]] | None
+) -> Fault:
+    """Return the fault that pydantic found; ``meant`` None: without a hint."""
+    loc, code = error["loc"], _CODES.get(error["type"], "type")
     unfit = error.get("ctx", {}).get("error")
     if isinstance(unfit, Unfit):
-        loc, facts = (*loc, *unfit.at), {**facts, **unfit.facts}
-    elif isinstance(unfit, ValueError):
+        facts = {"found": form.show(error["input"]), **unfit.facts}
+        return unfit_at((*loc, *unfit.at), **facts)
+    if isinstance(unfit, ValueError):
         return Fault(loc=loc, field=field_text(loc), message=str(unfit))
-    elif code == "unknown":
-        known = names_at(model, loc[:-1])
-        facts = {"what": "key", **hint(str(loc[-1]), known)}
+    facts = {}
+    if code == "unknown":
+        facts["what"] = form.key
+        known = names_at(model, loc[:-1]) if meant is not None else ()
+        aliases = (meant or {}).get(str(loc[-1]).lower(), ())
+        near = next((one for one in aliases if one in known), str(loc[-1]))
+        others = {"advice": f", expected one of {', '.join(known)}"} if known else {}
+        facts |= hint(near, known) or others
     elif code != "missing":
-        facts["expected"] = error["msg"] if error["type"] == "said" else ""
-        facts["expected"] = facts["expected"] or _expected(schema_at(model, loc), error)
+        schema = schema_at(model, loc)
+        facts = {"found": form.show(error["input"]), "expected": _expected(schema, error, form)}
+        if isinstance(error["input"], str):
+            facts |= hint(error["input"], schema.get("enum", ()))
     return Fault(loc=loc, field=field_text(loc), code=code, facts=facts)
+
+
+def unfit_at(loc: Loc, found: str, expected: str, **facts: str) -> Fault:
+    """Return the fault of a value that is not what was expected."""
+    facts |= {"found": found, "expected": expected}
+    return Fault(loc=loc, field=field_text(loc), code="value", facts=facts)
 
 
 def hint(name: str, known: Iterable[str]) -> dict[str, str]:
@@ -156,9 +205,14 @@ def keys_of(model: type, *names: str) -> dict[str, Any]:
 # --- types in words ----------------------------------------------------------------------------
 
 
+@cache
+def _json_schema(model: Any) -> Schema:
+    return adapter(model).json_schema()
+
+
 def schema_at(model: Any, loc: Loc = ()) -> Schema:
     """Return the JSON Schema of the value at a path; empty: any value is valid."""
-    whole = adapter(model).json_schema()
+    whole = _json_schema(model)
     schema = _resolved(whole, whole)
     for step in loc:
         if isinstance(step, int):
@@ -184,7 +238,7 @@ def names_at(model: Any, loc: Loc) -> tuple[str, ...]:
     return tuple(schema_at(model, loc).get("properties", ()))
 
 
-def words(schema: Schema) -> str:
+def words(schema: Schema, form: Form = TOML) -> str:
     """Return the valid values of a JSON Schema in words.
 
     >>> words({"type": "integer", "minimum": 1, "maximum": 1000})
@@ -193,21 +247,25 @@ def words(schema: Schema) -> str:
     if "enum" in schema or "const" in schema:
         allowed = schema.get("enum") or [schema["const"]]
         return f"{'one of ' if allowed[1:] else ''}{', '.join(map(shown_json, allowed))}"
-    noun = _NOUNS.get(schema.get("type", ""), "another value")
-    if schema.get("type") == "array" and schema.get("items", {}).get("type") == "string":
+    kind = schema.get("type", "")
+    noun = form.object if kind == "object" else _NOUNS.get(kind, "another value")
+    if kind == "array" and schema.get("items", {}).get("type") == "string":
         noun = "a list of strings"
-    return " ".join([noun, " and ".join(_bounds(schema))]).strip()
+    if "properties" in schema:
+        noun += f" with {', '.join(schema['properties'])}"
+    bounds = [
+        text.format(schema[name])
+        for name, text in _BOUNDS.items()
+        if name in schema and schema[name] != MAX_INTEGER  # which needs no mention
+    ]
+    return " ".join([noun, " and ".join(bounds)]).strip()
 
 
-def _bounds(schema: Schema) -> Iterator[str]:
-    for name, text in _BOUNDS.items():
-        if name in schema and schema[name] != MAX_INTEGER:  # which needs no mention
-            yield text.format(schema[name])
-
-
-def _expected(schema: Schema, error: ErrorDetails) -> str:
+def _expected(schema: Schema, error: ErrorDetails, form: Form) -> str:
+    if error["type"] == "said":
+        return error["msg"]
     most = error.get("ctx", {}).get("le")
-    return words(schema) + (f" and at most {most}" if most == MAX_INTEGER else "")
+    return words(schema, form) + (f" and at most {most}" if most == MAX_INTEGER else "")
 
 
 def field_text(loc: Loc) -> str:

@@ -213,7 +213,7 @@ def test_a_file_without_questions_is_named_with_a_command_that_says_why(capsys: 
     )
     advice = err[0].split("`")[1].split()
     _, err = call(capsys, *advice[1:], code=ExitCode.USAGE)
-    assert any("did you mean 'question'?" in line for line in err)
+    assert any('did you mean "question"?' in line for line in err)
 
 
 def test_a_case_is_edited_in_the_file_that_has_it(capsys: Output) -> None:

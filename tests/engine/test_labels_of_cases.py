@@ -43,17 +43,17 @@ def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("bad", "told"),
     [
-        (line(id=" "), 'id: " ", expected a string that is not blank'),
-        (line(id=7), "id: 7, expected a string"),
+        (line(id=" "), 'id: got " ", expected a string that is not blank'),
+        (line(id=7), "id: got 7, expected a string"),
         ({"rubric": "correctness", "label": 1}, "id: missing"),
-        (line(file=3), "file: 3, expected a string"),
-        (line(rubric="tone"), "rubric: \"tone\", expected 'groundedness' or 'correctness'"),
-        (line(rubric=["groundedness"]), 'rubric: ["groundedness"], expected'),
-        (line(label=5.5), "label: 5.5, expected a number from 0 to 5, or true or false"),
-        (line(label=-1), "label: -1, expected"),
-        (line(label="4"), 'label: "4", expected a number'),
-        (line(label=None), "label: null, expected"),
-        (line(label=10**400), "label: 1000"),
+        (line(file=3), "file: got 3, expected a string"),
+        (line(rubric="tone"), 'rubric: got "tone", expected one of "groundedness", "correctness"'),
+        (line(rubric=["groundedness"]), 'rubric: got ["groundedness"], expected'),
+        (line(label=5.5), "label: got 5.5, expected a number from 0 to 5, or true or false"),
+        (line(label=-1), "label: got -1, expected"),
+        (line(label="4"), 'label: got "4", expected a number'),
+        (line(label=None), "label: got null, expected"),
+        (line(label=10**400), "label: got 1000"),
         ('{"id": "a", "rubric": "groundedness", "label": NaN}', "label: NaN, expected a finite"),
         ('{"id": "a", "id": "b", "rubric": "correctness", "label": 4}', "id: the key stands twice"),
         ("[4]", "[4], expected {"),
@@ -74,7 +74,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
 def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
     (found,) = faults(write(tmp_path, line(), line(id="b", label=True)))
     assert found == (
-        "l.jsonl:2: label: true, expected a score as in line 1: the labels of groundedness are "
+        "l.jsonl:2: label: got true, expected a score as in line 1: the labels of groundedness are "
         "all of one kind"
     )
     path = write(tmp_path, line(), line(rubric="correctness", label=True))

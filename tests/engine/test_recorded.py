@@ -184,7 +184,7 @@ def test_very_many_bad_rows_are_summed_up(tmp_path: Path) -> None:
     assert len(listed) == 20
     assert more.startswith("and 19,980 more faults, from ")
     assert more.endswith("r.jsonl:21 on")
-    assert kind == "  19,980 x id and response missing"
+    assert kind.startswith("  19,980 x id and response missing")
     assert len(caught.value.faults) == 20_000
 
 

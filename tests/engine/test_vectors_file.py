@@ -59,19 +59,19 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         f'{{"text": "h", "embedding": [1, {huge}]}}',
         {"text": "one", "embedding": [1, 1]},
     ) == [
-        f"v.jsonl:2: [], {expected}",
+        f"v.jsonl:2: got [], {expected}",
         f"v.jsonl:3: Expecting ':' delimiter at column 9, {expected}",
         f"v.jsonl:4: text and chunk_id missing, {expected}",
-        "v.jsonl:5: text: 7, expected a string that is not empty",
-        'v.jsonl:6: text: "", expected a string that is not empty',
+        "v.jsonl:5: text: got 7, expected a string that is not empty",
+        'v.jsonl:6: text: got "", expected a string that is not empty',
         "v.jsonl:7: embedding: missing",
-        'v.jsonl:8: embedding: "1, 0", expected a list',
-        "v.jsonl:9: embedding: [], expected a list of at least 1",
-        "v.jsonl:10: embedding[1]: true, expected a finite number",
-        'v.jsonl:11: embedding[1]: "0", expected a finite number',
-        "v.jsonl:12: embedding: 3 numbers, expected 2 as above",
+        'v.jsonl:8: embedding: got "1, 0", expected a list of at least 1',
+        "v.jsonl:9: embedding: got [], expected a list of at least 1",
+        "v.jsonl:10: embedding[1]: got true, expected a finite number",
+        'v.jsonl:11: embedding[1]: got "0", expected a finite number',
+        "v.jsonl:12: embedding: got 3 numbers, expected 2 as above",
         "v.jsonl:13: embedding[1]: NaN, expected a finite number",
-        f"v.jsonl:14: embedding[1]: 1{'0' * 56}..., expected a finite number",
+        f"v.jsonl:14: embedding[1]: got 1{'0' * 56}..., expected a finite number",
         "v.jsonl:15: text: 'one' stands above with another vector",
     ]
 
@@ -86,7 +86,7 @@ def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
         load_vectors(write_lines(tmp_path / "v.jsonl", *lines))
     places = [(fault.line, fault.field) for fault in caught.value.faults]
     assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
-    assert caught.value.faults[0].message == '"0", expected a finite number'
+    assert caught.value.faults[0].text == 'got "0", expected a finite number'
 
 
 def test_a_file_without_lines_or_no_file_is_a_fault(tmp_path: Path) -> None:

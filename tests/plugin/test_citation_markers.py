@@ -58,5 +58,5 @@ def test_an_unknown_form_or_a_faulty_pattern_is_a_usage_error(citing: Project) -
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     shown = " ".join(line.strip() for line in result.errlines)
     assert "presets: got 'docs', expected some of doc, id, openai" in shown
-    assert "did you mean 'doc'?" in shown
+    assert 'did you mean "doc"?' in shown
     assert "not a regular expression: missing )" in shown

@@ -104,7 +104,7 @@ def test_every_fault_of_a_case_file_is_told_at_once(
     for line in range(2, 6):
         assert f"evals/eval_set.jsonl:{line}" in told
     # Once: pytest writes the reason of an exit to both streams.
-    assert told.count("catgory: unknown field, did you mean 'category'") == 1
+    assert told.count('catgory: unknown field, did you mean "category"') == 1
     assert project.run_folders() == []
 
 

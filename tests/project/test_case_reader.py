@@ -21,7 +21,7 @@ from tests.build.cases import FULL
 def faults_in(**fields: Any) -> list[tuple[str, str]]:
     with pytest.raises(DatasetError) as caught:
         parse_case({"id": "a", "question": "q"} | fields)
-    return [(fault.field, fault.message) for fault in caught.value.faults]
+    return [(fault.field, fault.text) for fault in caught.value.faults]
 
 
 # --- what a line becomes ---------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_whatever_comes_is_a_case_or_says_what_is_wrong(fields: dict[str, Any]) 
     else:
         return
     assert faults
-    assert all(fault.message and str(fault).isprintable() for fault in faults)
+    assert all(fault.text and str(fault).isprintable() for fault in faults)
 
 
 @pytest.mark.parametrize("case_id", ["a/b.c-d_e", "Mu2e#P793-0", "L'été_(film)", "日本", "a:b"])
@@ -160,7 +160,7 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         ({"tags": ["a\u202eb"]}, "tags[0]", r'"a\u202eb", expected a string without spaces'),
         ({"category": "a[b"}, "category", "expected a string without spaces"),
         ({"category": ""}, "category", "expected a string without spaces"),
-        ({"difficulty": "hrad"}, "difficulty", "'hard', did you mean 'hard'?"),
+        ({"difficulty": "hrad"}, "difficulty", '"hard", did you mean "hard"?'),
         (
             {"answer_rules": [{"contains": "a"}, {"contains": "b", "matches": "c"}]},
             "answer_rules[1]",
@@ -186,14 +186,14 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         (
             {"recency_conflict_rule": "cite_new"},
             "recency_conflict_rule",
-            "'cite_both', did you mean 'cite_newer'?",
+            '"cite_both", did you mean "cite_newer"?',
         ),
-        ({"gold_suports": []}, "gold_suports", "unknown field, did you mean 'gold_supports'?"),
+        ({"gold_suports": []}, "gold_suports", 'unknown field, did you mean "gold_supports"?'),
         ({"zzz": 1}, "zzz", "unknown field, expected one of id, question, "),
         (
             {"gold_supports": [{"rel_path": "a.md", "heading": ""}]},
             "gold_supports[0].heading",
-            "unknown field, did you mean 'heading_path'?",
+            'unknown field, did you mean "heading_path"?',
         ),
         (
             {"gold_supports": ["a.md"]},
@@ -240,7 +240,7 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         (
             {"gold_supports": [{"rel_path": "a", "page": [1]}]},
             "gold_supports[0].page",
-            "did you mean 'pages'?",
+            'did you mean "pages"?',
         ),
         (
             {
@@ -374,7 +374,7 @@ def test_only_the_first_unknown_fields_of_a_line_are_compared_with_all_known_one
     odd = {f"questio{n}": 1 for n in range(300)}
     with pytest.raises(DatasetError) as caught:
         parse_case({"id": "a", "question": "Why?", **odd})
-    messages = [fault.message for fault in caught.value.faults]
-    assert messages[0] == "unknown field, did you mean 'question'?"
+    messages = [fault.text for fault in caught.value.faults]
+    assert messages[0] == 'unknown field, did you mean "question"?'
     assert messages[-1] == "unknown field"
     assert len(messages) == 300

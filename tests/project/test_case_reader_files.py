@@ -45,14 +45,14 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
         '{"question": "ä?", "difficulty": "hrad", "k": 0}',
     )
     assert [str(fault) for fault in faults_of(path)] == [
-        "evals/cases.jsonl:2: gold_suports: unknown field, did you mean 'gold_supports'?",
+        'evals/cases.jsonl:2: gold_suports: unknown field, did you mean "gold_supports"?',
         "evals/cases.jsonl:3: Expecting ',' delimiter at column 12, expected one JSON object "
         "on this line",
         'evals/cases.jsonl:4: id: "good" is already the id of line 1, expected a unique id',
         "evals/cases.jsonl:5: id: missing",
-        "evals/cases.jsonl:5: difficulty: \"hrad\", expected 'easy', 'medium' or 'hard', "
-        "did you mean 'hard'?",
-        "evals/cases.jsonl:5: k: 0, expected an integer of at least 1",
+        'evals/cases.jsonl:5: difficulty: got "hrad", expected one of "easy", "medium", "hard", '
+        'did you mean "hard"?',
+        "evals/cases.jsonl:5: k: got 0, expected an integer of at least 1",
     ]
 
 
@@ -78,18 +78,18 @@ def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> 
 def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}', "é".encode() + b"\xff", '{"id": "a"}')
     assert [fault.line for fault in faults_of(path)] == [2, 3, 3]
-    assert faults_of(path)[0].message == "byte 0xff, expected UTF-8 text"
+    assert faults_of(path)[0].text == "byte 0xff, expected UTF-8 text"
 
 
 def test_utf16_is_named_once(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}\n'.encode("utf-16") * 3)
-    assert [fault.message for fault in faults_of(path)] == ["UTF-16 text, expected UTF-8"]
+    assert [fault.text for fault in faults_of(path)] == ["UTF-16 text, expected UTF-8"]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1]", "[1], expected one JSON object on this line"),
+        ("[1]", "got [1], expected one JSON object on this line"),
         ('[{"id": "a", "question": "q"},', "expected one JSON object on this line"),
         ('{"id": "a", "question": "q"},', "expected one JSON object on this line without a comma"),
         (
@@ -100,7 +100,7 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
         ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
         (
             '{"id": "a", "question": "q", "k": NaN}',
-            "NaN, expected an integer of at least 1",
+            "got NaN, expected an integer of at least 1",
         ),
         ('{"id": "a", "question": "q", "metadata": [' + "[" * 200_000, "nested too deeply"),
         ('{"id": "a", "question": "q", "k": ' + "9" * 9999 + "}", "a number is too long"),
@@ -114,7 +114,7 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
 def test_a_line_that_is_no_plain_json_object_is_refused(
     tmp_path: Path, line: str, message: str
 ) -> None:
-    assert message in faults_of(write(tmp_path, line))[0].message
+    assert message in faults_of(write(tmp_path, line))[0].text
 
 
 @pytest.mark.parametrize("line", ['{"id": "a", "question": }', '{"id": "a", "question": , "k": 1}'])
@@ -122,7 +122,7 @@ def test_a_forgotten_value_is_not_taken_for_a_comma_after_the_object(
     tmp_path: Path, line: str
 ) -> None:
     (fault,) = faults_of(write(tmp_path, line))
-    assert fault.message == "Expecting value at column 25, expected one JSON object on this line"
+    assert fault.text == "Expecting value at column 25, expected one JSON object on this line"
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -136,7 +136,7 @@ def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
     ]
     objects = ['{"id": "a", "question": "q", "k": 0}', *['{"id": "b",', '"tags": []}'] * 3, "x"]
     assert list(map(str, faults_of(write(tmp_path, *(one + end for one in objects))))) == [
-        "evals/cases.jsonl:1: k: 0, expected an integer of at least 1",
+        "evals/cases.jsonl:1: k: got 0, expected an integer of at least 1",
         "evals/cases.jsonl:2: JSON over lines 2 to 3, and 2 more such, expected one JSON object "
         "on each line",
         "evals/cases.jsonl:8: Expecting value at column 1, expected one JSON object on this line",

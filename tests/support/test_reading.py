@@ -58,7 +58,7 @@ def test_a_valid_value_has_no_fault() -> None:
             {"size": 1, "even": 3}, ".even", "value",
             'got 3, expected an even number, did you mean "4"?',
         ),
-        (7, "", "type", "got 7, expected a table"),
+        (7, "", "type", "got 7, expected a table with size, color, even"),
     ],
 )  # fmt: skip
 def test_a_fault_has_its_place_its_code_and_a_sentence_by_its_kind(

@@ -24,7 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
 )
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
 from pytest_rageval.support.json_text import TWICE, UnfitJsonError, json_error, survey, unique
-from pytest_rageval.support.jsonl import field_text
+from pytest_rageval.support.reading import field_text
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, part, texts

@@ -123,7 +123,9 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | 
     try:
         loaded = load_cases(path)
     except DatasetError as error:
-        faults = [{**asdict(fault), "text": str(fault)} for fault in error.faults]
+        faults = [
+            {**asdict(fault), "message": fault.text, "text": str(fault)} for fault in error.faults
+        ]
         return document | {"faults": faults}, [], error
     placed = [
         PlacedCase(case=located.case, file=loaded.display, lineno=located.lineno)
