@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 _PIECE_BYTES: Final = 64 * 1024
-_MAX_CODINGS: Final = 3
 _MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
 _WBITS: Final = {
     "gzip": 16 + zlib.MAX_WBITS,
@@ -38,55 +37,40 @@ class TransportError(Exception):
 
 
 class Decoder:
-    """Takes the compressions of a ``Content-Encoding`` that are known off a body.
+    """Takes the compression of a ``Content-Encoding``, if it is a known one, off a body.
 
     Raises:
-        TransportError: it is compressed more often than any honest body.
+        TransportError: it is compressed more than once, as no honest body is.
     """
 
     def __init__(self, codings: str) -> None:
-        found = [one.strip() for one in codings.lower().split(",")]
-        formats = [_WBITS[one] for one in found if one in _WBITS]
-        if len(formats) > _MAX_CODINGS:
-            raise TransportError("DecodingError", f"compressed {len(formats)} times")
-        self._layers = [_Layer(wbits) for wbits in reversed(formats)]
+        found = [one for one in map(str.strip, codings.lower().split(",")) if one in _WBITS]
+        if len(found) > 1:
+            raise TransportError("DecodingError", f"compressed {len(found)} times")
+        self._inflater = zlib.decompressobj(_WBITS[found[0]]) if found else None
+        self._may_be_raw = found == ["deflate"]
+        self._room = _MAX_PACKED_BYTES
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield what a piece holds, in bounded pieces.
+        """Yield what a piece contains, in bounded pieces.
 
         Raises:
             TransportError: it cannot be decoded.
         """
-        pieces: Iterable[bytes] = (piece,)
-        for layer in self._layers:
-            pieces = layer.feed(pieces)
-        return iter(pieces)
-
-
-class _Layer:
-    def __init__(self, wbits: int) -> None:
-        self._inflater = zlib.decompressobj(wbits)
-        self._may_be_raw = wbits == zlib.MAX_WBITS
-        self._room = _MAX_PACKED_BYTES
-
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        for piece in pieces:
-            self._room -= len(piece)
-            if self._room < 0:
-                text = f"over {_MAX_PACKED_BYTES:,} compressed bytes"
-                raise TransportError("DecodingError", text)
-            rest = piece
-            while rest:
-                found = self._inflated(rest)
-                rest = self._inflater.unconsumed_tail
-                yield found
-            while found := self._inflated(b""):
-                yield found
-            if self._inflater.unused_data:  # of which zlib would keep all that comes
-                text = "the compressed data end before the body"
-                raise TransportError("DecodingError", text)
+        if self._inflater is None:
+            yield piece
+            return
+        self._room -= len(piece)
+        if self._room < 0:
+            raise TransportError("DecodingError", f"over {_MAX_PACKED_BYTES:,} compressed bytes")
+        while found := self._inflated(piece):
+            yield found
+            piece = self._inflater.unconsumed_tail
+        if self._inflater.unused_data:  # of which zlib would keep all that comes
+            raise TransportError("DecodingError", "the compressed data end before the body")
 
     def _inflated(self, piece: bytes) -> bytes:
+        assert self._inflater is not None
         try:
             found = self._inflater.decompress(piece, _PIECE_BYTES)
         except zlib.error as error:
@@ -95,13 +79,12 @@ class _Layer:
             self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers omit the header
             self._may_be_raw = False
             return self._inflated(piece)
-        if piece:
-            self._may_be_raw = False
+        self._may_be_raw = self._may_be_raw and not piece
         return found
 
 
 def unpacked(codings: str, body: bytes, max_bytes: int) -> bytes:
-    """Return a whole body without the compressions of its ``Content-Encoding`` that are known.
+    """Return a whole body without the compression of its ``Content-Encoding``, if it is known.
 
     Raises:
         TransportError: it cannot be decoded, or becomes longer than a number of bytes.

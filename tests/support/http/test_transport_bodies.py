@@ -49,12 +49,6 @@ def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
         (http_reply(gzip.compress(BODY, mtime=0), content_encoding="gzip"), True),
         (http_reply(zlib.compress(BODY), content_encoding="deflate"), True),
         (http_reply(zlib.compress(BODY, wbits=-15), content_encoding="Deflate"), True),
-        (
-            http_reply(
-                gzip.compress(zlib.compress(BODY), mtime=0), content_encoding="deflate, gzip"
-            ),
-            True,
-        ),
         (http_reply(BODY, content_encoding="identity"), True),
     ],
 )
@@ -103,27 +97,21 @@ def test_many_small_chunks_are_a_usual_reply() -> None:
 
 
 def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
-    bomb = gzip.compress(gzip.compress(b" " * 2**26))
-    found = got(http_reply(bomb, content_encoding="gzip, gzip"), max_bytes=1000)
+    bomb = gzip.compress(b" " * 2**26)
+    found = got(http_reply(bomb, content_encoding="gzip"), max_bytes=100_000)
     assert found.too_large
-    assert found.body == b" " * 1000
-
-
-EMPTY_BLOCKS = gzip.compress(b"")[:10] + b"\0\0\0\xff\xff" * 2**24
-NOTHING = gzip.compress(gzip.compress(EMPTY_BLOCKS))
-"""80 MB that hold nothing, in 10 kB."""
+    assert found.body == b" " * 100_000
 
 
 @pytest.mark.parametrize(
     ("codings", "body"),
     [
-        (", ".join(["gzip"] * 4), BODY),
+        ("deflate, gzip", gzip.compress(zlib.compress(BODY))),
         (", ".join(["gzip"] * 10_000), BODY),
         ("gzip", gzip.compress(BODY) + b"more"),
         ("gzip", gzip.compress(BODY) + b"x" * 7_000_000),
-        ("gzip, gzip, gzip", NOTHING),
     ],
-    ids=["four times", "ten thousand times", "and more", "and much more", "nothing"],
+    ids=["twice", "ten thousand times", "and more", "and much more"],
 )
 def test_a_body_that_is_packed_to_take_time_or_memory_is_a_fault(codings: str, body: bytes) -> None:
     fault = got(http_reply(body, content_encoding=codings)).fault
@@ -131,11 +119,18 @@ def test_a_body_that_is_packed_to_take_time_or_memory_is_a_fault(codings: str, b
     assert fault.name == "DecodingError"
 
 
-def test_a_whole_body_is_unpacked_in_any_coding_up_to_its_limit() -> None:
-    packed = gzip.compress(zlib.compress(b" " * 2**20))
-    assert unpacked("deflate, gzip, br", packed, 2**20) == b" " * 2**20
+@pytest.mark.parametrize(
+    ("coding", "packed"),
+    [
+        ("gzip, br", gzip.compress(b" " * 2**20)),
+        ("deflate", zlib.compress(b" " * 2**20)),
+        ("deflate", zlib.compress(b" " * 2**20, wbits=-15)),
+    ],
+)
+def test_a_whole_body_is_unpacked_up_to_its_limit(coding: str, packed: bytes) -> None:
+    assert unpacked(coding, packed, 2**20) == b" " * 2**20
     with pytest.raises(TransportError, match="over 1,000 bytes"):
-        unpacked("deflate, gzip", packed, 1000)
+        unpacked(coding, packed, 1000)
 
 
 def test_pieces_are_handed_on_as_they_are_received() -> None:
