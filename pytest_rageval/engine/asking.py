@@ -11,8 +11,11 @@ from itertools import islice
 from pytest_rageval.engine.case import Clients, try_case
 from pytest_rageval.engine.run import Run
 from pytest_rageval.runs.record_json import redact
-from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import in_order
+from pytest_rageval.support.asker import in_order
+from pytest_rageval.support.process import CoreUse
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.threads import computed
+from pytest_rageval.values.record import CaseRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class CaseAsker:
     judged_twice: Collection[tuple[str, str]] = ()
     """File and id of the cases that the spot check chose."""
 
-    def ask(self, nodeid: str) -> None:
+    async def ask(self, nodeid: str) -> None:
         """Ask the repeats of one expected case that have no record so far, and add them.
 
         Raises:
@@ -36,8 +39,12 @@ class CaseAsker:
         key = nodeid.split("::", 1)[0], case.id
         judges = self.clients.judges(twice=key in self.judged_twice)
         for trial in self.run.trials(nodeid, judges, self.slots):
-            record, _ = try_case(trial, self.clients.client, state.breaker)
-            self.run.add(nodeid, redact(record, full_text=state.settings.store_full_text))
+            record, _ = await try_case(trial, self.clients.client, state.breaker)
+            await computed(partial(self._add, nodeid, record))
+
+    def _add(self, nodeid: str, record: CaseRecord) -> None:
+        full_text = self.run.state.settings.store_full_text
+        self.run.add(nodeid, redact(record, full_text=full_text))
 
 
 def ask_runs(
@@ -47,9 +54,9 @@ def ask_runs(
 ) -> None:
     """Ask every expected case of some runs that has no record so far.
 
-    The runs share the slots and the threads: while the last cases of one are in flight, those of
-    the next are asked. With one request in flight the caller's own thread asks, which a client may
-    depend on. Where the call is interrupted, answers that were received get their records.
+    The runs share the slots: while the last cases of one are in flight, those of the next are
+    asked. With one request in flight the caller's own thread asks, which a client may depend on.
+    Where the call is interrupted, answers that were received get their records.
 
     Args:
         askers: of the runs, in their order.
@@ -62,12 +69,12 @@ def ask_runs(
     """
     for asker in askers:
         asker.run.set_concurrency(slots.limit)
-    turns = Turns()
-    tasks = (partial(one.ask, nodeid) for one in askers for nodeid in one.run.cases.expected)
-    with closing(in_order(tasks, slots, turns)) as asked:
+    cores = CoreUse()
+    works = (partial(one.ask, nodeid) for one in askers for nodeid in one.run.cases.expected)
+    with closing(in_order(works, slots)) as asked:
         for asker in askers:
             for _ in islice(asked, len(asker.run.cases.expected)):
                 pass
             if slots.limit > 1:
-                asker.run.state.cores_needed = turns.cores_needed()
+                asker.run.state.cores_needed = cores.needed()
             on_asked(asker)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal, cast
 
@@ -30,6 +30,7 @@ from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.threads import at_once, computed
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
@@ -125,7 +126,7 @@ class Clients:
         return Judges(cast("Judge", self.judge), cast("Judge | None", second))
 
 
-def try_case(
+async def try_case(
     trial: Trial, client: object, breaker: Breaker
 ) -> tuple[CaseRecord, BaseException | None]:
     """Ask, judge and score one case, unless the run gave up on its target.
@@ -138,13 +139,13 @@ def try_case(
     """
     if breaker.open:
         return not_attempted(trial, breaker.reason), None
-    result = ask(trial, client)
-    record = record_of(trial, result)
+    result = await ask(trial, client)
+    record = await record_of(trial, result)
     breaker.count(record)
     return record, result.raised
 
 
-def ask(
+async def ask(
     trial: Trial, client: object, *, clock: Callable[[], float] = time.perf_counter
 ) -> AskResult:
     """Ask the target one case of a file; failures become data."""
@@ -152,13 +153,14 @@ def ask(
     run_id = trial.run_id if trial.cassette == "none" else _CASSETTE
     request = ask_request(trial.located.case, settings, run_id, trial.trace_id)
     rootdir = _folder(settings.rootdir)
-    return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
+    return await call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 
 class _LostJudge:
     """Judge of cases that were not asked: their metrics are errors rather than not applicable."""
 
     identity = "lost"
+    takes_slots = True
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
         raise AssertionError("a case without an answer is not judged")
@@ -171,7 +173,13 @@ def lost_judges(settings: Settings) -> Judges | None:
 
 def not_attempted(trial: Trial, reason: str) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
-    return record_of(trial, unasked(ErrorInfo(kind="not_attempted", message=reason, attempts=0)))
+    error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
+    return record_unasked(trial, error)
+
+
+def record_unasked(trial: Trial, error: ErrorInfo) -> CaseRecord:
+    """Record a case that was not asked to the end, for the reason of an error."""
+    return at_once(records_of([(trial, unasked(error))]))[0]
 
 
 def unasked(error: ErrorInfo) -> AskResult:
@@ -179,16 +187,25 @@ def unasked(error: ErrorInfo) -> AskResult:
     return AskResult(response=None, error=error, total_ms=None, attempts=error.attempts)
 
 
-def record_of(trial: Trial, result: AskResult) -> CaseRecord:
+async def record_of(trial: Trial, result: AskResult) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    return records_of([(trial, result)])[0]
+    records = records_of([(trial, result)])
+    judges = trial.judges
+    if judges is None or (judges.second is None and computes(judges.first)):
+        return (await computed(partial(at_once, records)))[0]
+    return (await records)[0]
 
 
-def records_of(
+def computes(judge: object) -> bool:
+    """Return whether a judge waits for nothing, as the offline one does."""
+    return getattr(judge, "takes_slots", False) and not hasattr(judge, "judge_on_loop")
+
+
+async def records_of(
     asked: Sequence[tuple[Trial, AskResult]],
     scoring: ScoreSettings | None = None,
 ) -> list[CaseRecord]:
@@ -205,8 +222,16 @@ def records_of(
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    views = [_view(trial, result, scoring) for trial, result in asked]
-    judged = [_judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
+    views = await computed(lambda: [_view(trial, result, scoring) for trial, result in asked])
+    judged = [await _judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
+    return await computed(partial(_scored, asked, views, judged))
+
+
+def _scored(
+    asked: Sequence[tuple[Trial, AskResult]],
+    views: Sequence[CaseView],
+    judged: Sequence[Judged | None],
+) -> list[CaseRecord]:
     scores = [
         _scores(trial, result, view, verdict)
         for (trial, result), view, verdict in zip(asked, views, judged, strict=True)
@@ -274,10 +299,10 @@ def _record(
     )
 
 
-def _judged(trial: Trial, view: CaseView) -> Judged | None:
+async def _judged(trial: Trial, view: CaseView) -> Judged | None:
     if trial.judges is None or trial.settings.retrieval_only:
         return None
-    return judge_case(
+    return await judge_case(
         view,
         trial.judges,
         rubrics=trial.settings.judging.rubrics,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -74,7 +74,7 @@ class EndpointClient:
         options: tuple[str, str],
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = asyncio.sleep,
         rng: random.Random | None = None,
     ) -> None:
         self.endpoint = endpoint
@@ -98,7 +98,7 @@ class EndpointClient:
             headers["Authorization"] = f"Bearer {self._key}"
         return open_client(self._address, headers=headers)
 
-    def post(self, http: Client, body: Mapping[str, Any]) -> Any:
+    async def post(self, http: Client, body: Mapping[str, Any]) -> Any:
         """Send a request, again where that may help, and return the JSON of its reply.
 
         Raises:
@@ -107,7 +107,7 @@ class EndpointClient:
         """
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps(body).encode("ascii")
-        last, attempts = self._pacing.until_settled(
+        last, attempts = await self._pacing.until_settled(
             lambda: self._attempt(http, content), retries=self.endpoint.retries
         )
         error = last.error
@@ -125,12 +125,12 @@ class EndpointClient:
         """Return an error of this endpoint without secrets."""
         return failure(kind, self._address, blot_out(text, self._secrets))
 
-    def _attempt(self, http: Client, content: bytes) -> Attempt:
+    async def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s
         request = Request(
             address=self._address, content=content, secrets=self._of_reasons, limit_s=limit
         )
-        return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
+        return await attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 
 
 def _address(url: str, resource: str, option: str) -> Address:

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 
-from pytest_rageval.engine.case import Trial, records_of, unasked
+from pytest_rageval.engine.case import Trial, computes, records_of, unasked
 from pytest_rageval.engine.recorded_lines import (
     EXPECTED,
     file_may_name,
@@ -32,6 +32,7 @@ from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import located_citations, prepare
 from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
+from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.json_text import json_error
 from pytest_rageval.support.jsonl import (
@@ -44,7 +45,7 @@ from pytest_rageval.support.jsonl import (
 )
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
-from pytest_rageval.support.threads import in_order
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
@@ -397,8 +398,13 @@ class RecordedRun:
             yield from self._records(repeats, scoring)
 
     def _records(self, batches: Iterable[_Asked], scoring: ScoreSettings) -> Iterator[CaseRecord]:
-        tasks = (partial(records_of, asked, scoring) for asked in batches)
-        for records in in_order(tasks, self._slots):
+        works = (partial(records_of, asked, scoring) for asked in batches)
+        judge = self._judge
+        if judge is None or computes(judge):
+            found: Iterable[list[CaseRecord]] = (at_once(work()) for work in works)
+        else:
+            found = in_order(works, self._slots)
+        for records in found:
             # The caller counts them together, too, as it comes back after the last one.
             yield from records
 

@@ -61,7 +61,7 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
         raise StorageError(f"{first_few(long, _SHOWN)}: the answer was too long to be kept whole")
 
 
-def rejudge(
+async def rejudge(
     record: CaseRecord,
     judges: Judges,
     *,
@@ -78,7 +78,7 @@ def rejudge(
     case = record.case
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    judged = judge_case(
+    judged = await judge_case(
         view, judges, rubrics=rubrics, registry=registry, repeat=record.repeat, slots=slots
     )
     found = with_evidence(view, judged)

@@ -19,10 +19,11 @@ import msgspec
 from pytest_rageval.analysis.rerank import Candidates, CaseKey, Order, Reordered
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
 from pytest_rageval.engine.own_metrics import call_own
+from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.support.threads import in_order
+from pytest_rageval.support.threads import computed
 from pytest_rageval.values.errors import ConfigError, RagEvalError
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.settings import Settings
@@ -46,7 +47,7 @@ class Reranker(Protocol):
     concurrency: int
     """Queries at a time."""
 
-    def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> Scored:
         """Return the scores of documents.
 
         Raises:
@@ -72,19 +73,19 @@ def reorder(
     n_unranked = 0
     slots = Slots(reranker.concurrency)
 
-    def ask(case: Candidates) -> tuple[Scored | RagEvalError, float]:
+    async def ask(case: Candidates) -> tuple[Scored | RagEvalError, float]:
         documents = [chunk.text or "" for chunk in case.chunks]
-        with slots.hold(), waiting():
+        async with slots.hold():
             started = perf_counter()
             try:
-                found = reranker.score(case.record.case.question, documents)
+                found = await reranker.score(case.record.case.question, documents)
             except RagEvalError as error:
                 return error, 0.0
             return found, (perf_counter() - started) * 1000
 
     asked = [case for case in cases if case.chunks]
-    tasks = (partial(ask, case) for case in asked)
-    with closing(in_order(tasks, slots)) as answers:
+    works = (partial(ask, case) for case in asked)
+    with closing(in_order(works, slots)) as answers:
         for case, (found, took) in zip(asked, answers, strict=True):
             on_answer()
             if isinstance(found, RagEvalError):
@@ -135,7 +136,7 @@ class EndpointReranker(EndpointClient, Closing):
         """Close the connections."""
         self._http.close()
 
-    def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> Scored:
         """Return the scores of documents.
 
         Raises:
@@ -148,7 +149,7 @@ class EndpointReranker(EndpointClient, Closing):
         }
         if self.endpoint.model is not None:
             body["model"] = self.endpoint.model
-        reply = self.post(self._http, body)
+        reply = await self.post(self._http, body)
         try:
             return Scored(scores=_read_scores(reply, len(documents)), usage=_read_usage(reply))
         except ValueError as error:
@@ -221,7 +222,7 @@ class FunctionReranker:
         self._function = function
         self._settings = settings
 
-    def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> Scored:
         """Return the scores of documents.
 
         Raises:
@@ -232,7 +233,7 @@ class FunctionReranker:
             found = self._function(query, list(documents))
             return list(found) if isinstance(found, Iterable) else found
 
-        found, fault = call_own(call, (), self._settings)
+        found, fault = await computed(partial(call_own, call, (), self._settings))
         if fault is not None:
             raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
         try:

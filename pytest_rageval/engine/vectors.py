@@ -20,6 +20,7 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.jsonl import ObjectLine, read_objects
 from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import batches, clean
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import Fault
 from pytest_rageval.values.limits import Limits
 
@@ -79,7 +80,8 @@ class EmbeddingsClient(EndpointClient):
         refusals: list[RefusedError],
     ) -> None:
         try:
-            reply = self.post(http, {"model": self.endpoint.model, "input": list(batch)})
+            body = {"model": self.endpoint.model, "input": list(batch)}
+            reply = session_loop().run(self.post(http, body))
         except RefusedError as error:
             if len(batch) == 1:
                 if not vectors:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics
@@ -25,8 +26,9 @@ from pytest_rageval.metrics.view import (
     Verdicts,
 )
 from pytest_rageval.support.http.address import blot_out_known
-from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
+from pytest_rageval.support.threads import called, is_async, is_cancelled
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.numbers import plain, sum_known
@@ -87,7 +89,7 @@ class Judged:
     """Judgements of the second judge, which is not asked where the first one failed."""
 
 
-def judge_case(
+async def judge_case(
     view: CaseView,
     judges: Judges,
     *,
@@ -97,6 +99,8 @@ def judge_case(
     slots: Slots | None = None,
 ) -> Judged:
     """Ask a judge for the verdicts that one case needs; failures are data.
+
+    A synchronous judge of a project is called on a thread, see ``called``.
 
     Args:
         view: the case with its response; if the target failed, the judge is not asked.
@@ -120,14 +124,14 @@ def judge_case(
         )
     request = _request(view, response.answer)
     asker = _Asker(judges.first, request, registry, repeat, slots)
-    abstained = _ask_needed(asker, rubrics, case, abstained=response.abstained)
+    abstained = await _ask_needed(asker, rubrics, case, abstained=response.abstained)
     found = asker.found
     repeated: list[str] = []
     second: list[Judgement] = []
     if judges.second is not None:
         again = _Asker(judges.second, request, registry, repeat, slots)
         repeated += (r for r in repeated_rubrics(rubrics) if r in found)
-        second += (again.ask(r) for r in repeated if found[r].verdict is not None)
+        second += [await again.ask(r) for r in repeated if found[r].verdict is not None]
     return Judged(
         verdicts=_verdicts(
             found,
@@ -145,9 +149,11 @@ def judge_case(
     )
 
 
-def ask_rubric(judge: Judge, rubric: str, request: JudgeRequest, *, slots: Slots) -> Judgement:
+async def ask_rubric(
+    judge: Judge, rubric: str, request: JudgeRequest, *, slots: Slots
+) -> Judgement:
     """Ask a judge for one verdict, as ``judge_case`` does."""
-    return _Asker(judge, request, BUILT_IN, 0, slots).ask(rubric)
+    return await _Asker(judge, request, BUILT_IN, 0, slots).ask(rubric)
 
 
 def _request(view: CaseView, answer: str) -> JudgeRequest:
@@ -183,24 +189,30 @@ class _Asker:
     slots: Slots | None
     found: dict[str, Judgement] = field(default_factory=dict)
 
-    def ask(self, rubric: str) -> Judgement:
+    async def ask(self, rubric: str) -> Judgement:
         if rubric not in self.found:
-            self.found[rubric] = self._judgement(rubric)
+            self.found[rubric] = await self._judgement(rubric)
         return self.found[rubric]
 
-    def _judgement(self, rubric: str) -> Judgement:
+    async def _judgement(self, rubric: str) -> Judgement:
         judge = self.judge
         is_own = not getattr(judge, "takes_slots", False)
         slots = self.slots if is_own else None
         try:
-            with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
-                found: object = judge.judge(rubric, self.request, repeat=self.repeat)
+            function = getattr(judge, "judge_on_loop", None) or judge.judge
+            ask = partial(function, rubric, self.request, repeat=self.repeat)
+            async with slots.hold() if slots else nullcontext():
+                found: object = await called(ask) if is_own and not is_async(function) else ask()
+                if inspect.isawaitable(found):
+                    found = await found
             if is_own and isinstance(found, Judgement) and found.failure is None:
                 found = _checked(found, rubric, self.registry)
         except (ConfigError, StorageError, KeyboardInterrupt):
             # StorageError: every other verdict needs the same cache and file of rate limits.
             raise
         except BaseException as error:
+            if is_cancelled(error):
+                raise
             # A custom judge may raise anything, such as SystemExit; only this verdict has failed.
             lines = str(error).strip().splitlines()
             said = clean(blot_out_known(lines[0], 4096)) if lines else "no message"
@@ -209,11 +221,9 @@ class _Asker:
             name = str(getattr(judge, "identity", type(judge).__name__))
             return Judgement(rubric=rubric, rubric_version="", judge=name, failure=failure)
         if not isinstance(found, Judgement):
-            if inspect.iscoroutine(found):
-                found.close()  # or it would warn that it was never awaited
             raise ConfigError(
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
-                "pytest_rageval.Judgement from a plain function"
+                "pytest_rageval.Judgement"
             )
         return found
 
@@ -269,7 +279,7 @@ def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bo
     return rubric != "correctness" or not abstained
 
 
-def _ask_needed(
+async def _ask_needed(
     asker: _Asker, rubrics: Sequence[str], case: Case, *, abstained: bool | None
 ) -> bool | None:
     """Ask for the verdicts that a case needs, and return whether the answer abstains.
@@ -277,14 +287,14 @@ def _ask_needed(
     The judge is asked that first if the target does not report it (None).
     """
     if abstained is None:
-        verdict = asker.ask("abstention").verdict
+        verdict = (await asker.ask("abstention")).verdict
         abstained = None if verdict is None else verdict.abstained
     has_context = bool(asker.request.context)
     for rubric in rubrics:
         if _needs(rubric, case, abstained=abstained is True, has_context=has_context):
-            asker.ask(rubric)
+            await asker.ask(rubric)
     if asker.request.asks_conflict and not abstained and "correctness" not in asker.found:
-        asker.ask("correctness")
+        await asker.ask("correctness")
     return abstained
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import asyncio
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -17,6 +17,7 @@ from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.http.address import learn_secrets, sent_secrets
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
@@ -36,7 +37,7 @@ def open_judge(
     *,
     environ: Mapping[str, str],
     second: bool = False,
-    sleep: Sleep = time.sleep,
+    sleep: Sleep = asyncio.sleep,
     slots: Slots | None = None,
 ) -> Iterator[Judge | None]:
     """Yield a judge and close it afterwards; None if answers are not judged, or not a second time.
@@ -172,14 +173,13 @@ def second_settings(settings: Settings) -> Settings:
 
 
 class _Unopened:
-    """A judge opened at its first question; safe to share between threads."""
+    """A judge opened at its first question."""
 
     takes_slots = True
 
     def __init__(self, opening: Callable[[], Judge]) -> None:
         self._opening = opening
         self._opened: Judge | None = None
-        self._lock = threading.Lock()
 
     @property
     def identity(self) -> str:
@@ -192,7 +192,16 @@ class _Unopened:
         return warning
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        return self._judge().judge(rubric, request, repeat=repeat)
+        return session_loop().run(self.judge_on_loop(rubric, request, repeat=repeat))
+
+    async def judge_on_loop(
+        self, rubric: str, request: JudgeRequest, *, repeat: int = 0
+    ) -> Judgement:
+        judge = await computed(self._judge)
+        on_loop = getattr(judge, "judge_on_loop", judge.judge)
+        found = on_loop(rubric, request, repeat=repeat)
+        judgement: Judgement = await found if inspect.isawaitable(found) else found
+        return judgement
 
     def forget(self) -> None:
         """Discard the form of request that a model's endpoint was found to accept."""
@@ -201,10 +210,9 @@ class _Unopened:
             forget()
 
     def _judge(self) -> Judge:
-        with self._lock:
-            if self._opened is None:
-                self._opened = self._opening()
-            return self._opened
+        if self._opened is None:
+            self._opened = self._opening()
+        return self._opened
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 from pytest_rageval.metrics.scoring import response_of, score_settings
 from pytest_rageval.metrics.view import view_case
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
@@ -88,5 +89,6 @@ def _plan(
         for record in records:
             scoring = replace(score_settings(settings), k=record.k)
             view = view_case(record.case, response_of(record), scoring, error=record.error)
-            judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
+            asked = Judges(planner)
+            at_once(judge_case(view, asked, rubrics=rubrics, repeat=record.repeat))
         return describe(planner.planned, judge.price, max_tokens=settings.judging.max_tokens)

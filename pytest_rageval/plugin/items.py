@@ -13,14 +13,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_of, try_case, unasked
+from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_unasked, try_case
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
@@ -29,6 +29,7 @@ from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_prop
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import redact
+from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
@@ -184,7 +185,7 @@ class CaseItem(pytest.Function):
             clients = Clients(client, judge, second_judge)
             lookahead = self.state.lookahead
             if lookahead is None or len(self.finished) == self.state.settings.repeats:
-                self.evaluated = self.evaluate(clients)
+                self.evaluated = session_loop().run(self.evaluate(clients))
             else:
                 self.evaluated = lookahead.measure(self, clients)
         if self.evaluated.raised is not None and self.state.debugs:
@@ -192,8 +193,8 @@ class CaseItem(pytest.Function):
             raise without_own_frames(self.evaluated.raised)
         return deciding_record(self.records)
 
-    def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
-        """Ask, score and judge the unfinished repeats of the case, on any thread.
+    async def evaluate(self, clients: Clients, deliver: Deliver | None = None) -> Evaluated:
+        """Ask, score and judge the unfinished repeats of the case.
 
         Args:
             clients: target and judges to ask.
@@ -202,7 +203,7 @@ class CaseItem(pytest.Function):
         started = time.perf_counter()
         repeats = range(self.state.settings.repeats)
         deliver = deliver or self.deliver
-        asked = [self._ask(clients, r, deliver) for r in repeats if r not in self.finished]
+        asked = [await self._ask(clients, r, deliver) for r in repeats if r not in self.finished]
         raised = next((error for _, error in asked if error is not None), None)
         records = tuple(record for record, _ in asked)
         return Evaluated(records, time.perf_counter() - started, raised)
@@ -212,19 +213,20 @@ class CaseItem(pytest.Function):
         if self.state.deliver is not None:
             self.state.deliver(self.nodeid, record)
 
-    def _ask(
+    async def _ask(
         self, clients: Clients, repeat: int, deliver: Deliver
     ) -> tuple[CaseRecord, BaseException | None]:
         state = self.state
         # Whether the spot check chose this case.
         twice = (self.file, self.located.case.id) in state.judged_twice
         judges = clients.judges(twice=twice)
-        record, raised = try_case(self._trial(repeat, judges), clients.client, state.breaker)
+        trial = self._trial(repeat, judges)
+        record, raised = await try_case(trial, clients.client, state.breaker)
         if isinstance(raised, pytest.exit.Exception):
             raise raised  # as by q in a debugger
         if isinstance(raised, bdb.BdbQuit):
             pytest.exit("Quitting debugger")
-        return self._delivered(record, deliver), raised
+        return await computed(partial(self._delivered, record, deliver)), raised
 
     def _trial(self, repeat: int, judges: Judges | None) -> Trial:
         state = self.state
@@ -262,7 +264,7 @@ class CaseItem(pytest.Function):
             for repeat in range(settings.repeats)
             if repeat not in self.finished
         ]
-        found = [record_of(trial, unasked(info)) for trial in trials]
+        found = [record_unasked(trial, info) for trial in trials]
         return tuple(self._delivered(record, self.deliver) for record in found)
 
     def setup(self) -> None:

@@ -1,8 +1,8 @@
 """Concurrent asking of the next cases while pytest reports one after the other.
 
-pytest runs items strictly in order. The first case submits itself and the next ones to threads,
-and waits only for its own record; when pytest runs the others, their records are finished or in
-progress. Clients come from fixtures, so only cases that are certain to get the same values are
+pytest runs items strictly in order. The first case starts itself and the next ones on the session's
+loop, and waits only for its own record; when pytest runs the others, their records are finished or
+in progress. Clients come from fixtures, so only cases that are certain to get the same values are
 asked ahead of their turn.
 
 pytest attributes all output to the item that it runs. Output of a case asked ahead is held back,
@@ -35,29 +35,30 @@ from pytest_rageval.plugin.client_fixtures import (
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Evaluated
-from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import AHEAD, CaseThreads, drain, result_of, threads_for
+from pytest_rageval.support.asker import AHEAD, GRACE_S, Asker
+from pytest_rageval.support.process import CoreUse
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.threads import result_of, session_loop
 from pytest_rageval.values.record import CaseRecord
 
 
 class _Task:
-    """A case that is asked on a thread, and can be withdrawn."""
+    """A case that is asked ahead of its turn, and can be withdrawn."""
 
-    def __init__(self, item: CaseItem, clients: Clients, turns: Turns) -> None:
+    def __init__(self, item: CaseItem, clients: Clients) -> None:
         self.clients = clients
         self.future: Future[Evaluated]
         self.output = CaseOutput()
         self._item = item
-        self._turns = turns
         self._lock = threading.Lock()
         self._wanted = True
 
-    def run(self) -> Evaluated:
-        with self._turns.computing(), held_back(self.output):
-            return self._item.evaluate(self.clients, self._deliver)
+    async def run(self) -> Evaluated:
+        with held_back(self.output):
+            return await self._item.evaluate(self.clients, self._deliver)
 
     def withdraw(self) -> None:
-        """Deliver nothing from now on, and do not start if it has not."""
+        """Deliver nothing from now on, and end it."""
         with self._lock:
             self._wanted = False
         self.future.cancel()
@@ -74,14 +75,14 @@ class Lookahead:
     def __init__(self, session: pytest.Session, slots: Slots) -> None:
         self._slots = slots
         self.output = OutputKeeper(session.config)
-        self._threads: CaseThreads[Evaluated] = CaseThreads(threads_for(slots))
+        self._asker = Asker(slots)
         self._window = slots.limit * AHEAD
         if session.config.getoption("maxfail", 0):
             # Cases after the last allowed failure would be asked in vain.
             self._window = slots.limit
         worker = hasattr(session.config, "workerinput")
         self._queue = _WorkerOrder(session) if worker else _SessionOrder(session.items)
-        self._turns = Turns()
+        self._cores = CoreUse()
         self._tasks: dict[CaseItem, _Task] = {}
 
     def note_next(self, nextitem: pytest.Item | None) -> None:
@@ -92,7 +93,8 @@ class Lookahead:
         """Return the records of a case, and start those that come next."""
         if asked_one_by_one(item):
             item.state.concurrency = item.state.concurrency or 1
-            return item.evaluate(clients)  # a connection of its fixtures may be bound to the thread
+            # On this thread: a connection of its fixtures may be bound to it.
+            return session_loop().run(item.evaluate(clients))
         self.output.watch_streams()
         # It stays among the tasks until its teardown: an interrupt may come at any moment.
         task = self._tasks.get(item)
@@ -116,7 +118,7 @@ class Lookahead:
             task.withdraw()
             raise
         self.output.let_out(task.output)
-        item.state.cores_needed = self._turns.cores_needed()
+        item.state.cores_needed = self._cores.needed()
         return evaluated
 
     def _note_concurrency(self, item: CaseItem, ready: Sequence[CaseItem]) -> None:
@@ -135,20 +137,23 @@ class Lookahead:
             for item in self._tasks.keys() - given - {current}:
                 self.forget(item)
 
-    def stop(self) -> None:
-        """Start no more cases, record those that have been answered, and abandon the others."""
-        self._threads.stop()
+    def stop(self, grace_s: float = GRACE_S) -> None:
+        """Start no more cases, record those that have been answered, and abandon the others.
+
+        Args:
+            grace_s: seconds in which requests in flight may finish.
+        """
         try:
-            drain([task.future for task in self._tasks.values()], self._slots, self._turns)
+            if self._tasks:
+                self._asker.stop(grace_s)
         finally:
             for task in self._tasks.values():
                 task.withdraw()
             self._tasks.clear()
-            self._slots.close()
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
-        task = _Task(item, clients, self._turns)
-        task.future = self._threads.submit(task.run, urgent=urgent)
+        task = _Task(item, clients)
+        task.future = self._asker.start(task.run, urgent=urgent)
         return task
 
     def _ready(self, item: CaseItem) -> Iterator[CaseItem]:

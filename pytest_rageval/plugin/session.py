@@ -6,7 +6,7 @@ import gc
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -17,6 +17,7 @@ from pytest_rageval.plugin.reports import ReportDetails, case_metadata
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.plugin.workers import INPUT, WorkerEnd
+from pytest_rageval.support.asker import GRACE_S
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.process import interrupted_by_termination, without_gc
 from pytest_rageval.support.slots import Slots
@@ -43,6 +44,10 @@ def register(config: pytest.Config, state: State) -> None:
         except (ConfigError, StorageError) as error:
             raise usage_error(error) from error
         config.pluginmanager.register(controller, "rageval-controller")
+
+
+KEPT_S: Final = 1.0
+"""Seconds in which replies to cases in flight are waited for after the last failure allowed."""
 
 
 class Reporting:
@@ -229,11 +234,15 @@ def _asking_ahead(session: pytest.Session, state: State, slots: Slots) -> Iterat
     from pytest_rageval.plugin.lookahead import Lookahead
 
     state.lookahead = lookahead = Lookahead(session, slots)
+    grace_s = KEPT_S
     try:
         with lookahead.output.keeping():
             yield
+    except KeyboardInterrupt:
+        grace_s = GRACE_S
+        raise
     finally:
-        lookahead.stop()
+        lookahead.stop(grace_s)
         state.lookahead = None
 
 

@@ -13,11 +13,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
 from typing import Final
+
+MEASURED_S: Final = 5.0
 
 
 class Termination:
@@ -158,6 +160,37 @@ def core_seconds() -> float:
             with suppress(OSError, ValueError, IndexError):
                 waited_ns += int(_read(f"{tasks}/{task}/schedstat").split()[1])
     return time.process_time() + waited_ns / 1e9
+
+
+class CoreUse:
+    """Cores that the process needs on average from now on.
+
+    Args:
+        clock: monotonic seconds.
+        core_clock: seconds in which threads of the process had a core, or waited for one.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        core_clock: Callable[[], float] = core_seconds,
+    ) -> None:
+        self._clock, self._core_clock = clock, core_clock
+        self._began, self._core_began = clock(), core_clock()
+        self._looked = self._began
+        self._needed: float | None = None
+
+    def needed(self) -> float | None:
+        """Return the number of cores, looked up once a second.
+
+        None: this began less than ``MEASURED_S`` seconds ago, in which imports count for much.
+        """
+        now = self._clock()
+        if now - self._began >= MEASURED_S and now - self._looked >= 1:
+            self._looked = now
+            self._needed = (self._core_clock() - self._core_began) / (now - self._began)
+        return self._needed
 
 
 def _read(path: str) -> bytes:

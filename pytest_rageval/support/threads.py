@@ -1,8 +1,8 @@
-"""Threads for cases, and one with an event loop for every coroutine that this package awaits.
+"""One event loop for everything in flight, and the threads that compute beside it.
 
-Callers of the latter block on results from other threads. So it works beside any loop that
-pytest-asyncio, anyio or a notebook runs, with no patching of asyncio, and clients keep their
-connections from one case to the next, since those belong to the loop that opened them.
+The loop has a thread of its own. So it works beside any loop that pytest-asyncio, anyio or a
+notebook runs, with no patching of asyncio, and clients keep their connections from one case to the
+next, since those belong to the loop that opened them.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ import asyncio
 import atexit
 import inspect
 import threading
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
-from functools import cache, partial
-from itertools import islice
-from typing import Any, Final, Generic, TypeVar
-
-from pytest_rageval.support.slots import Slots, Turns
+from contextvars import ContextVar, copy_context
+from functools import cache
+from queue import SimpleQueue
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 _T = TypeVar("_T")
-_JOIN_S = 5.0
-_IN_FLIGHT_S: Final = 1.0
-"""Seconds in which requests in flight are waited for at an early end."""
-_SCORING_S: Final = 20.0
-"""Seconds in which answers are scored at an early end; on a busy machine, imports take several."""
-_SPARE: Final = 4
-"""One thread in four beyond the limit: it scores while the others' requests are in flight."""
-AHEAD: Final = 64
-"""Tasks ahead of the one whose result is next, per request in flight: a slow one must not leave
-the other threads idle."""
+_JOIN_S: Final = 5.0
+_Put = Callable[[Callable[[], None]], object]
+"""Takes a call that a thread then makes."""
+
+_caller: ContextVar[_Put | None] = ContextVar("rageval_caller", default=None)
+"""Where calls of a task are made, in place of threads: on the one that waits for the task."""
+
+
+def _here(call: Callable[[], None]) -> None:
+    """Stand for the thread that runs the task itself."""
+
+
+# --- waiting on a thread -----------------------------------------------------------------------
 
 
 def result_of(future: Future[_T], limit_s: float | None = None) -> _T:
@@ -74,6 +74,24 @@ def call_within(limit_s: float, task: Callable[[], _T]) -> _T:
     return result_of(future, limit_s)
 
 
+def at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine that waits for nothing, with all that it calls, on this thread.
+
+    Raises:
+        RuntimeError: it waits.
+    """
+    token = _caller.set(_here)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        found: _T = done.value
+        return found
+    finally:
+        _caller.reset(token)
+    coroutine.close()
+    raise RuntimeError("the coroutine waits for something, which needs the loop")
+
+
 class LoopThread:
     """An event loop on a daemon thread; it starts with the first coroutine.
 
@@ -92,7 +110,8 @@ class LoopThread:
     def run(self, awaitable: Awaitable[_T]) -> _T:
         """Await on the loop and return the result, or raise its exception.
 
-        If the wait is interrupted (Ctrl-C), the coroutine is cancelled.
+        What is awaited may have functions called on this thread meanwhile, see ``called``. If the
+        wait is interrupted (Ctrl-C), the coroutine is cancelled.
 
         Raises:
             RuntimeError: called from the loop's own thread, which would wait for itself.
@@ -102,8 +121,10 @@ class LoopThread:
                 awaitable.close()  # or it would warn that it was never awaited
             raise RuntimeError("a coroutine on this loop must await, not block on the loop")
         settled: Future[_T] = Future()
+        calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
         async def settle() -> None:
+            _caller.set(calls.put)
             try:
                 settled.set_result(await awaitable)
             except (Exception, SystemExit) as error:
@@ -112,8 +133,11 @@ class LoopThread:
                 settled.set_exception(error)
 
         future = self.submit(settle())
+        future.add_done_callback(lambda _: calls.put(None))
         try:
-            result_of(future)
+            while (call := calls.get()) is not None:
+                call()
+            future.result()
             return settled.result()
         finally:
             future.cancel()
@@ -161,140 +185,109 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
             with suppress(KeyboardInterrupt, SystemExit):  # of a task, which keeps it
                 runner.get_loop().run_forever()
                 stopped = True
+    for threads in _threads.pop(loop, {}).values():
+        threads.stop()
 
 
-class CaseThreads(Generic[_T]):
-    """Pool of daemon threads that are started on demand.
+# --- calling from the loop ---------------------------------------------------------------------
 
-    Args:
-        size: maximum number of threads, from 1.
-        name: beginning of their names.
+
+async def called(function: Callable[[], _T]) -> _T:
+    """Call a function that may wait, and return its result.
+
+    It is called on the thread that waits for this task by ``LoopThread.run``; where none does, on a
+    daemon thread, of which there are as many as such calls at once.
+    """
+    return await _called(function, "rageval-call", None)
+
+
+async def computed(function: Callable[[], _T]) -> _T:
+    """Call a function that computes, as ``called`` does, but on one thread for all tasks.
+
+    So the loop stays free, and the functions do not contend for the interpreter.
+    """
+    return await _called(function, "rageval-compute", 1)
+
+
+def is_async(function: object) -> bool:
+    """Return whether a call of a function only makes a coroutine."""
+    of_type = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(of_type)
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Return whether an error ends the running task, rather than code of a project raised it."""
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+class _Threads:
+    """Daemon threads that make calls for one loop, started on demand.
+
+    Daemons, because a client that hangs must not keep the process from ending.
     """
 
-    def __init__(self, size: int, *, name: str = "rageval-case") -> None:
-        self._size: Final = size
-        self._name = name
-        self._tasks: deque[tuple[Callable[[], _T], Future[_T]]] = deque()
-        self._changed = threading.Condition()
-        self._started = 0
-        self._idle = 0
-        self._stopped = False
+    def __init__(self, name: str, most: int | None = None) -> None:
+        self._name, self._most = name, most
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._n_started = 0
+        self.n_under_way = 0
+        """Calls that were put and are not settled."""
 
-    def submit(self, task: Callable[[], _T], *, urgent: bool = False) -> Future[_T]:
-        """Schedule a task and return its future.
-
-        Args:
-            task: called on one of the threads.
-            urgent: whether a caller already waits for it: it runs before all others.
-
-        Raises:
-            RuntimeError: the threads were stopped.
-        """
-        future: Future[_T] = Future()
-        with self._changed:
-            if self._stopped:
-                raise RuntimeError("the threads were stopped")
-            add = self._tasks.appendleft if urgent else self._tasks.append
-            add((task, future))
-            if self._idle >= len(self._tasks):
-                self._changed.notify()
-            elif self._started < self._size:
-                self._started += 1
-                name = f"{self._name}-{self._started}"
-                threading.Thread(target=self._work, name=name, daemon=True).start()
-        return future
+    def put(self, call: Callable[[], None]) -> None:
+        self.n_under_way += 1
+        if self._n_started < min(self.n_under_way, self._most or self.n_under_way):
+            self._n_started += 1
+            name = f"{self._name}-{self._n_started}"
+            threading.Thread(target=_work, args=(self._calls,), name=name, daemon=True).start()
+        self._calls.put(call)
 
     def stop(self) -> None:
-        """Start no further task; running ones continue."""
-        with self._changed:
-            self._stopped = True
-            for _, future in self._tasks:
-                future.cancel()
-            self._tasks.clear()
-            self._changed.notify_all()
-
-    def _work(self) -> None:
-        while (found := self._next()) is not None:
-            task, future = found
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                future.set_result(task())
-            except BaseException as error:
-                future.set_exception(error)
-            # A waiting thread must not keep the last case in memory.
-            del found, task, future
-
-    def _next(self) -> tuple[Callable[[], _T], Future[_T]] | None:
-        with self._changed:
-            self._idle += 1
-            while not self._tasks and not self._stopped:
-                self._changed.wait()
-            self._idle -= 1
-            return None if self._stopped else self._tasks.popleft()
+        for _ in range(self._n_started):
+            self._calls.put(None)
 
 
-def threads_for(slots: Slots) -> int:
-    """Return the number of threads that keep all slots busy."""
-    return slots.limit + max(1, slots.limit // _SPARE)
+def _work(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+        del call  # a thread that waits must not keep the last case in memory
 
 
-def drain(tasks: Collection[Future[_T]], slots: Slots, turns: Turns) -> None:
-    """Wait at an early end until answers that were received are scored, not for a slow target."""
-    began = calm = time.monotonic()
-    running = {task for task in tasks if not task.done()}
-    while running and (now := time.monotonic()) < began + _SCORING_S:
-        # An answered case keeps its slot until it has its turn, which another one may have.
-        idle = slots.held + slots.waiting + slots.pausing + slots.limited
-        if turns.taken() or len(running) > idle:
-            calm = now
-        elif now > calm + _IN_FLIGHT_S:
-            return
-        running = wait(running, timeout=0.05, return_when=FIRST_COMPLETED).not_done
+_threads: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Threads]]] = (
+    WeakKeyDictionary()
+)
 
 
-def in_order(
-    tasks: Iterable[Callable[[], _T]], slots: Slots, turns: Turns | None = None
-) -> Generator[_T, None, None]:
-    """Yield the results of tasks in their order, while the next ones run.
+async def _called(function: Callable[[], _T], name: str, most: int | None) -> _T:
+    caller = _caller.get()
+    if caller is _here:
+        return function()
+    loop, context = asyncio.get_running_loop(), copy_context()
+    threads = None
+    if caller is None:
+        threads = _threads.setdefault(loop, {}).setdefault(name, _Threads(name, most))
+    done = loop.create_future()
+    found: list[_T] = []
+    raised: list[BaseException] = []
 
-    With one slot the caller's own thread runs them, which a client may depend on. With several,
-    if the caller stops early or a task raises, tasks that run are drained, and the slots closed.
+    def settle() -> None:
+        if threads is not None:
+            threads.n_under_way -= 1
+        if not done.done():
+            done.set_result(None)
 
-    Args:
-        tasks: read as they are started.
-        slots: that their requests take.
-        turns: taken while a task computes; None: new ones.
-    """
-    if slots.limit == 1:
-        yield from (task() for task in tasks)
-        return
-    ahead, turn = iter(tasks), turns or Turns()
+    def call() -> None:
+        try:
+            found.append(context.run(function))
+        except BaseException as error:
+            raised.append(error)
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle)
 
-    def run(task: Callable[[], _T]) -> _T:
-        with turn.computing():
-            return task()
-
-    threads: CaseThreads[_T] = CaseThreads(threads_for(slots))
-    started = deque[Future[_T]]()
-
-    def start(n: int) -> None:
-        # Each in a copy of the caller's context, such as the span or the tenant that it has set.
-        started.extend(
-            threads.submit(partial(copy_context().run, run, task)) for task in islice(ahead, n)
-        )
-
-    try:
-        start(AHEAD * slots.limit)
-        while started:
-            found = result_of(started[0])
-            started.popleft()
-            start(1)
-            yield found
-    finally:
-        threads.stop()
-        if started:  # not all results were taken
-            try:
-                drain(started, slots, turn)
-            finally:
-                slots.close()
+    (caller or threads.put)(call)  # type: ignore[union-attr]
+    await done
+    if raised:
+        raise raised.pop()
+    return found.pop()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,7 +21,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.exchange import Attempt, Request
 from pytest_rageval.support.named_code import find_named
-from pytest_rageval.support.threads import waited_for
+from pytest_rageval.support.threads import called, is_async
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import number
 
@@ -36,7 +38,7 @@ def no_headers() -> dict[str, str]:
 
 
 class HeaderSource:
-    """Headers of a function, kept until they expire; for use by several threads.
+    """Headers of a function, kept until they expire; for use by several tasks.
 
     Args:
         setting: the function as ``module:name``, sync or async. It returns headers, or headers and
@@ -54,7 +56,7 @@ class HeaderSource:
         self._function: Callable[[], object] = found
         self._setting = setting
         self._clock = clock
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
         self._headers: Mapping[str, str] | None = None
         self._until: float | None = None
         self._secrets: set[str] = set()
@@ -64,20 +66,21 @@ class HeaderSource:
         """Secret values of all headers so far."""
         return tuple(self._secrets)
 
-    def attempt(self, request: Request, once: Callable[[Request], Attempt]) -> Attempt:
+    async def attempt(
+        self, request: Request, once: Callable[[Request], Awaitable[Attempt]]
+    ) -> Attempt:
         """Make an attempt with the headers; if it gets status 401, one more with new ones.
 
         Raises:
             Exception: of the function.
             ConfigError: the function returned no headers that can be sent.
         """
-        sent = self._current()
-        done = once(self._with(request, sent))
+        sent = await self._current()
+        done = await once(self._with(request, sent))
         if done.status == 401:
-            with self._lock:
-                if self._headers is sent:  # another thread may have renewed them meanwhile
-                    self._headers = None
-            done = once(self._with(request, self._current()))
+            if self._headers is sent:  # another task may have renewed them meanwhile
+                self._headers = None
+            done = await once(self._with(request, await self._current()))
         return done
 
     def _with(self, request: Request, headers: Mapping[str, str]) -> Request:
@@ -86,21 +89,23 @@ class HeaderSource:
         secrets = (*request.secrets, *self.secrets)
         return replace(request, headers={**kept, **headers}, secrets=secrets)
 
-    def _current(self) -> Mapping[str, str]:
-        with self._lock:
+    async def _current(self) -> Mapping[str, str]:
+        async with self._lock:
             expired = self._until is not None and self._clock() >= self._until
             if self._headers is None or expired:
                 self._headers = None
                 asked_at = self._clock()
-                headers, seconds = self._checked(self._called())
+                headers, seconds = self._checked(await self._called())
                 self._until = None if seconds is None else asked_at + seconds
                 self._headers = headers
             return self._headers
 
-    def _called(self) -> object:
+    async def _called(self) -> object:
         RUNNING.set()
         try:
-            return waited_for(self._function())
+            function = self._function
+            found = function() if is_async(function) else await called(function)
+            return await found if inspect.isawaitable(found) else found
         finally:
             RUNNING.clear()
 

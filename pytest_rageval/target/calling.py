@@ -6,6 +6,7 @@ fixture that is not a client, and settings that are wrong, stop the run.
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -17,9 +18,9 @@ from typing import Any, Final
 
 from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
-from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
-from pytest_rageval.support.threads import waited_for
+from pytest_rageval.support.threads import called, computed, is_async, is_cancelled
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.target.likely import likely_answer
@@ -43,7 +44,7 @@ _OWN_TYPES: Final = ("references", "retrieved_chunks", "folder_selection", "sear
 """Fields of a reply whose values may be of a type of this package."""
 
 
-def call_client(
+async def call_client(
     client: object,
     request: AskRequest,
     *,
@@ -53,8 +54,10 @@ def call_client(
 ) -> AskResult:
     """Ask a client once and return the result.
 
+    A synchronous client is called on a thread, see ``called``.
+
     Args:
-        client: has ``ask_result`` (our own HTTP client: retries and times itself), or ``ask``,
+        client: has ``ask_on_loop`` (our own HTTP client: retries and times itself), or ``ask``,
             or is a function; each takes the request and may be async. It returns an AskResponse
             or a mapping in the shape of the contract.
         request: the question.
@@ -74,18 +77,16 @@ def call_client(
     """
     ask = check_client(client)
     held = None if getattr(client, "takes_slots", False) else slots
-    # The duration and reason of waits in a user's client are unknown.
-    with held.hold() if held else nullcontext(), waiting() if held else nullcontext():
-        asked_at, started = time.time(), clock()
-        reply = _reply_or_error(ask, request)
-        total_ms = (clock() - started) * 1000
+    call = _Call(ask, request, clock)
+    async with held.hold() if held else nullcontext():
+        reply = await call.reply_or_error()
     if isinstance(reply, AskResult):
         return reply
     if isinstance(reply, ConfigError):
         raise reply
-    result = _result(reply, client, total_ms, rootdir)
+    result = await computed(partial(_result, reply, client, call.total_ms, rootdir))
     span = span_id(request.trace_id) if request.trace_id else ""
-    return replace(result, trace_id=request.trace_id, span_id=span, asked_at=asked_at)
+    return replace(result, trace_id=request.trace_id, span_id=span, asked_at=call.asked_at)
 
 
 def _result(reply: object, client: object, total_ms: float, rootdir: Path) -> AskResult:
@@ -157,7 +158,7 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
     Raises:
         ConfigError: it has none; begins with ``where``.
     """
-    for name in ("ask_result", "ask"):
+    for name in ("ask_on_loop", "ask_result", "ask"):
         method: Callable[[AskRequest], object] | None = getattr(client, name, None)
         if callable(method):
             return method
@@ -168,13 +169,48 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
     )
 
 
-def _reply_or_error(ask: Callable[[AskRequest], object], request: AskRequest) -> object:
-    try:
-        return waited_for(ask(request))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
-        return error
+class _Call:
+    """A call of a client, timed where it is made, and its outcome."""
+
+    def __init__(
+        self,
+        ask: Callable[[AskRequest], object],
+        request: AskRequest,
+        clock: Callable[[], float],
+    ) -> None:
+        self._ask, self._request, self._clock = ask, request, clock
+        self._started = 0.0
+        self.asked_at = self.total_ms = 0.0
+
+    async def reply_or_error(self) -> object:
+        found = self._called() if is_async(self._ask) else await called(self._called)
+        if not inspect.isawaitable(found):
+            return found
+        try:
+            return await found
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
+            if is_cancelled(error):
+                raise
+            return error
+        finally:
+            self._end()
+
+    def _called(self) -> object:
+        self.asked_at, self._started = time.time(), self._clock()
+        try:
+            found = self._ask(self._request)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            found = error
+        if not inspect.isawaitable(found):
+            self._end()
+        return found
+
+    def _end(self) -> None:
+        self.total_ms = (self._clock() - self._started) * 1000
 
 
 def _response(reply: object, client: object) -> AskResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -35,6 +36,7 @@ from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.http.stopwatch import Stopwatch
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
+from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.target.calling import answered, refusal
 from pytest_rageval.target.contract import (
@@ -108,7 +110,7 @@ class HttpRagClient:
         target: TargetSettings,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
         slots: Slots | None = None,
@@ -156,7 +158,11 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable is missing; nothing was sent.
         """
-        return self._exchange(request)[0]
+        return session_loop().run(self.ask_on_loop(request))
+
+    async def ask_on_loop(self, request: AskRequest) -> AskResult:
+        """Do as ``ask_result``, on the session's loop."""
+        return (await self._exchange(request))[0]
 
     def inspect(self, request: AskRequest) -> tuple[AskResult, MappingReport]:
         """Ask like ``ask_result``, and report which expressions of the mappings gave nothing.
@@ -164,12 +170,12 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable is missing; nothing was sent.
         """
-        result, reply = self._exchange(request)
+        result, reply = session_loop().run(self._exchange(request))
         environment = resolve_request(self._target.request, self._environ)
         found = mapping_report(self._target, request_document(request, environment), reply)
         return result, replace(found, proposal=propose_chunks(self._target.response, reply))
 
-    def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
+    async def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
         """Return the result, and the decoded reply without secrets; None: it cannot be read."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
@@ -189,13 +195,13 @@ class HttpRagClient:
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
         spans = Spans(request.trace_id)
-        last, attempts = self._pacing.until_settled(
+        last, attempts = await self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
             retries=target.retries,
         )
         if self._auth is not None:
             secrets = (*secrets, *self._auth.secrets)
-        result, reply = self._result(last, attempts, secrets, document)
+        result, reply = await computed(partial(self._result, last, attempts, secrets, document))
         asked = replace(
             result, trace_id=spans.trace_id, span_id=spans.span_id, asked_at=last.sent_at
         )
@@ -232,13 +238,13 @@ class HttpRagClient:
         """Close the connections; the client may be used again and then opens new ones."""
         self._http.close()
 
-    def _attempt(self, request: Request, spans: Spans) -> Attempt:
-        def once(request: Request) -> Attempt:
-            return self._timed(spans.traced(request))
+    async def _attempt(self, request: Request, spans: Spans) -> Attempt:
+        async def once(request: Request) -> Attempt:
+            return await self._timed(spans.traced(request))
 
-        return once(request) if self._auth is None else self._auth.attempt(request, once)
+        return await (once(request) if self._auth is None else self._auth.attempt(request, once))
 
-    def _timed(self, request: Request) -> Attempt:
+    async def _timed(self, request: Request) -> Attempt:
         def timeout_text(fault: TransportError) -> str:
             if fault.name == "TotalTimeout":
                 return self._timeout("no complete reply", "timeout_s")
@@ -252,7 +258,7 @@ class HttpRagClient:
             hide = partial(blot_out, secrets=request.secrets)
             reader = StreamReader(self._stream, watch, hide)
             request.on_piece = reader.feed
-        done = attempt(self._http, request, timeout_text)
+        done = await attempt(self._http, request, timeout_text)
         done.total_ms, done.sent_at = watch.elapsed_ms, watch.sent_at
         return done if reader is None else reader.timed(done)
 

@@ -6,8 +6,8 @@ with ``{"scope_prefix"}`` takes away what is below, as the embedded reference se
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -29,6 +29,7 @@ from pytest_rageval.support.http.exchange import (
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import batches
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -59,7 +60,7 @@ class DocumentsClient:
         path: str,
         *,
         environ: Mapping[str, str],
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._address = join_url(target.url, path)
         # A header about a case cannot be sent with the documents of all cases.
@@ -112,14 +113,15 @@ class DocumentsClient:
         auth = self._auth
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
 
-            def sent(request: Request) -> Attempt:
+            async def sent(request: Request) -> Attempt:
                 late = f"no answer within {TIMEOUT_S:g} s"
-                return attempt(http, request, lambda _: late, _status_text)
+                return await attempt(http, request, lambda _: late, _status_text)
 
-            def once() -> Attempt:
-                return sent(request) if auth is None else auth.attempt(request, sent)
+            async def once() -> Attempt:
+                return await (sent(request) if auth is None else auth.attempt(request, sent))
 
-            last, attempts = self._pacing.until_settled(once, retries=self._retries)
+            settled = self._pacing.until_settled(once, retries=self._retries)
+            last, attempts = session_loop().run(settled)
         if last.error is not None:
             raise EndpointError(last.error.kind, last.error.message, attempts=attempts)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
@@ -103,7 +103,7 @@ def open_target(
             raise ConfigError(no_target(settings))
         from pytest_rageval.target.client import HttpRagClient
 
-        client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep, slots=slots)
         stack.callback(client.close)
         yield client
 

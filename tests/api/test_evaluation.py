@@ -531,7 +531,7 @@ def test_an_interrupted_run_keeps_the_answers_that_were_received_but_not_judged(
                         threading.main_thread().ident or 0, signal.SIGINT
                     )  # wakes its wait
                 stopped.wait(10)
-                time.sleep(0.2)  # the caller ends the run meanwhile, unless it waits for this case
+                time.sleep(0.05)  # the caller ends the run meanwhile, unless it waits for this case
             return super().judge(rubric, request, repeat=repeat)
 
     write_lines(SET, *(case(f"c{n}", "hit it") for n in range(200)))

@@ -11,6 +11,7 @@ from pytest_rageval.engine.case import Trial, ask, record_of
 from pytest_rageval.judges.asking import judge_cost
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.runs.record_json import redact
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.gate import Selection
@@ -21,7 +22,11 @@ from pytest_rageval.values.verdict import Judgement, JudgeUsage
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
     """Ask the target one case of a file and score its answer; failures become data."""
-    return record_of(trial, ask(trial, client, clock=clock))
+
+    async def measured() -> CaseRecord:
+        return await record_of(trial, await ask(trial, client, clock=clock))
+
+    return session_loop().run(measured())
 
 
 PARTS: Final = {

@@ -16,6 +16,7 @@ from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.runs.documents import RunFacts, run_config
 from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
@@ -34,7 +35,7 @@ def answered(case: Case, response: AskResponse, settings: Settings = SETTINGS) -
     """Record of a case as the engine scores it."""
     result = AskResult(response=response, error=None, total_ms=5.0)
     located = LocatedCase(case=case, lineno=1)
-    return record_of(Trial(located, "evals/set.jsonl", settings), result)
+    return at_once(record_of(Trial(located, "evals/set.jsonl", settings), result))
 
 
 def scored(case_id: str, value: float, **fields: Any) -> CaseRecord:

@@ -21,6 +21,7 @@ from pytest_rageval.metrics.quotes import holds_quote
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
@@ -170,7 +171,9 @@ def score_example(text: str) -> Values:
     settings = ScoreSettings(k=given.get("k", 5), judge_configured=bool({*given} & _JUDGED))
     if given.get("judge") == "offline":
         view = view_case(case, response, settings, error=error)
-        judged = judge_case(view, Judges(OfflineJudge()), rubrics=("groundedness", "correctness"))
+        judged = at_once(
+            judge_case(view, Judges(OfflineJudge()), rubrics=("groundedness", "correctness"))
+        )
         verdicts = with_evidence(view, judged)
     scores = score_reply(case, response, settings, error=error, verdicts=verdicts)
     found: Values = {"outcome": scores.outcome, "failure_stage": scores.failure_stage}

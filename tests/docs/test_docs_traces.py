@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.trace import trace_id, traceparent
+from tests.build.asking import ask_client
 from tests.build.targets import fake_target, json_reply
 from tests.docs.examples import read_document, sections
 
@@ -39,7 +39,7 @@ def test_the_client_hands_the_trace_on() -> None:
     names: dict[str, Any] = {}
     with fake_target(json_reply({"text": "Monthly."})) as target:
         exec(code.replace("http://127.0.0.1:8000", target.url), names)
-        result = call_client(names["ask"], AskRequest(question="When?", trace_id=TRACE))
+        result = ask_client(names["ask"], AskRequest(question="When?", trace_id=TRACE))
     assert result.response is not None
     assert result.response.answer == "Monthly."
     assert target.received[0].headers["traceparent"] == traceparent(TRACE)

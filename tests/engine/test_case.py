@@ -14,6 +14,7 @@ from pytest_rageval.engine.case import (
 )
 from pytest_rageval.metrics.scoring import settle
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
@@ -144,8 +145,8 @@ def test_records_are_the_same_one_by_one_and_together() -> None:
         return [(trial, answered(response, total_ms=None)) for response in responses()]
 
     scoring = ScoreSettings()
-    together = records_of(asked(), scoring)
-    assert together == [records_of([one], scoring)[0] for one in asked()]
+    together = at_once(records_of(asked(), scoring))
+    assert together == [at_once(records_of([one], scoring))[0] for one in asked()]
     assert [record.scores.metrics["doc_hit_at_k"] for record in together] == [1, None, None]
     assert together[0].response is not None
     assert (together[0].response.query_embedding, together[0].response.latency) == (None, {})

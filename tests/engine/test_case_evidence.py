@@ -18,6 +18,7 @@ from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.explanation import render_explanation
 from pytest_rageval.runs.record_json import record_line, record_of_line, redact
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Evidence
 from pytest_rageval.values.settings import Settings
@@ -164,11 +165,13 @@ def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
     stored = record_of_line(record_line(redact(record, full_text=False)))
     assert isinstance(stored.verdicts.evidence, Evidence)
     assert stored.verdicts.evidence == record.verdicts.evidence
-    again = rejudge(
-        stored,
-        Judges(OfflineJudge()),
-        rubrics=("groundedness", "correctness"),
-        scoring=score_settings(SETTINGS),
+    again = at_once(
+        rejudge(
+            stored,
+            Judges(OfflineJudge()),
+            rubrics=("groundedness", "correctness"),
+            scoring=score_settings(SETTINGS),
+        )
     )
     assert again.record.scores.failure_stage == "not_used"
     assert again.record.scores.metrics == record.scores.metrics

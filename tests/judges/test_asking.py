@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import record_line, record_of_line
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -95,7 +96,7 @@ def judged(
     located = LocatedCase(case=of, lineno=1)
     judges = Judges(judge)  # type: ignore[arg-type]
     trial = Trial(located, "evals/s.jsonl", given, judges=judges, registry=registry)
-    return record_of(trial, result)
+    return session_loop().run(record_of(trial, result))
 
 
 def reply(**fields: Any) -> AskResponse:
@@ -368,7 +369,7 @@ def test_own_metrics_that_nobody_was_asked_for_say_why(
         Settings(rootdir="", **settings),
         registry=REGISTRY,
     )
-    record = record_of(trial, answered(reply(), total_ms=1.0))
+    record = session_loop().run(record_of(trial, answered(reply(), total_ms=1.0)))
     assert {record.scores.not_applicable[key] for key in TONE} == {reason}
 
 
@@ -540,18 +541,17 @@ def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
         judged(GOLD, reply(), Wrong())
 
 
-def test_an_async_judge_is_refused_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+def test_an_async_judge_is_awaited() -> None:
     class Later(FakeJudge):
         async def judge(  # type: ignore[override]
             self, rubric: str, request: JudgeRequest, *, repeat: int = 0
         ) -> Judgement:
-            raise AssertionError
+            await asyncio.sleep(0)
+            return super().judge(rubric, request, repeat=repeat)
 
-    said = r"Later\.judge returned coroutine, expected .*Judgement from a plain function"
-    with pytest.raises(ConfigError, match=said):
-        judged(GOLD, reply(), Later())
-    gc.collect()
-    assert not [*recwarn]
+    plain, later = FakeJudge(), Later()
+    assert judged(GOLD, reply(), later) == judged(GOLD, reply(), plain)
+    assert later.asked == plain.asked != []
 
 
 def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:

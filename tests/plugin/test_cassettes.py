@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -215,7 +215,13 @@ def test_a_cassette_that_cannot_be_written_ends_the_session_in_one_line(scratch:
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds of the pauses from now on, which end at once."""
     found: list[float] = []
-    monkeypatch.setattr(time, "sleep", found.append)
+    real = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        found.append(seconds)
+        await real(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     return found
 
 

@@ -451,8 +451,8 @@ def test_the_concurrency_is_that_of_the_client_and_not_the_setting(
 
 
 NEEDED = """
-from pytest_rageval.support.slots import Turns
-Turns.cores_needed = lambda self: {}
+from pytest_rageval.support.process import CoreUse
+CoreUse.needed = lambda self: {}
 """
 
 

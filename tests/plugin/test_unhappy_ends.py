@@ -471,7 +471,7 @@ def rag_client():
     def ask(request):
         if request.question.endswith("1"):
             begins.wait()
-            time.sleep(0.5)  # within what an interrupt waits for answers
+            time.sleep(0.05)  # within what an interrupt waits for answers
         return reply(request.question)
     return ask
 """

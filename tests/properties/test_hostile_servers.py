@@ -19,6 +19,7 @@ from pytest_rageval.engine.vectors import EmbeddingsClient
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.wire import Form
 from pytest_rageval.server import upstream
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import DatasetError, EndpointError
 from pytest_rageval.values.reply import AskRequest
@@ -85,7 +86,9 @@ def judged(url: str, name: str) -> tuple[str, str]:
         base_url=url, api_key_env="MODEL_KEY", timeout_s=limit_of(name), retries=0
     )
     endpoint = ChatEndpoint("m", settings)
-    answer = endpoint.ask(f'{{"messages": "hostile {name}"}}'.encode(), 10, Form())
+    answer = session_loop().run(
+        endpoint.ask(f'{{"messages": "hostile {name}"}}'.encode(), 10, Form())
+    )
     endpoint.close()
     if answer.failure is None:
         # Its body is read by those that look for a verdict in it.

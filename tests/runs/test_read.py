@@ -12,6 +12,7 @@ from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.read import decided_run, open_run, read_documents
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
@@ -36,8 +37,8 @@ def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:
     of = Case(id=case_id, question="Where is it?", gold_supports=(gold(SECTION),))
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
-    scored = record_of(
-        Trial(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result
+    scored = at_once(
+        record_of(Trial(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result)
     )
     return changed(scored, **fields)
 

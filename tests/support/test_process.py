@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pytest_rageval.support.process import interrupted_by_termination
+from pytest_rageval.support.process import CoreUse, interrupted_by_termination
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
@@ -145,3 +145,10 @@ def test_what_a_thread_computes_counts_as_having_a_core() -> None:
         [sys.executable, "-c", COMPUTING], check=True, capture_output=True, text=True
     )
     assert float(told.stdout) >= 0.01
+
+
+def test_the_cores_needed_are_known_after_some_seconds_and_looked_up_once_a_second() -> None:
+    seconds, cores = iter([10.0, 14.9, 20.0, 20.5, 21.0]), iter([2.0, 11.6, 13.0])
+    use = CoreUse(clock=lambda: next(seconds), core_clock=lambda: next(cores))
+    found = [use.needed() for _ in range(4)]
+    assert found == [None, pytest.approx(0.96), pytest.approx(0.96), pytest.approx(1.0)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextvars
-import threading
-import time
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.threads import LoopThread
+from pytest_rageval.support.threads import LoopThread, called
 
 
 class Clock:
@@ -25,69 +24,112 @@ class Flight:
     """Counts who is inside."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
         self.inside = 0
         self.peak = 0
 
     def __enter__(self) -> None:
-        with self.lock:
-            self.inside += 1
-            self.peak = max(self.peak, self.inside)
+        self.inside += 1
+        self.peak = max(self.peak, self.inside)
 
     def __exit__(self, *error: object) -> None:
-        with self.lock:
-            self.inside -= 1
+        self.inside -= 1
 
 
-def test_threads_never_hold_more_than_the_limit_and_use_all_of_it() -> None:
-    slots, flight = Slots(3), Flight()
-
-    def work(_: int) -> None:
-        with slots.hold(), flight:
-            time.sleep(0.002)
-
-    with ThreadPoolExecutor(12) as pool:
-        list(pool.map(work, range(60)))
-
-    assert flight.peak == 3
+async def go_on() -> None:
+    """Let all other tasks go on until they wait."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
-def test_who_holds_a_slot_goes_through_on_the_same_also_on_an_event_loop() -> None:
+async def fly(slots: Slots, flight: Flight) -> None:
+    async with slots.hold():
+        with flight:
+            await go_on()
+
+
+async def fly_all(slots: Slots, n: int) -> Flight:
+    flight = Flight()
+    await asyncio.gather(*(fly(slots, flight) for _ in range(n)))
+    return flight
+
+
+def test_tasks_never_hold_more_than_the_limit_and_use_all_of_it() -> None:
+    assert asyncio.run(fly_all(Slots(3), 60)).peak == 3
+
+
+def test_slots_are_granted_in_the_order_of_request() -> None:
+    slots, order = Slots(1), list[int]()
+
+    async def ask(n: int) -> None:
+        async with slots.hold():
+            await go_on()
+            order.append(n)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*map(ask, range(9)))
+
+    asyncio.run(ask_all())
+    assert order == list(range(9))
+
+
+def test_who_holds_a_slot_goes_through_on_the_same_also_from_a_thread() -> None:
     slots, loop = Slots(1), LoopThread()
 
     async def inner() -> str:
-        with slots.hold():
+        async with slots.hold():
             return "asked"
 
+    async def outer() -> str:
+        async with slots.hold(), slots.hold():
+            return await called(lambda: loop.submit(inner()).result(timeout=60))
+
     try:
-        with slots.hold(), slots.hold():
-            assert loop.submit(inner()).result(timeout=60) == "asked"
+        assert loop.submit(outer()).result(timeout=60) == "asked"
     finally:
         loop.stop()
 
 
 def test_a_slot_is_free_again_after_an_error() -> None:
     slots = Slots(1)
-    with pytest.raises(KeyError), slots.hold():
-        raise KeyError("x")
-    with slots.hold():
-        pass
+
+    async def fail() -> None:
+        async with slots.hold():
+            raise KeyError("x")
+
+    async def both() -> Flight:
+        with pytest.raises(KeyError):
+            await fail()
+        return await fly_all(slots, 1)
+
+    assert asyncio.run(both()).peak == 1
 
 
-def test_a_wait_that_is_interrupted_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("granted", [False, True])
+def test_a_wait_that_is_cancelled_costs_no_slot(*, granted: bool) -> None:
     slots = Slots(1)
 
-    def interrupt() -> None:
-        raise KeyboardInterrupt
+    async def cancelled() -> Flight:
+        async with slots.hold():
+            # Its context is that of a task of its own, and holds no slot.
+            waiting = asyncio.get_running_loop().create_task(outside(fly(slots, Flight())))
+            await go_on()
+            if not granted:
+                waiting.cancel()
+        if granted:  # the slot is the task's, which has not gone on so far
+            waiting.cancel()
+        await asyncio.wait({waiting})
+        assert waiting.cancelled()
+        return await fly_all(slots, 1)
 
-    with slots.hold():
-        elsewhere, waiting = contextvars.Context(), slots.hold()
-        with monkeypatch.context() as patch:
-            patch.setattr("pytest_rageval.support.slots.waiting", interrupt)
-            with pytest.raises(KeyboardInterrupt):
-                elsewhere.run(waiting.__enter__)
-    with slots.hold():
-        pass
+    assert asyncio.run(cancelled()).peak == 1
+    assert slots.held == 0
+
+
+async def outside(work: Coroutine[Any, Any, None]) -> None:
+    from pytest_rageval.support.slots import _holding
+
+    _holding.set(False)
+    await work
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -128,17 +170,9 @@ def test_a_request_without_a_reply_says_nothing() -> None:
 
 
 def test_lowered_slots_let_no_new_request_go_until_enough_came_back() -> None:
-    slots, flight = Slots(4, clock=Clock()), Flight()
+    slots = Slots(4, clock=Clock())
     slots.saw(429)
-
-    def work(_: int) -> None:
-        with slots.hold(), flight:
-            time.sleep(0.002)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(20)))
-
-    assert flight.peak == 2
+    assert asyncio.run(fly_all(slots, 20)).peak == 2
 
 
 def test_a_limit_below_one_is_refused() -> None:
@@ -146,20 +180,40 @@ def test_a_limit_below_one_is_refused() -> None:
         Slots(0)
 
 
-def test_closed_ones_let_no_request_begin_and_disturb_none_in_flight() -> None:
+def test_closed_slots_cancel_what_is_in_flight_and_what_waits() -> None:
     slots = Slots(1)
-    waits = threading.Event()
 
-    def wait_for_one() -> None:
-        waits.set()
-        with slots.hold():
-            raise AssertionError("begun after the end")
+    async def hang() -> None:
+        async with slots.hold():
+            await asyncio.sleep(60)
 
-    with ThreadPoolExecutor(1) as pool, slots.hold():
-        waiting = pool.submit(wait_for_one)
-        waits.wait()
+    async def close() -> list[BaseException | None]:
+        tasks = [asyncio.create_task(hang()) for _ in range(2)]
+        await go_on()
         slots.close()
-        with pytest.raises(CancelledError):
-            waiting.result(timeout=60)
-    with pytest.raises(CancelledError, match="ended"), slots.hold():
-        pass
+        tasks.append(asyncio.create_task(hang()))
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    found = asyncio.run(close())
+    assert [type(one) for one in found] == [asyncio.CancelledError] * 3
+    assert slots.held == 0
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_request_that_pauses_is_counted_and_cancelled_at_the_end(*, limited: bool) -> None:
+    slots = Slots(2)
+
+    async def pause() -> None:
+        with slots.pause(limited=limited):
+            await asyncio.sleep(60)
+
+    async def close() -> None:
+        task = asyncio.create_task(pause())
+        await go_on()
+        assert (slots.pausing, slots.limited) == (not limited, limited)
+        slots.close()
+        await asyncio.wait({task})
+        assert task.cancelled()
+
+    asyncio.run(close())
+    assert (slots.pausing, slots.limited) == (0, 0)

@@ -5,22 +5,21 @@ import itertools
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
-from functools import partial
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.threads import (
-    AHEAD,
     GivenUp,
     LoopThread,
+    at_once,
     call_within,
-    in_order,
+    called,
+    computed,
     result_of,
     session_loop,
 )
@@ -196,65 +195,102 @@ def test_a_call_that_takes_too_long_is_given_up_and_holds_nobody() -> None:
     assert call_within(1e300, lambda: threading.current_thread().daemon)
 
 
-def test_results_come_in_the_order_of_their_tasks_while_several_run() -> None:
-    slots, both = Slots(2), threading.Barrier(2, timeout=60)
-
-    def task(n: int) -> int:
-        with slots.hold(), waiting():
-            both.wait()  # no task ends alone
-        return n
-
-    assert list(in_order((partial(task, n) for n in range(20)), slots)) == list(range(20))
-    with slots.hold():
-        assert slots.held == 1, "a caller that took all results may go on with the slots"
+# --- calls from the loop --------------------------------------------------------------------------
 
 
-def test_tasks_are_read_a_window_ahead_and_none_is_started_after_an_early_end() -> None:
-    slots, read = Slots(2), list[int]()
-
-    def tasks() -> Iterator[Callable[[], int]]:
-        for n in itertools.count():
-            read.append(n)
-            yield partial(int, n)
-
-    results = in_order(tasks(), slots)
-    assert list(itertools.islice(results, 5)) == [0, 1, 2, 3, 4]
-    results.close()
-    assert len(read) == AHEAD * 2 + 5
-    with pytest.raises(CancelledError):
-        slots.take()
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    loop = LoopThread()
+    yield loop
+    loop.stop()
 
 
-@pytest.mark.parametrize("limited", [False, True])
-def test_an_early_end_does_not_wait_for_a_request_that_pauses(*, limited: bool) -> None:
-    slots, pausing, goes_on = Slots(2), threading.Event(), threading.Event()
+def test_the_thread_that_waits_makes_the_calls(loop: LoopThread) -> None:
+    async def ask() -> list[threading.Thread]:
+        return [await called(threading.current_thread), await computed(threading.current_thread)]
 
-    def pause() -> int:
-        with waiting(), slots.pause(limited=limited):
-            pausing.set()
-            goes_on.wait(30)
-        return 1
-
-    results = in_order([lambda: 0, pause, pause], slots)
-    assert next(results) == 0
-    assert pausing.wait(10)
-    began = time.monotonic()
-    results.close()
-    goes_on.set()
-    assert time.monotonic() - began < 15
+    here = threading.current_thread()
+    assert loop.run(ask()) == [here, here]
+    assert at_once(ask()) == [here, here]
 
 
-def test_an_error_of_a_task_or_of_their_source_ends_the_rest() -> None:
-    def broken() -> Iterator[Callable[[], int]]:
-        yield lambda: 1
-        raise OSError("cut")
+def test_where_nobody_waits_one_thread_computes_and_several_may_wait(loop: LoopThread) -> None:
+    meeting = threading.Barrier(3, timeout=60)
 
-    with pytest.raises(ZeroDivisionError):
-        list(in_order([lambda: 1, lambda: 1 // 0, lambda: 3], Slots(2)))
-    with pytest.raises(OSError, match="cut"):
-        list(in_order(broken(), Slots(2)))
+    def meet() -> str:
+        meeting.wait()  # breaks if fewer than three are called at once
+        return threading.current_thread().name
+
+    async def ask() -> tuple[set[str], set[str]]:
+        waiting = asyncio.gather(*(called(meet) for _ in range(9)))
+        names = [await computed(lambda: threading.current_thread().name) for _ in range(9)]
+        return set(await waiting), set(names)
+
+    waited, computing = loop.submit(ask()).result(60)
+    assert len(waited) >= 3
+    assert computing == {"rageval-compute-1"}
 
 
-def test_with_one_slot_the_thread_of_the_caller_does_everything() -> None:
-    found = list(in_order([threading.current_thread] * 3, Slots(1)))
-    assert found == [threading.current_thread()] * 3
+def test_computing_is_done_in_the_order_of_asking(loop: LoopThread) -> None:
+    done: list[int] = []
+
+    async def ask() -> None:
+        await asyncio.gather(*(computed(lambda n=n: done.append(n)) for n in range(20)))  # type: ignore[misc]
+
+    loop.submit(ask()).result(60)
+    assert done == list(range(20))
+
+
+def test_a_call_that_hangs_keeps_neither_its_task_nor_the_next_call(loop: LoopThread) -> None:
+    release, hanging = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hanging.set()
+        release.wait(60)
+
+    future = loop.submit(called(hang))
+    assert hanging.wait(60)
+    future.cancel()
+    assert loop.submit(called(lambda: "next")).result(60) == "next"
+    release.set()
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), KeyboardInterrupt()], ids=repr)
+def test_what_a_call_raises_is_raised_to_its_task(loop: LoopThread, error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    async def ask() -> None:
+        await called(fail)
+
+    with pytest.raises(type(error)):
+        loop.submit(ask()).result(60)
+    with pytest.raises(type(error)):
+        loop.run(ask())
+    assert loop.submit(called(lambda: "still there")).result(60) == "still there"
+
+
+def test_a_call_sees_the_context_of_its_task(loop: LoopThread) -> None:
+    tenant: ContextVar[str] = ContextVar("tenant")
+
+    async def ask(name: str) -> str:
+        tenant.set(name)
+        return await called(tenant.get)
+
+    assert [loop.submit(ask(name)).result(60) for name in ("a", "b")] == ["a", "b"]
+
+
+def test_threads_end_with_their_loop() -> None:
+    loop = LoopThread()
+    thread = loop.submit(called(threading.current_thread)).result(60)
+    loop.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_a_coroutine_that_waits_cannot_be_run_at_once() -> None:
+    async def wait() -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="needs the loop"):
+        at_once(wait())

@@ -20,6 +20,7 @@ from pytest_rageval.support.tracebacks import (
 )
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.reply import AskRequest
+from tests.build.asking import ask_client
 
 SOURCE = """
 import json, asyncio, contextlib
@@ -141,7 +142,7 @@ def test_deep_recursion_is_bounded(module: ModuleType, tmp_path: Path) -> None:
 
 def test_frames_of_this_package_are_left_out(module: ModuleType, tmp_path: Path) -> None:
     for client in (module.answer, module.Client()):
-        result = call_client(client, AskRequest(question="q"), rootdir=tmp_path)
+        result = ask_client(client, AskRequest(question="q"), rootdir=tmp_path)
         assert result.error is not None
         assert result.error.traceback.splitlines()[-2:] == [
             "app/rag.py:6: in look_up",
@@ -158,9 +159,9 @@ def test_frames_of_this_package_are_left_out(module: ModuleType, tmp_path: Path)
 def test_an_exception_without_code_of_the_project_shows_the_library(tmp_path: Path) -> None:
     import json
 
-    result = call_client(lambda request: json.loads("{"), AskRequest(question="q"))
+    result = ask_client(lambda request: json.loads("{"), AskRequest(question="q"))
     assert result.error is not None
-    only_library = call_client(json.loads, AskRequest(question="q"), rootdir=tmp_path)
+    only_library = ask_client(json.loads, AskRequest(question="q"), rootdir=tmp_path)
     assert only_library.error is not None
     assert "/json/__init__.py:" in only_library.error.traceback
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult
+from tests.build.asking import ask_client
 
 QUESTION = AskRequest(question="q")
 
 
 def call(client: object) -> AskResult:
     ticks = iter([1.0, 1.5])
-    return call_client(client, QUESTION, clock=lambda: next(ticks))
+    return ask_client(client, QUESTION, clock=lambda: next(ticks))
 
 
 def response_of(result: AskResult) -> AskResponse:

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rageval import AskRequest, AskResponse, RetrievedChunk
 from pytest_rageval.target.adapters import from_documents
-from pytest_rageval.target.calling import call_client
+from tests.build.asking import ask_client
 
 MARKDOWN = "# Pumps\n\nAll of them.\n\n## Oil\n\nEvery 14 days.\n"
 
@@ -201,11 +201,11 @@ def test_a_document_without_a_path_is_refused_with_the_keys_it_has() -> None:
 
 def test_the_advice_on_an_object_is_not_cut_where_a_client_raises_it() -> None:
     hit = {"_id": "7", "_source": {"path": "a.md"}, "matched_queries": [], "inner_hits": {}}
-    result = call_client(lambda request: from_documents([hit]), AskRequest(question="q"))
+    result = ask_client(lambda request: from_documents([hit]), AskRequest(question="q"))
     assert result.error is not None
     assert "from_documents(documents, path='doc')" in result.error.message
     found = SimpleNamespace(record={"path": "a.md"})
-    result = call_client(lambda request: from_documents([found]), AskRequest(question="q"))
+    result = ask_client(lambda request: from_documents([found]), AskRequest(question="q"))
     assert result.error is not None
     assert "a dict such as {'path': ..., 'text': ...}" in result.error.message
     assert result.error.message.endswith("got a value of type SimpleNamespace")
@@ -214,7 +214,7 @@ def test_the_advice_on_an_object_is_not_cut_where_a_client_raises_it() -> None:
 def test_an_index_of_a_page_counts_from_zero_as_the_error_of_a_page_zero_says() -> None:
     row = {"path": "a.md", "text": "t", "metadata": {"page": 0}}
     chunks = from_documents([row])
-    result = call_client(
+    result = ask_client(
         lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
     )
     assert result.error is not None
@@ -233,7 +233,7 @@ def test_an_object_that_is_not_known_is_refused_with_its_place(odd: object) -> N
 
 def test_the_chunks_are_a_reply_that_is_read() -> None:
     chunks = from_documents([(LangChainDocument("t", {"source": "a.md"}), float("nan"))])
-    result = call_client(
+    result = ask_client(
         lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
     )
     assert result.response is not None

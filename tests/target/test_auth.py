@@ -13,11 +13,11 @@ import pytest
 
 from pytest_rageval.support.http.address import learned_secrets
 from pytest_rageval.target.auth import RUNNING
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
+from tests.build.asking import ask_client
 from tests.build.targets import Received, Reply, fake_target, http_reply, json_reply
 
 QUESTION = AskRequest(question="q")
@@ -61,7 +61,7 @@ def asked(
         client = HttpRagClient(settings, clock=clock, sleep=lambda _: None)
         results = []
         for _ in range(times):
-            results.append(call_client(client, QUESTION))
+            results.append(ask_client(client, QUESTION))
             clock.now += step
         client.close()
     return results, fake.received

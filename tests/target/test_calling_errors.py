@@ -12,9 +12,9 @@ from urllib.error import HTTPError
 
 import pytest
 
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult
+from tests.build.asking import ask_client
 from tests.target.calls import call, error_of
 
 
@@ -250,6 +250,6 @@ def test_an_exception_whose_text_raises_is_still_an_error_of_the_target(
         raise Unprintable(fault)
 
     for client, name in ((ask, "ValueError: outer"), (alone, "Unprintable: (its text cannot be")):
-        error = call_client(client, AskRequest(question="q")).error
+        error = ask_client(client, AskRequest(question="q")).error
         assert error is not None
         assert error.message.startswith(name)

@@ -17,12 +17,11 @@ LIMIT_MB = 40 * AT_ONCE
 WIDE = "\U0001f600"
 """A character that makes all others of its text take four bytes."""
 ASKING = """
-import json, sys, threading
-from pathlib import Path
+import asyncio, json, sys
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.support.http import transport
-from pytest_rageval.support.slots import Turns
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import AskRequest
@@ -32,29 +31,25 @@ kind, url, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 target = HttpRagClient(TargetSettings(url=url, timeout_s=60.0))
 judge = ChatEndpoint("m", JudgeSettings(base_url=url, timeout_s=60.0), needs_key=False)
 vectors = EndpointClient(ModelEndpoint(url=url, model="m"), "embeddings", ("--url", "--key"))
-turns, gate = Turns(), threading.Barrier(n)
 
 def peak_mb():
     line = next(one for one in open("/proc/self/status") if one.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
-def ask():
-    gate.wait()
-    with turns.computing():
-        if kind == "target":
-            target.ask_result(AskRequest(question="q"))
-        elif kind == "judge":
-            judge.ask(b"{}", 1)
-        else:
-            with vectors.connect() as http:
-                vectors.post(http, {})
+async def ask():
+    if kind == "target":
+        await target.ask_on_loop(AskRequest(question="q"))
+    elif kind == "judge":
+        await judge.ask(b"{}", 1)
+    else:
+        with vectors.connect() as http:
+            await vectors.post(http, {})
+
+async def ask_all():
+    await asyncio.gather(*(ask() for _ in range(n)), return_exceptions=True)
 
 before = peak_mb()
-threads = [threading.Thread(target=ask) for _ in range(n)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
+session_loop().submit(ask_all()).result()
 print(peak_mb() - before)
 """
 
@@ -160,10 +155,9 @@ def test_a_small_reply_that_a_mapping_makes_large_is_refused(
 
 LIMIT_S = 2.0
 FLOOD = """
-import gzip, json, os, socket, sys, threading, time
-from concurrent.futures import ThreadPoolExecutor
+import asyncio, gzip, json, os, socket, sys, threading, time
 from pytest_rageval.support.http import transport
-from pytest_rageval.support.slots import Turns
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
@@ -195,19 +189,20 @@ def peak_mb():
     line = next(one for one in open("/proc/self/status") if one.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
-def ask(_):
-    with turns.computing():
-        began = time.monotonic()
-        result = target.ask_result(AskRequest(question="q"))
-        return time.monotonic() - began, result.error.message
+async def ask():
+    began = time.monotonic()
+    result = await target.ask_on_loop(AskRequest(question="q"))
+    return time.monotonic() - began, result.error.message
 
-target, turns = HttpRagClient(TargetSettings(url=url, retries=0, **settings)), Turns()
+async def ask_all():
+    return await asyncio.gather(*(ask() for _ in range(n)))
+
+target = HttpRagClient(TargetSettings(url=url, retries=0, **settings))
 if not (flood := os.fork()):
     serve()
 before = peak_mb()
 try:
-    with ThreadPoolExecutor(n) as pool:
-        found = list(pool.map(ask, range(n)))
+    found = session_loop().submit(ask_all()).result()
 finally:
     os.kill(flood, 9)
 print(json.dumps([*zip(*found), peak_mb() - before]))

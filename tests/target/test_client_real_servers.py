@@ -20,11 +20,11 @@ from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.scoring import score_case, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseScores
 from pytest_rageval.values.reply import AskResponse
+from tests.build.asking import ask_client
 from tests.build.targets import fake_target, json_reply, unused_port
 from tests.docs.examples import read_document, sections
 
@@ -219,7 +219,7 @@ def asked(folder: Path, toml: str, url: str, question: str = CASE.question) -> A
     (folder / "pyproject.toml").write_text(toml, encoding="utf-8")
     settings = load_settings(folder, flags={"rageval_rag_url": url}, environ={})
     with open_target(settings, environ={}) as client:
-        result = call_client(client, ask_request(case, settings))
+        result = ask_client(client, ask_request(case, settings))
         found, about = ask_case(client, case, settings)
     assert result.error is None, result.error
     assert not [one for one in check_replies(found, found, about) if one.level == "FAIL"]
@@ -356,7 +356,7 @@ def test_a_tool_of_fastmcp_that_answers_is_read_as_the_page_says(
     (tmp_path / "pyproject.toml").write_text(toml, encoding="utf-8")
     settings = load_settings(tmp_path, flags={"rageval_rag_url": url}, environ={})
     with open_target(settings, environ={}) as client:
-        failed = call_client(client, ask_request(Case(id="c", question="What?"), settings))
+        failed = ask_client(client, ask_request(Case(id="c", question="What?"), settings))
     assert failed.error is not None
     assert failed.error.kind == "target"
     assert "no such question" in failed.error.message

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.named_client import open_named_client
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest
+from tests.build.asking import ask_client
 
 CODE = """
 closed = []
@@ -79,7 +79,7 @@ def test_a_client_or_a_factory_is_opened_and_closed(
     module: Any, name: str, answer: str, closed: list[str]
 ) -> None:
     with open_named_client(f"client_of_13:{name}") as client:
-        result = call_client(client, AskRequest(question="q"))
+        result = ask_client(client, AskRequest(question="q"))
         assert module.closed == []
     assert result.response is not None, result.error
     assert result.response.answer == answer

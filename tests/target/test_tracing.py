@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from pytest_rageval.values.trace import span_id, trace_id, traceparent
+from tests.build.asking import ask_client
 from tests.build.targets import Reply, fake_target, hang_up, http_reply, json_reply
 
 TRACE = trace_id("one", "evals/a.jsonl::c-1", 0)
@@ -29,7 +29,7 @@ def asked(
 ) -> tuple[AskResult, list[str | None]]:
     with fake_target(*replies) as fake:
         client = HttpRagClient(TargetSettings(url=fake.url, **target), sleep=lambda _: None)
-        result = call_client(client, request)
+        result = ask_client(client, request)
         client.close()
     return result, [one.headers.get("traceparent") for one in fake.received]
 
@@ -100,7 +100,7 @@ def test_a_client_in_python_gets_the_header_to_hand_on() -> None:
         given.append(request.traceparent)
         return {"answer": "Monthly."}
 
-    result = call_client(client, QUESTION)
+    result = ask_client(client, QUESTION)
     assert given == [traceparent(TRACE)]
     assert (result.trace_id, result.span_id) == (TRACE, span_id(TRACE))
     assert result.asked_at is not None

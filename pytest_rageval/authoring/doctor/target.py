@@ -18,6 +18,7 @@ from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.text import clean, counted, shown_json
 from pytest_rageval.support.thoughts import thought_spans
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import ANSWERED_LATER, WANTS_SESSION, HttpRagClient
@@ -84,7 +85,7 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
     request, rootdir = ask_request(case, settings), Path(settings.rootdir)
     mapping: MappingReport | None = None
     if not isinstance(client, HttpRagClient):
-        result = call_client(client, request, rootdir=rootdir)
+        result = session_loop().run(call_client(client, request, rootdir=rootdir))
     else:
         try:
             result, mapping = client.inspect(request)

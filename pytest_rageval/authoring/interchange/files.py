@@ -22,6 +22,7 @@ from pytest_rageval.support.http.address import Address, credentials_in, without
 from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.text import clean, first_few, free_name, shown, whole_text
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -271,7 +272,7 @@ def fetch_text(url: str) -> str:
     try:
         limits = {"connect_s": TIMEOUT_S, "read_s": TIMEOUT_S}
         with open_client(address, headers={}, **limits) as http:
-            reply = send(http, request)
+            reply = session_loop().run(send(http, request))
         if reply.status is not None and not reply.is_success:
             lead = "; it leads elsewhere: download the file, as with curl -L, and import that"
             message = f"{name}: HTTP {reply.status}, expected the text"

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import named_errors, open_plain
-from pytest_rageval.support.json_text import is_json
+from pytest_rageval.support.json_text import Loc, is_json
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
@@ -26,7 +26,6 @@ from pytest_rageval.support.jsonl import (
     cut_torn_line,
     iterate_lines,
 )
-from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Count
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
@@ -145,14 +144,14 @@ _LINE: Final = ObjectLine[_EntryLine](
 )
 
 
-def _indices(number: int, value: dict[str, Any], faulty: object) -> Iterator[Fault]:
+def _indices(number: int, value: dict[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
     n_golds = len(items(value, "gold_supports"))
     for group in items(value, "required_support_groups"):
         if not (
             isinstance(group, list) and all(type(i) is int and 0 <= i < n_golds for i in group)
         ):
-            loc = ("required_support_groups",)
-            yield unfit_at(loc, shown(group), "indices into gold_supports")
+            message = f"{shown(group)}, expected indices into gold_supports"
+            yield ("required_support_groups",), message
 
 
 def _read_entry(line: Line, annotator: str, faults: list[Fault], name: str) -> Iterator[LabelEntry]:

@@ -21,6 +21,7 @@ from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_tex
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
@@ -132,7 +133,7 @@ def _look(
 
 
 def _retrieved(client: object, request: AskRequest) -> tuple[RetrievedChunk, ...]:
-    result = call_client(client, request)
+    result = session_loop().run(call_client(client, request))
     if result.response is None:
         assert result.error is not None  # one of the two is always set
         error, place = result.error, last_place(result.error.traceback)

@@ -164,12 +164,13 @@ class _Desk:
     def ask(self, question: Question) -> CaseRecord:
         """Ask the target; a failure is part of the record."""
         from pytest_rageval.engine.case import Trial, ask, record_of
+        from pytest_rageval.support.threads import session_loop
 
         trial = Trial(question.located, question.file, question.settings)
-        result = ask(trial, self._client)
+        result = session_loop().run(ask(trial, self._client))
         self._asked = trial, result
         self.failed = self.failed or result.error is not None
-        self.record = record_of(trial, result)
+        self.record = session_loop().run(record_of(trial, result))
         return self.record
 
     def judge(self, question: Question) -> CaseRecord:
@@ -177,6 +178,7 @@ class _Desk:
         from pytest_rageval.engine.case import Clients, record_of
         from pytest_rageval.engine.registry import open_registry
         from pytest_rageval.judges.opening import open_judge
+        from pytest_rageval.support.threads import session_loop
 
         assert self._asked is not None
         if self._settings.judge == "none":
@@ -191,7 +193,7 @@ class _Desk:
             settings=replace(trial.settings, retrieval_only=False),
             registry=open_registry(self._settings),
         )
-        self.record = record_of(judged, result)
+        self.record = session_loop().run(record_of(judged, result))
         return self.record
 
     def save(self, line: Mapping[str, Any]) -> str:

@@ -206,7 +206,7 @@ class _Asker:
         from pytest_rageval.analysis.trust.calibration import read_judgement
         from pytest_rageval.cli.progress import ProgressOnStderr
         from pytest_rageval.judges.asking import ask_rubric
-        from pytest_rageval.support.threads import in_order
+        from pytest_rageval.support.asker import in_order
 
         wanted = self.wanted
         ask = partial(ask_rubric, self.judge, wanted.asked, slots=self.slots)

@@ -165,15 +165,15 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.spot_check import choose_cases
-    from pytest_rageval.support.threads import in_order
+    from pytest_rageval.support.asker import in_order
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
     chosen = choose_cases(((r.file, r.case) for r in stored.records), settings)
 
-    def judge_again(record: CaseRecord) -> Rejudged:
+    async def judge_again(record: CaseRecord) -> Rejudged:
         twice = (record.file, record.case.id) in chosen
-        return rejudge(
+        return await rejudge(
             record,
             judges if twice else replace(judges, second=None),
             rubrics=settings.judging.rubrics,
@@ -182,10 +182,10 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
             slots=slots,
         )
 
-    tasks = (partial(judge_again, record) for record in stored.records)
+    works = (partial(judge_again, record) for record in stored.records)
     n = len(stored.records)
     with (
-        closing(in_order(tasks, slots)) as every,
+        closing(in_order(works, slots)) as every,
         ProgressOnStderr(lambda: f"judged {len(found)} of {n}"),
     ):
         for one in every:

@@ -168,12 +168,14 @@ class _Asked:
         from pytest_rageval.metrics.deciding import anchors_of
         from pytest_rageval.metrics.document_names import with_own_names
         from pytest_rageval.metrics.scoring import score_settings
+        from pytest_rageval.support.threads import session_loop
         from pytest_rageval.target.calling import call_client
 
         if (known := self._first.pop(case.id, None)) is not None:
             return known
         request = replace(ask_request(case, self._settings), k=self._k)
-        result = call_client(self._client, request, rootdir=Path(self._settings.rootdir))
+        rootdir = Path(self._settings.rootdir)
+        result = session_loop().run(call_client(self._client, request, rootdir=rootdir))
         if result.response is None:
             return result
         own = with_own_names(result.response, anchors_of(case), score_settings(self._settings))

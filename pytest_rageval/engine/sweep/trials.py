@@ -22,10 +22,10 @@ from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document
+from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
-from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import RagEvalError
@@ -242,10 +242,10 @@ class SweepRuns(Closing):
         scoring = score_settings(settings, reported_by(records))
         clients = Clients(None, self.judge, self.second_judge)
 
-        def judge(record: CaseRecord) -> CaseRecord:
+        async def judge(record: CaseRecord) -> CaseRecord:
             judges = clients.judges(twice=(record.file, record.case.id) in self.cases.judged_twice)
             assert judges is not None
-            found = rejudge(
+            found = await rejudge(
                 record,
                 judges,
                 rubrics=settings.judging.rubrics,
@@ -256,8 +256,8 @@ class SweepRuns(Closing):
             return redact(found.record, full_text=settings.store_full_text)
 
         found: list[CaseRecord] = []
-        tasks = (partial(judge, record) for record in records)
-        with closing(in_order(tasks, self.slots)) as judged:
+        works = (partial(judge, record) for record in records)
+        with closing(in_order(works, self.slots)) as judged:
             for one in judged:
                 found.append(one)
                 self.step = f"{len(found)} of {counted(len(records), 'answer')} judged"

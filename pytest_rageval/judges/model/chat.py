@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ from pytest_rageval.judges.model.wire import (
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
 
@@ -56,7 +57,7 @@ class ChatModel(Closing):
         settings: JudgeSettings,
         *,
         environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = asyncio.sleep,
         given: AsyncOpenAI | None = None,
     ) -> None:
         self._settings = settings
@@ -93,7 +94,7 @@ class ChatModel(Closing):
             messages = (("system", system), ("user", user))
             rest = closing(form, self._settings, name, schema)
             content = encode_request(self._endpoint.model, messages, form, rest)
-            answer = self._endpoint.ask(content, expected, form)
+            answer = session_loop().run(self._endpoint.ask(content, expected, form))
             if (other := answer.instead) is None:
                 return self._reply(answer, expected)
             kept = self._form.level if schema is None else other.level
@@ -103,5 +104,5 @@ class ChatModel(Closing):
         reply = None if answer.failure is not None else read_completion(answer.body)
         if reply is None:
             return ChatReply(failure=answer.failure or no_completion(answer.body))
-        self._endpoint.settle(expected, reply)
+        session_loop().run(self._endpoint.settle(expected, reply))
         return ChatReply(text=reply.text, failure=reply.failure, prompt_tokens=reply.prompt_tokens)

@@ -11,11 +11,10 @@ import json
 import os
 import re
 import tempfile
-import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -44,8 +43,8 @@ from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.http.retry import Pacing, long_pause_text
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.support.threads import computed
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
@@ -106,7 +105,7 @@ class _Attempt:
 
 
 class ChatEndpoint:
-    """A model behind an OpenAI-compatible API; safe to share between threads.
+    """A model behind an OpenAI-compatible API, asked on the session's loop.
 
     Args:
         model: its name as the endpoint knows it.
@@ -152,7 +151,6 @@ class ChatEndpoint:
         self._account = _account(environ)
         self.pacing: Final = pacing or Pacing()
         self._limiter = shared_limiter(self.base_url, model, settings)
-        self._opening = threading.Lock()
         self._http: ChatClient | GivenClient | None = None
 
     def __repr__(self) -> str:
@@ -181,7 +179,7 @@ class ChatEndpoint:
         if self._http is not None:
             self._http.close()
 
-    def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
+    async def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
         """Send one request and its retries; failures are data.
 
         Args:
@@ -191,9 +189,9 @@ class ChatEndpoint:
         """
         timeouts, spent_ms, instead = 0, 0.0, None
 
-        def once() -> _Attempt:
+        async def once() -> _Attempt:
             nonlocal timeouts, spent_ms, instead
-            attempt = self._attempt(content)
+            attempt = await self._attempt(content)
             spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
             if not attempt.is_success:
@@ -205,11 +203,15 @@ class ChatEndpoint:
                 attempt.body = document_reason(attempt.body, self._hide)
             return attempt
 
-        def in_line() -> _Attempt:
-            self._wait(tokens)
-            return self.pacing.in_slot(once)
+        async def in_line() -> _Attempt:
+            # Opened before: opening is so slow that the request would be late, and those of several
+            # processes would leave at the same time.
+            if self._http is None:
+                await computed(self._open)
+            await self._wait(tokens)
+            return await self.pacing.in_slot(once)
 
-        last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
+        last, calls = await self.pacing.until_settled(in_line, retries=self.settings.retries)
         return Answer(
             body=last.body,
             failure=None if last.is_success else self._failure(last, calls),
@@ -218,25 +220,22 @@ class ChatEndpoint:
             duration_ms=spent_ms,
         )
 
-    def settle(self, expected: int, reply: ModelReply) -> None:
+    async def settle(self, expected: int, reply: ModelReply) -> None:
         """Report the tokens that a request used, if its reply says so, to the rate limits."""
         prompt, completion = reply.prompt_tokens, reply.completion_tokens
         if self._limiter is not None and prompt is not None and completion is not None:
-            self._limiter.settle(expected, prompt + completion)
+            await computed(partial(self._limiter.settle, expected, prompt + completion))
 
     # --- one attempt -----------------------------------------------------------------------
 
-    def _wait(self, tokens: int) -> None:
+    async def _wait(self, tokens: int) -> None:
         if self._limiter is None:
             return
-        # Opened before: opening is so slow that the request would be late, and those of several
-        # processes would leave at the same time.
-        self._client()
         slots = self.pacing.slots
-        with waiting(), slots.pause(limited=True) if slots else nullcontext():
-            self._limiter.wait(tokens)
+        with slots.pause(limited=True) if slots else nullcontext():
+            await self._limiter.wait(tokens)
 
-    def _attempt(self, content: bytes) -> _Attempt:
+    async def _attempt(self, content: bytes) -> _Attempt:
         from pytest_rageval.support.http.exchange import Request, send
 
         request = Request(
@@ -247,7 +246,8 @@ class ChatEndpoint:
             limit_s=self.settings.timeout_s,
         )
         try:
-            attempt = self._read(send(self._client(), request))
+            assert self._http is not None
+            attempt = self._read(await send(self._http, request))
         except Exception as error:  # such as that of a cassette without this request
             attempt = self._broken("no connection", error)
         attempt.duration_ms = request.watch.elapsed_ms
@@ -311,30 +311,26 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    def _client(self) -> ChatClient | GivenClient:
-        if self._http is not None:
-            return self._http
+    def _open(self) -> None:
         from pytest_rageval.judges.model.chat_client import ChatClient, GivenClient
         from pytest_rageval.support.http.exchange import open_client
 
-        with self._opening:
-            if self._http is None and self._given is not None:
-                self._http = GivenClient(self._given)
-            elif self._http is None:
-                limit = self.settings.timeout_s
-                self._http = ChatClient(
-                    open_client(
-                        self._address,
-                        headers={},
-                        connect_s=min(CONNECT_TIMEOUT_S, limit),
-                        read_s=limit,
-                    ),
-                    base_url=self._address.url.removesuffix(f"/{_PATH}"),
-                    # A private server does not require a key, but some require the header.
-                    api_key=self._key or "none",
-                    headers=self._account,
-                )
-        return self._http
+        if self._http is None and self._given is not None:
+            self._http = GivenClient(self._given)
+        elif self._http is None:
+            limit = self.settings.timeout_s
+            self._http = ChatClient(
+                open_client(
+                    self._address,
+                    headers={},
+                    connect_s=min(CONNECT_TIMEOUT_S, limit),
+                    read_s=limit,
+                ),
+                base_url=self._address.url.removesuffix(f"/{_PATH}"),
+                # A private server does not require a key, but some require the header.
+                api_key=self._key or "none",
+                headers=self._account,
+            )
 
 
 def _may_pass(attempt: _Attempt) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -31,6 +31,7 @@ from pytest_rageval.judges.model.wire import (
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
+from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 
@@ -96,7 +97,7 @@ class _Said:
 
 
 class OpenAIJudge(Closing):
-    """A model behind an OpenAI-compatible API; safe to share between threads.
+    """A model behind an OpenAI-compatible API.
 
     Usable as a context manager; the endpoint is closed with it, the cache is not.
 
@@ -128,7 +129,6 @@ class OpenAIJudge(Closing):
         self._alternate = alternate
         self._rubric_root = rubric_root
         self._terms: dict[str, _Terms] = {}
-        self._lock = threading.Lock()
         self._form: Form | None = None
         self._remembered: Form | None = None
 
@@ -143,8 +143,7 @@ class OpenAIJudge(Closing):
 
     def forget(self) -> None:
         """Discard the form of request that the endpoint was found to accept."""
-        with self._lock:
-            self._form = self._remembered = None
+        self._form = self._remembered = None
 
     def close(self) -> None:
         """Close the connections."""
@@ -163,20 +162,28 @@ class OpenAIJudge(Closing):
             StorageError: the cache or the file of the rate limits cannot be used.
             JudgeError: the judge was opened only to plan.
         """
+        return session_loop().run(self.judge_on_loop(rubric, request, repeat=repeat))
+
+    async def judge_on_loop(
+        self, rubric: str, request: JudgeRequest, *, repeat: int = 0
+    ) -> Judgement:
+        """Do as ``judge``, on the session's loop."""
         if not self._endpoint.needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
         tally = Tally()
         while True:
-            question = self._question(rubric, request, repeat)
-            if (stored := self._recall(question.key)) is not None:
+            # Prompts are long, and another process may be writing to the cache.
+            question, stored = await computed(partial(self._look_up, rubric, request, repeat))
+            if stored is not None:
                 return recalled(stored, question.prompt.truncated_chunk_ids)
             if (n_chars := question.n_chars) > MOST_CHARS:
                 message = f"not asked: a prompt of {n_chars:,} characters, at most {MOST_CHARS:,}"
                 too_long = JudgeFailure(kind="refused", message=message)
-                return self._conclude(question, _Said(outcome=too_long), tally)
-            said = self._converse(question, tally)
+                said: _Said | Form = _Said(outcome=too_long)
+            else:
+                said = await self._converse(question, tally)
             if isinstance(said, _Said):
-                return self._conclude(question, said, tally)
+                return await computed(partial(self._conclude, question, said, tally))
             self._learn(question.terms.form, said)
 
     def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
@@ -192,6 +199,12 @@ class OpenAIJudge(Closing):
         return PlannedCall(prompt_tokens=tokens, cached=self._recall(question.key) is not None)
 
     # --- asking ----------------------------------------------------------------------------
+
+    def _look_up(
+        self, rubric: str, request: JudgeRequest, repeat: int
+    ) -> tuple[_Question, Judgement | None]:
+        question = self._question(rubric, request, repeat)
+        return question, self._recall(question.key)
 
     def _question(self, rubric: str, request: JudgeRequest, repeat: int) -> _Question:
         from pytest_rageval.judges.cache import judgement_key
@@ -221,13 +234,13 @@ class OpenAIJudge(Closing):
         )
         return _Terms(rubric=loaded, form=form, parameters=parameters(form, self._settings))
 
-    def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
+    async def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
         """Ask, and once more if the reply could not be read.
 
         Returns:
             The outcome, or the form to use instead of the refused one.
         """
-        first = self._turn(question, question.prompt.messages, tally)
+        first = await self._turn(question, question.prompt.messages, tally)
         if isinstance(first, Form) or not isinstance(first.outcome, JudgeFailure):
             return first
         failure = first.outcome
@@ -236,20 +249,22 @@ class OpenAIJudge(Closing):
         from pytest_rageval.judges.rubrics.load import repair_messages
 
         messages = repair_messages(question.prompt, first.reply.text, failure)
-        second = self._turn(question, messages, tally)
+        second = await self._turn(question, messages, tally)
         if isinstance(second, Form):
             # The same form was accepted a moment ago: the endpoint is inconsistent.
             return replace(first, repaired=True)
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
-    def _turn(self, question: _Question, messages: Sequence[Message], tally: Tally) -> _Said | Form:
+    async def _turn(
+        self, question: _Question, messages: Sequence[Message], tally: Tally
+    ) -> _Said | Form:
         from pytest_rageval.judges.rubrics.reply import parse_reply
 
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
         terms, endpoint = question.terms, self._endpoint
         said = [(one.role, one.text) for one in messages]
         content = encode_request(endpoint.model, said, terms.form, self._closing(question))
-        answer = endpoint.ask(content, tokens, terms.form)
+        answer = await endpoint.ask(content, tokens, terms.form)
         tally.add(answer)
         failure = answer.failure
         if failure is not None and failure.kind != "unparseable":
@@ -259,8 +274,9 @@ class OpenAIJudge(Closing):
             return _Said(outcome=failure or no_completion(answer.body))
         if failure is None:  # an HTTP error is not billed
             tally.add_reply(reply, self.price)
-            endpoint.settle(tokens, reply)
-        self._remember(terms.form)
+            await endpoint.settle(tokens, reply)
+        if self._remembered is not terms.form:
+            await computed(partial(self._remember, terms.form))
         outcome = reply.failure or parse_reply(terms.rubric, reply.text, question.request)
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.
         reply.text = reply.text[:_KEPT_CHARS]
@@ -326,10 +342,9 @@ class OpenAIJudge(Closing):
         return replace(kept, truncated_chunk_ids=chunks, duration_ms=duration_ms)
 
     def _current_form(self) -> Form:
-        with self._lock:
-            if self._form is None:
-                self._form = self._first_form()
-            return self._form
+        if self._form is None:
+            self._form = self._first_form()
+        return self._form
 
     def _first_form(self) -> Form:
         first = first_form(self._settings)
@@ -345,19 +360,15 @@ class OpenAIJudge(Closing):
         return replace(first, dropped=form.dropped)
 
     def _learn(self, asked: Form, changed: Form) -> None:
-        """Adopt the form that follows a refused one, unless another thread was first."""
-        with self._lock:
-            if self._form == asked:
-                self._form = changed
+        """Adopt the form that follows a refused one, unless another question was first."""
+        if self._form == asked:
+            self._form = changed
 
     def _remember(self, form: Form) -> None:
         """Store an accepted form for later runs."""
-        if self._remembered is form:
+        if self._cache is None or self._remembered == form or self._form != form:
             return
-        with self._lock:
-            if self._cache is None or self._remembered == form or self._form != form:
-                return
-            self._remembered = form
+        self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
 
 

@@ -22,7 +22,7 @@ _keeping: Final[set[asyncio.Task[None]]] = set()
 
 
 class Client(Closing):
-    """Client of one server; safe to share between threads, and usable again after it was closed.
+    """Client of one server; usable again after it was closed.
 
     Args:
         route: way to the server.

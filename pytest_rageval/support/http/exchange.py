@@ -24,9 +24,7 @@ from pytest_rageval.support.http.reason import page_text, reply_reason
 from pytest_rageval.support.http.retry import is_retryable, long_pause_text, requested_pause_s
 from pytest_rageval.support.http.route import find_route
 from pytest_rageval.support.http.stopwatch import Stopwatch
-from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean
-from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 if TYPE_CHECKING:
@@ -166,7 +164,7 @@ def open_client(
     return Client(route, f"Basic {basic_credentials(found)}" if found else "")
 
 
-def send(http: Sender, request: Request) -> Reply:
+async def send(http: Sender, request: Request) -> Reply:
     """Send one request and read its reply.
 
     Raises:
@@ -175,13 +173,6 @@ def send(http: Sender, request: Request) -> Reply:
     # The first time, this imports libraries, which must not count for the limit. Where rich is
     # installed, httpx would import its command line with it, as long as all else of httpx.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
-    from pytest_rageval.support.http import transport  # noqa: F401
-
-    with waiting():
-        return session_loop().run(_exchanged(http, request))
-
-
-async def _exchanged(http: Sender, request: Request) -> Reply:
     from pytest_rageval.support.http.transport import WATCH, fault_of
 
     WATCH.set(request.watch)
@@ -245,7 +236,7 @@ def _take_head(reply: httpx.Response, request: Request, found: Reply) -> None:
         found.location = _joined(request.address.url, reply.headers["location"])
 
 
-def attempt(
+async def attempt(
     http: Sender,
     request: Request,
     timeout_text: Callable[[TransportError], str],
@@ -260,7 +251,7 @@ def attempt(
         status_text: describes a status that is not 2xx; None: ``failed_text``.
     """
     try:
-        reply = send(http, request)
+        reply = await send(http, request)
     except EndpointError as error:
         return Attempt(error=error)
     return _attempt(reply, request, timeout_text, status_text)

@@ -8,6 +8,8 @@ loses only its place: the kernel frees its lock.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import json
 import math
 import os
@@ -16,12 +18,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from pytest_rageval.support.files import Lock
+from pytest_rageval.support.threads import computed
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
@@ -86,7 +90,7 @@ class RateLimiter:
         requests_per_minute: above 0; None: no limit.
         tokens_per_minute: above 0; None: no limit.
         clock: seconds of a monotonic clock that all processes of the machine share.
-        sleep: pauses for seconds.
+        sleep: pauses for seconds; what it returns is awaited if it can be.
 
     Raises:
         ConfigError: a limit is not a finite number above 0.
@@ -99,7 +103,7 @@ class RateLimiter:
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = asyncio.sleep,
     ) -> None:
         self._path = path
         self._per_request_s = _spacing("requests_per_minute", requests_per_minute)
@@ -109,7 +113,7 @@ class RateLimiter:
         # Threads wait for one another without polling the file's lock.
         self._threads = threading.Lock()
 
-    def wait(self, tokens: float) -> float:
+    async def wait(self, tokens: float) -> float:
         """Wait for a place.
 
         Args:
@@ -123,15 +127,21 @@ class RateLimiter:
         """
         if not self._per_request_s and not self._per_token_s:
             return 0.0
+        now, start = await computed(partial(self._take_place, tokens))
+        if start > now:
+            pause = self._sleep(start - now)
+            if inspect.isawaitable(pause):
+                await pause
+        return start - now
+
+    def _take_place(self, tokens: float) -> tuple[float, float]:
         with self._locked() as file:
             now = self._clock()
             start, line = take_place(
                 _read(file), now, tokens, self._per_request_s, self._per_token_s
             )
             _write(file, line)
-        if start > now:
-            self._sleep(start - now)
-        return start - now
+        return now, start
 
     def settle(self, expected: float, used: float) -> None:
         """Correct the tokens of a request by those used, so that the next ones wait accordingly.

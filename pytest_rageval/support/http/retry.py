@@ -5,9 +5,10 @@ Does not import an HTTP library, so that a client can be set up before its first
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Final, Protocol, TypeVar
 
-from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import TargetErrorKind
 
 MIN_BACKOFF_S: Final = 0.5
@@ -26,7 +27,7 @@ MAX_RETRY_AFTER_S: Final = 60.0
 _DELTA_SECONDS = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 
 Sleep = Callable[[float], object]
-"""Pauses for seconds."""
+"""Pauses for seconds; what it returns is awaited if it can be."""
 
 
 class Tried(Protocol):
@@ -52,33 +53,37 @@ _Tried = TypeVar("_Tried", bound=Tried)
 class Pacing:
     """Limits and pauses of requests."""
 
-    sleep: Sleep = time.sleep
+    sleep: Sleep = asyncio.sleep
     """Pauses between attempts, in seconds."""
     rng: Random = field(default_factory=Random)
     """Jitter of the pauses."""
     slots: Slots | None = None
     """Slots held by requests, but not in pauses between attempts; None: no limit."""
 
-    def in_slot(self, once: Callable[[], _Tried]) -> _Tried:
+    async def in_slot(self, once: Callable[[], Awaitable[_Tried]]) -> _Tried:
         """Make one attempt, and report its status to the slots."""
         if self.slots is None:
-            return once()
-        with self.slots.hold():
-            attempt = once()
+            return await once()
+        async with self.slots.hold():
+            attempt = await once()
             self.slots.saw(attempt.status)
         return attempt
 
-    def until_settled(self, once: Callable[[], _Tried], *, retries: int) -> tuple[_Tried, int]:
+    async def until_settled(
+        self, once: Callable[[], Awaitable[_Tried]], *, retries: int
+    ) -> tuple[_Tried, int]:
         """Make attempts until one is final, and return it with their number."""
         attempts = 1
-        attempt = once()
+        attempt = await once()
         while attempts <= retries and attempt.retryable:
             if (attempt.retry_after_s or 0.0) > MAX_RETRY_AFTER_S * (retries + 1 - attempts):
                 break  # longer than all pauses that are left: each attempt would be refused
-            with waiting(), self.slots.pause() if self.slots else nullcontext():
-                self.sleep(wait_seconds(attempts, self.rng, attempt.retry_after_s))
+            with self.slots.pause() if self.slots else nullcontext():
+                pause = self.sleep(wait_seconds(attempts, self.rng, attempt.retry_after_s))
+                if inspect.isawaitable(pause):
+                    await pause
             attempts += 1
-            attempt = once()
+            attempt = await once()
         return attempt, attempts
 
 

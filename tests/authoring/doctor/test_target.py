@@ -16,13 +16,13 @@ from pytest_rageval.authoring.doctor.findings import Finding, tls_fix
 from pytest_rageval.authoring.doctor.target import Asked, check_replies
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
+from tests.build.asking import ask_client
 from tests.build.loopback import Question, http, http_json, loopback_server
 from tests.build.targets import fake_target, silence
 from tests.plugin.rag_server import Answer, rag_server
@@ -44,7 +44,7 @@ def diagnose(
     request = AskRequest(question=question, k=k)
     with contextlib.closing(client):
         first, mapping = client.inspect(request)
-        second = None if first.response is None else call_client(client, request)
+        second = None if first.response is None else ask_client(client, request)
     asked = Asked(case or Case(id="q", question=question), k, mapping)
     return list(check_replies(first, second, asked))
 

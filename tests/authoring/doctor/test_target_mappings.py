@@ -10,12 +10,12 @@ import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
 from pytest_rageval.authoring.doctor.target import Asked, ask_case, check_replies
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.mapping import mapping_report
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.authoring.doctor.test_target import Reply, diagnose, good
+from tests.build.asking import ask_client
 from tests.build.loopback import http_json
 from tests.build.targets import fake_target, http_reply
 from tests.plugin.rag_server import rag_server
@@ -150,12 +150,12 @@ def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
     case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
     for path, level in (("/srv/docs/gates.md", "warn"), ("gates.md", "ok"), ("x/y.md", "ok")):
         reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": path}]}}
-        answered = call_client(lambda request, reply=reply: reply, AskRequest(question="q"))
+        answered = ask_client(lambda request, reply=reply: reply, AskRequest(question="q"))
         found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
         assert found["rel_path"].level == level
     both = [{"rel_path": "docs/gates.md"}, {"rel_path": "gates.md"}]
     reply = {"answer": "a", "debug": {"retrieved_chunks": both}}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     [ok] = [x for x in check_replies(answered, None, Asked(case, 3)) if x.check == "rel_path"]
     assert ok.level == "ok"
 
@@ -163,7 +163,7 @@ def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
 def test_the_folders_in_front_are_proposed_as_the_root_that_takes_them_off() -> None:
     reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "C:\\docs\\gates.md"}]}}
     case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
     assert 'set strip_root = "C:\\\\docs" in [tool.rageval.target]' in found["rel_path"].fix
     settings = Settings(rootdir=".", strip_root=("C:\\docs",))
@@ -180,7 +180,7 @@ def test_one_name_for_all_chunks_is_said(names: str, level: str) -> None:
     chunks = [{"rel_path": paths[name], "text": f"Text {n}."} for n, name in enumerate(names)]
     case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
     reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
     assert found["rel_path"].level == level
     assert ("all 2 chunks are named 'blob'" in found["rel_path"].message) == (level == "warn")
@@ -203,7 +203,7 @@ def test_no_number_of_chunks_is_asked_for_where_none_is_sent(
 ) -> None:
     chunks = [{"rel_path": f"{place}.md"} for place in range(n)]
     reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     report = mapping_report(TargetSettings(request=request_), {"question": "q", "k": 3}, reply)
     asked = Asked(Case(id="q", question="q"), 3, report, ranked)
     messages = [one.message for one in check_replies(answered, None, asked)]
@@ -269,7 +269,7 @@ def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
 
 def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
     reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     found = [*check_replies(answered, None, Asked(Case(id="q", question="q"), 3))]
     fixes = {one.check: one.fix.partition(" in your client")[0] for one in found if one.fix}
     assert fixes == {
@@ -295,7 +295,7 @@ def test_a_service_behind_a_client_that_is_slow_is_not_one_to_start(
     def ask(request: AskRequest) -> None:
         raise error
 
-    answered = call_client(ask, AskRequest(question="q"))
+    answered = ask_client(ask, AskRequest(question="q"))
     [found] = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
     assert (found.fix, found.unreachable) == (fix, True)
 
@@ -303,7 +303,7 @@ def test_a_service_behind_a_client_that_is_slow_is_not_one_to_start(
 @pytest.mark.parametrize("chunks", [[], [{"rel_path": "a.md"}]])
 def test_chunks_without_an_answer_are_advised_to_have_a_placeholder(chunks: list[Reply]) -> None:
     reply = {"answer": "", "debug": {"retrieved_chunks": chunks}}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
     [failed] = [one for one in found if one.check == "answer"]
     assert ("gives a placeholder, such as '-'" in failed.fix) == bool(chunks)
@@ -311,7 +311,7 @@ def test_chunks_without_an_answer_are_advised_to_have_a_placeholder(chunks: list
 
 def test_what_chunks_of_a_client_in_code_lack_is_advised_for_each_chunk() -> None:
     reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    answered = ask_client(lambda request: reply, AskRequest(question="q"))
     found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
     fixes = {one.check: one.fix for one in found if one.check in {"chunk_id", "text"}}
     assert fixes["text"] == (

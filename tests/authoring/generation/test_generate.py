@@ -25,12 +25,12 @@ from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_reader import load_cases, parse_case
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
+from tests.build.asking import ask_client
 
 ROOT = Path(__file__).resolve().parents[3]
 FAQ = """# Lending
@@ -262,7 +262,7 @@ def test_the_embedded_server_retrieves_the_gold_of_every_case(tmp_path: Path) ->
         cases = generate(VAULT, Wish(unanswerable=0)).cases
         assert cases
         for case in cases:
-            response = call_client(client, AskRequest(question=case.question, k=5)).response
+            response = ask_client(client, AskRequest(question=case.question, k=5)).response
             assert response is not None
             decided = decide_chunks(case, response.retrieved_chunks or (), settings)
             assert any(chunk.matched_golds for chunk in decided), case.question

@@ -16,6 +16,7 @@ from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
@@ -34,7 +35,9 @@ def record(
     of = Case(id=case_id, question="Where is it?", gold_supports=(gold(at),))
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
-    scored = record_of(Trial(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
+    scored = at_once(
+        record_of(Trial(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
+    )
     return changed(scored, **fields)
 
 

@@ -140,14 +140,14 @@ def test_an_interrupted_run_is_continued(
 ) -> None:
     monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")  # no other is in flight at the interruption
     arguments = ["suite", "run", "tiny", "--indexed", "--ids", "keep", "--json"]
-    real, asked = HttpRagClient.ask_result, count(1)
+    real, asked = HttpRagClient.ask_on_loop, count(1)
 
-    def ask(client: HttpRagClient, request: AskRequest) -> AskResult:
+    async def ask(client: HttpRagClient, request: AskRequest) -> AskResult:
         if next(asked) == 6:
             raise KeyboardInterrupt
-        return real(client, request)
+        return await real(client, request)
 
-    monkeypatch.setattr(HttpRagClient, "ask_result", ask)
+    monkeypatch.setattr(HttpRagClient, "ask_on_loop", ask)
     with fake_target(reply("lighthouse")) as target:
         use_target(target.url)
         assert cli.run(arguments) == ExitCode.INTERRUPTED

@@ -14,6 +14,7 @@ from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
 from pytest_rageval.judges.model.wire import Form
 from pytest_rageval.judges.opening import open_judge as open_judge_of
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.hostile_judge import Canned, HostileJudge, completion, error
@@ -223,7 +224,8 @@ def test_a_password_of_a_proxy_is_removed_from_errors_though_it_may_be_a_word() 
     environ = {"OPENAI_API_KEY": KEY, "https_proxy": "http://ann:lantern@proxy.test:3128"}
     with fake_target(http_reply(b"no access for ann:lantern", "502 Bad Gateway")) as target:
         settings = JudgeSettings(base_url=f"{target.url}/v1", retries=0)
-        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1, Form())
+        endpoint = ChatEndpoint("m", settings, environ=environ)
+        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
     assert answer.failure is not None
     assert "HTTP 502: no access for" in answer.failure.message
     assert "lantern" not in answer.failure.message
@@ -234,7 +236,8 @@ def test_what_a_judge_decides_by_holds_words_that_may_be_passwords() -> None:
     reply = error(400, "model not supported: response_format", code="model_not_found")
     with HostileJudge(lambda _: reply) as server:
         settings = JudgeSettings(base_url=server.url, retries=0)
-        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1, Form())
+        endpoint = ChatEndpoint("m", settings, environ=environ)
+        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
     assert answer.body["error"]["code"] == "model_not_found"
     assert answer.failure is not None
     assert "*** not supported: response_format" in answer.failure.message
@@ -246,6 +249,7 @@ def test_a_password_across_the_cut_of_an_error_leaves_no_beginning(status: int) 
     body = {"error": {"message": "x " * 145 + "lantern-word", "code": status}}
     with HostileJudge(lambda _: Canned(body=json.dumps(body), status=status)) as server:
         settings = JudgeSettings(base_url=server.url, retries=0)
-        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1, Form())
+        endpoint = ChatEndpoint("m", settings, environ=environ)
+        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
     assert answer.failure is not None
     assert "lant" not in answer.failure.message

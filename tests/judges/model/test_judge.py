@@ -39,7 +39,7 @@ class CountingLimiter:
         self.waited: list[float] = []
         self.settled: list[tuple[float, float]] = []
 
-    def wait(self, tokens: float) -> float:
+    async def wait(self, tokens: float) -> float:
         self.waited.append(tokens)
         return 0.0
 
@@ -110,9 +110,9 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
         return opened(*args, **options)
 
     class Line(CountingLimiter):
-        def wait(self, tokens: float) -> float:
+        async def wait(self, tokens: float) -> float:
             order.append("waited")
-            return super().wait(tokens)
+            return await super().wait(tokens)
 
     monkeypatch.setattr(exchange, "open_client", slowly)
     monkeypatch.setattr(endpoint, "shared_limiter", lambda *_: Line())
@@ -129,9 +129,9 @@ def test_a_request_counts_as_limited_while_it_waits_for_the_limits(
     slots, seen = Slots(2), list[tuple[int, int]]()
 
     class Line(CountingLimiter):
-        def wait(self, tokens: float) -> float:
+        async def wait(self, tokens: float) -> float:
             seen.append((slots.limited, slots.held))
-            return super().wait(tokens)
+            return await super().wait(tokens)
 
     monkeypatch.setattr(endpoint, "shared_limiter", lambda *_: Line())
     with HostileJudge([completion(GOOD)]) as server:

@@ -17,12 +17,12 @@ from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.asking import ask_client
 from tests.build.presets import SystemCase, Systems, all_systems, stored_replies, system_case
 from tests.build.records import changed, record
 from tests.build.scores import case as scored_case
@@ -51,7 +51,7 @@ def ask_with(systems: Systems, case: SystemCase, name: str, settings: Settings) 
     """Ask a system with other settings."""
     request = ask_request(Case(id="c-1", question=case.question), settings)
     with open_target(settings, environ=case.environ) as client:
-        result = call_client(client, request)
+        result = ask_client(client, request)
     assert case.refused(systems.received(case.preset, name)[-1]) == ""
     return result
 
@@ -208,7 +208,7 @@ def test_lightrag_retrieves_in_every_mode_but_bypass(
     settings = load_settings(tmp_path, flags=flags, environ={})
     systems.replies["lightrag", "bypass"] = {"response": "At nine.", "references": []}
     with open_target(settings, environ={"LIGHTRAG_API_KEY": "lr-1"}) as client:
-        result = call_client(client, ask_request(Case(id="c", question="When?"), settings))
+        result = ask_client(client, ask_request(Case(id="c", question="When?"), settings))
     assert result.response is not None
     assert result.response.retrieved_chunks == chunks
 

@@ -11,6 +11,7 @@ from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation, MetricReason
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
@@ -37,7 +38,7 @@ def recorded(
         result = answered(reply, total_ms=1.0)
     located = LocatedCase(case=of, lineno=1)
     trial = Trial(located, "evals/set.jsonl", Settings(rootdir=".", judge="none", **settings))
-    return record_of(trial, result)
+    return at_once(record_of(trial, result))
 
 
 def explained(

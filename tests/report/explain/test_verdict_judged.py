@@ -13,6 +13,7 @@ from pytest_rageval.report.explain.verdict import (
     next_steps,
     unsupported_claims,
 )
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.verdict import Claim, Verdict
 from tests.build.judges import ScriptedJudge
@@ -46,7 +47,7 @@ def said(rubric: str, _: Any) -> Verdict:
 
 def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:
     view = view_case(CASE, REPLY, ScoreSettings())
-    found = judge_case(view, Judges(ScriptedJudge(say)), rubrics=rubrics)
+    found = at_once(judge_case(view, Judges(ScriptedJudge(say)), rubrics=rubrics))
     plain = recorded(CASE, REPLY)
     one = record("x", retrieved_chunks=plain.reply.retrieved_chunks, case=CASE)
     return changed(replace(one, verdicts=case_verdicts(view, found)), **fields)

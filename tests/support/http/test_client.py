@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.support.http.address import join_url
-from pytest_rageval.support.http.exchange import Request, open_client, send
+from pytest_rageval.support.http.exchange import Request, open_client
+from tests.build.asking import exchanged
 from tests.build.targets import Received, fake_target, http_reply, read_request
 
 BODY = b'{"answer": "Monthly."}'
@@ -29,7 +30,7 @@ def sent(path: str = "/ask", method: str = "POST", **headers: str) -> Received:
                 method=method,
                 headers=headers,
             )
-            assert send(http, request).status == 200
+            assert exchanged(http, request).status == 200
     return target.received[0]
 
 
@@ -56,7 +57,7 @@ def test_a_header_that_would_change_the_request_is_not_sent(value: str) -> None:
         address = join_url(target.url, "/ask")
         with open_client(address, headers={}) as http:
             request = Request(address=address, content=b"", headers={"X-Key": value})
-            reply = send(http, request)
+            reply = exchanged(http, request)
     assert reply.fault is not None
     assert reply.fault.name == "LocalProtocolError"
     assert value not in str(reply.fault)
@@ -93,7 +94,7 @@ def test_a_connection_serves_many_requests() -> None:
         address = join_url(url, "/ask")
         with open_client(address, headers={}) as http:
             for _ in range(3):
-                assert send(http, Request(address=address, content=b"{}")).body == b"{}"
+                assert exchanged(http, Request(address=address, content=b"{}")).body == b"{}"
     assert len(received) == 3
 
 
@@ -101,7 +102,9 @@ def test_a_request_that_was_read_before_the_server_hung_up_is_not_sent_again() -
     with keeping(1, 2) as (url, received):
         address = join_url(url, "/ask")
         with open_client(address, headers={}) as http:
-            replies = [send(http, Request(address=address, content=b"%d" % n)) for n in range(4)]
+            replies = [
+                exchanged(http, Request(address=address, content=b"%d" % n)) for n in range(4)
+            ]
     assert [reply.status for reply in replies] == [200, None, 200, 200]
     assert [one.body for one in received] == [b"0", b"1", b"2", b"3"]
 
@@ -110,10 +113,10 @@ def test_a_request_on_a_new_connection_is_sent_once() -> None:
     with keeping(0, 1) as (url, received):
         address = join_url(url, "/ask")
         with open_client(address, headers={}) as http:
-            found = send(http, Request(address=address, content=b"{}"))
+            found = exchanged(http, Request(address=address, content=b"{}"))
             assert found.fault is not None
             assert len(received) == 1
-            assert send(http, Request(address=address, content=b"{}")).status == 200
+            assert exchanged(http, Request(address=address, content=b"{}")).status == 200
 
 
 def test_a_connection_with_an_unread_rest_is_not_used_again() -> None:
@@ -124,5 +127,6 @@ def test_a_connection_with_an_unread_rest_is_not_used_again() -> None:
     with fake_target(reply, http_reply(BODY)) as target:
         address = join_url(target.url, "/ask")
         with open_client(address, headers={}) as http:
-            assert send(http, Request(address=address, content=b"1", max_bytes=10)).too_large
-            assert send(http, Request(address=address, content=b"2")).body == BODY
+            one = Request(address=address, content=b"1", max_bytes=10)
+            assert exchanged(http, one).too_large
+            assert exchanged(http, Request(address=address, content=b"2")).body == BODY

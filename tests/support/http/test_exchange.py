@@ -6,6 +6,7 @@ import pytest
 
 from pytest_rageval.support.http.address import join_url
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
+from pytest_rageval.support.threads import session_loop
 from tests.build.targets import fake_target, http_reply
 
 
@@ -14,7 +15,7 @@ def tried(reply: bytes, max_bytes: int | None = None, secrets: tuple[str, ...] =
         address = join_url(target.url, "/ask")
         request = Request(address=address, content=b"{}", max_bytes=max_bytes, secrets=secrets)
         with open_client(address, headers={}) as http:
-            return attempt(http, request, lambda error: "too slow")
+            return session_loop().run(attempt(http, request, lambda error: "too slow"))
 
 
 @pytest.mark.parametrize(

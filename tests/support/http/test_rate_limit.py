@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.support.http.rate_limit import Line, RateLimiter, take_place
+from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 
@@ -50,34 +51,42 @@ def limiter(
 def test_requests_leave_evenly_spaced(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, requests=30)
-    assert [line.wait(0) for _ in range(4)] == [0.0, 2.0, 2.0, 2.0]
+    assert [at_once(line.wait(0)) for _ in range(4)] == [0.0, 2.0, 2.0, 2.0]
 
 
 def test_a_request_waits_until_the_tokens_of_the_one_before_are_paid(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, tokens=600)
-    assert [line.wait(100), line.wait(50), line.wait(1)] == [0.0, 10.0, 5.0]
+    assert [at_once(line.wait(n)) for n in (100, 50, 1)] == [
+        0.0,
+        10.0,
+        5.0,
+    ]
 
 
 def test_the_stricter_of_two_limits_decides(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, requests=60, tokens=6000)
-    assert [line.wait(500), line.wait(10), line.wait(10)] == [0.0, 5.0, 1.0]
+    assert [at_once(line.wait(n)) for n in (500, 10, 10)] == [
+        0.0,
+        5.0,
+        1.0,
+    ]
 
 
 def test_nobody_waits_where_the_last_request_is_long_ago(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, requests=1)
-    line.wait(0)
+    at_once(line.wait(0))
     fake.now += 61
-    assert line.wait(0) == 0.0
+    assert at_once(line.wait(0)) == 0.0
 
 
 def test_each_caller_sleeps_once_at_most(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, requests=6)
     for _ in range(5):
-        line.wait(0)
+        at_once(line.wait(0))
     assert fake.slept == [10.0] * 4
 
 
@@ -85,11 +94,11 @@ def test_two_limiters_over_one_file_share_the_limit(tmp_path: Path) -> None:
     fake = FakeTime()
     one = limiter(tmp_path / "limit", fake, requests=60)
     other = limiter(tmp_path / "limit", fake, requests=60)
-    assert [one.wait(0), other.wait(0), one.wait(0)] == [0.0, 1.0, 1.0]
+    assert [at_once(one.wait(0)), at_once(other.wait(0)), at_once(one.wait(0))] == [0.0, 1.0, 1.0]
 
 
 def test_without_limits_no_file_is_made(tmp_path: Path) -> None:
-    assert limiter(tmp_path / "limit", FakeTime()).wait(1000) == 0.0
+    assert at_once(limiter(tmp_path / "limit", FakeTime()).wait(1000)) == 0.0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -98,18 +107,18 @@ def test_the_next_waits_for_the_tokens_that_were_used(
     tmp_path: Path, expected: int, used: int
 ) -> None:
     line = limiter(tmp_path / "limit", FakeTime(), tokens=60)
-    line.wait(expected)
+    at_once(line.wait(expected))
     line.settle(expected, used)
-    assert line.wait(1) == used
+    assert at_once(line.wait(1)) == used
 
 
 def test_unused_tokens_are_not_saved_up_for_a_burst(tmp_path: Path) -> None:
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, tokens=60)
-    line.wait(10)
+    at_once(line.wait(10))
     fake.now += 100
     line.settle(10, 0)
-    assert [line.wait(5), line.wait(1)] == [0.0, 5.0]
+    assert [at_once(line.wait(5)), at_once(line.wait(1))] == [0.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -132,13 +141,14 @@ def test_a_torn_file_is_an_empty_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "limit").write_text(content, encoding="utf-8")
     fake = FakeTime()
     line = limiter(tmp_path / "limit", fake, requests=60)
-    assert [line.wait(0), line.wait(0)] == [0.0, 1.0]
+    assert [at_once(line.wait(0)), at_once(line.wait(0))] == [0.0, 1.0]
 
 
 def test_a_clock_that_began_anew_forgets_the_line(tmp_path: Path) -> None:
     fake = FakeTime(now=1_000_000.0)
-    limiter(tmp_path / "limit", fake, requests=1).wait(0)
-    assert limiter(tmp_path / "limit", FakeTime(now=5.0), requests=1).wait(0) == 0.0
+    at_once(limiter(tmp_path / "limit", fake, requests=1).wait(0))
+    later = limiter(tmp_path / "limit", FakeTime(now=5.0), requests=1)
+    assert at_once(later.wait(0)) == 0.0
 
 
 @pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
@@ -150,7 +160,7 @@ def test_a_limit_that_is_no_number_above_0_is_refused(tmp_path: Path, wrong: flo
 def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "limit").mkdir()
     with pytest.raises(StorageError, match="limit"):
-        limiter(tmp_path / "limit", FakeTime(), requests=60).wait(0)
+        at_once(limiter(tmp_path / "limit", FakeTime(), requests=60).wait(0))
 
 
 @given(
@@ -180,7 +190,7 @@ def test_threads_get_places_of_their_own(tmp_path: Path) -> None:
     line = RateLimiter(
         tmp_path / "limit", requests_per_minute=60, clock=lambda: 50.0, sleep=slept.append
     )
-    threads = [threading.Thread(target=line.wait, args=(0,)) for _ in range(20)]
+    threads = [threading.Thread(target=lambda: at_once(line.wait(0))) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -191,7 +201,7 @@ def test_threads_get_places_of_their_own(tmp_path: Path) -> None:
 def _take_places(path: Path, count: int) -> None:
     with open(path.with_name(f"waits-{os.getpid()}"), "w", encoding="utf-8") as out:
         line = RateLimiter(path, requests_per_minute=60, clock=lambda: 50.0, sleep=lambda _: None)
-        json.dump([line.wait(0) for _ in range(count)], out)
+        json.dump([at_once(line.wait(0)) for _ in range(count)], out)
 
 
 @pytest.mark.slow
@@ -233,7 +243,7 @@ def test_a_holder_that_is_killed_while_writing_blocks_nobody(tmp_path: Path) -> 
         assert holder.stdout.readline() == "held\n"
         waits: list[float] = []
         waiter = threading.Thread(
-            target=lambda: waits.append(limiter(path, FakeTime(), requests=60).wait(0))
+            target=lambda: waits.append(at_once(limiter(path, FakeTime(), requests=60).wait(0)))
         )
         waiter.start()
         waiter.join(0.3)
@@ -255,4 +265,4 @@ def test_a_limit_that_cannot_be_locked_is_refused(
     monkeypatch.setattr("filelock.FileLock.acquire", unsupported)
     limiter = RateLimiter(tmp_path / "limit", requests_per_minute=60)
     with pytest.raises(StorageError, match="cannot be locked"):
-        limiter.wait(1)
+        at_once(limiter.wait(1))

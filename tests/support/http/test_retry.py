@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -108,9 +109,12 @@ def refused(status: int, retry_after_s: float | None = None) -> Attempt:
 
 
 def settle(*attempts: Attempt, retries: int = 3, sleep: Sleep) -> tuple[Attempt, int]:
-    left = iter(attempts)
+    pacing, left = Pacing(sleep=sleep, rng=Random(7)), iter(attempts)
 
-    return Pacing(sleep=sleep, rng=Random(7)).until_settled(lambda: next(left), retries=retries)
+    async def once() -> Attempt:
+        return next(left)
+
+    return asyncio.run(pacing.until_settled(once, retries=retries))
 
 
 def test_a_pause_is_at_least_as_long_as_the_server_asks() -> None:
@@ -136,7 +140,11 @@ def test_a_request_counts_as_pausing_while_it_pauses() -> None:
     seen: list[int] = []
     attempts = iter([refused(429, 60.0), refused(503), GOOD])
     pacing = Pacing(sleep=lambda _: seen.append(slots.pausing), rng=Random(7), slots=slots)
-    pacing.until_settled(lambda: next(attempts), retries=3)
+
+    async def once() -> Attempt:
+        return next(attempts)
+
+    asyncio.run(pacing.until_settled(once, retries=3))
     assert (seen, slots.pausing) == ([1, 1], 0)
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.support.http.address import Address, join_url
-from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.http.exchange import Reply, Request, open_client
 from pytest_rageval.values.errors import ConfigError
+from tests.build.asking import exchanged
 from tests.build.targets import Received, accepting, fake_target, http_reply, read_request
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
@@ -58,7 +59,7 @@ def tls_target(
 
 def asked(address: Address, content: bytes = b"{}") -> Reply:
     with open_client(address, headers={}, connect_s=10, read_s=10) as http:
-        return send(http, Request(address=address, content=content, limit_s=30))
+        return exchanged(http, Request(address=address, content=content, limit_s=30))
 
 
 def fault_of(reply: Reply) -> tuple[str, str]:
@@ -77,7 +78,7 @@ def test_a_request_and_its_reply_pass_through_tls(size: int) -> None:
         with open_client(address, headers={}) as http:
             for content in (b"q" * size, b"again"):
                 request = Request(address=address, content=content, limit_s=30)
-                reply = send(http, request)
+                reply = exchanged(http, request)
                 assert (reply.status, reply.body, reply.fault) == (200, body, None)
                 assert request.watch.elapsed_ms > 0
     assert [one.body for one in received] == [b"q" * size, b"again"]
@@ -163,7 +164,7 @@ def test_a_server_that_never_shakes_hands_is_a_connect_timeout() -> None:
     with accepting(silent) as port:
         address = join_url(f"https://127.0.0.1:{port}", "/ask")
         with open_client(address, headers={}, connect_s=0.1) as http:
-            name, _ = fault_of(send(http, Request(address=address, content=b"")))
+            name, _ = fault_of(exchanged(http, Request(address=address, content=b"")))
         over.set()
     assert name == "ConnectTimeout"
 
@@ -232,7 +233,7 @@ def test_a_proxy_that_does_not_answer_meets_the_limit_of_connecting(
         monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{proxy_port}")
         address = join_url("https://rag.test", "/ask")
         with open_client(address, headers={}, connect_s=0.1) as http:
-            name, _ = fault_of(send(http, Request(address=address, content=b"")))
+            name, _ = fault_of(exchanged(http, Request(address=address, content=b"")))
         over.set()
     assert name == "ConnectTimeout"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.support.http.address import Address
-from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.http.exchange import Reply, Request, open_client
+from tests.build.asking import exchanged
 from tests.build.targets import fake_target, http_reply
 
 GOOD = http_reply(b"{}")
@@ -22,7 +23,7 @@ def at(url: str) -> Address:
 def post(url: str, limit_s: float | None = None, **limits: Any) -> Reply:
     address = at(url)
     with open_client(address, headers={}, **limits) as http:
-        return send(http, Request(address=address, content=b"{}", limit_s=limit_s))
+        return exchanged(http, Request(address=address, content=b"{}", limit_s=limit_s))
 
 
 def fault_of(reply: Reply) -> str:

@@ -13,7 +13,8 @@ import pytest
 
 from pytest_rageval.support.http.address import join_url
 from pytest_rageval.support.http.coding import TransportError, unpacked
-from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.http.exchange import Reply, Request, open_client
+from tests.build.asking import exchanged
 from tests.build.targets import fake_target, http_reply, read_request
 
 Served = Callable[[socket.socket], None]
@@ -24,7 +25,7 @@ def got(reply: bytes | Served, **options: Any) -> Reply:
     with fake_target(reply) as target:
         address = join_url(target.url, "/ask")
         with open_client(address, headers={}) as http:
-            return send(http, Request(address=address, content=b"{}", **options))
+            return exchanged(http, Request(address=address, content=b"{}", **options))
 
 
 def head(*lines: str) -> bytes:
@@ -193,5 +194,5 @@ def test_a_connection_is_kept_where_its_reply_ends_and_says_nothing_else(
         address = join_url(target.url, "/ask")
         with open_client(address, headers={}) as http:
             for _ in range(2):
-                found = send(http, Request(address=address, content=b"{}"))
+                found = exchanged(http, Request(address=address, content=b"{}"))
     assert found.body == (b"same" if stays else b"other")

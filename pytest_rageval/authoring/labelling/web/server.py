@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,7 +20,7 @@ from starlette.routing import Route
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
 from pytest_rageval.authoring.serving.loopback import GuardedServer, json_body, refused
-from pytest_rageval.support.threads import CaseThreads
+from pytest_rageval.support.threads import computed
 
 _MAX_BODY: Final = 16 * MAX_INPUT
 """Maximum bytes of a request: a character takes up to twelve in JSON."""
@@ -75,13 +74,13 @@ async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
         _EndedError: the command ended first.
         _JobError: the job raised an error, which is the cause.
     """
-    future = asyncio.wrap_future(running.submit(job))
+    future = asyncio.create_task(running.do(job))
     left_s = _GRACE_S
     while not future.done():
         await asyncio.wait({future}, timeout=_POLL_S)
         left_s -= _POLL_S if running.stopping else 0
         if left_s <= 0 and not future.done():
-            future.cancel()  # otherwise it would call back into a closed loop
+            future.cancel()
             raise _EndedError
     error = future.exception()
     if error is not None:
@@ -100,7 +99,6 @@ class LabelServer(GuardedServer):
         self, session: LabelSession, *, port: int = 0, announce: Callable[[str], None]
     ) -> None:
         self._session = session
-        self._worker: CaseThreads[Any] = CaseThreads(1, name="rageval-label-web")
         self._failure: BaseException | None = None
         app = _create_app(WebFace(session), self)
         super().__init__(app, name="label", port=port, announce=announce)
@@ -118,17 +116,15 @@ class LabelServer(GuardedServer):
 
     # --- interface for the app ----------------------------------------------------------------
 
-    def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
+    async def do(self, job: Callable[[], _Result]) -> _Result:
         """Do a job after those before it, and end once the session is closed."""
-        future = self._worker.submit(job)
-        future.add_done_callback(lambda _: self._end_if_closed())
-        return future
+        try:
+            return await computed(job)
+        finally:
+            if self._session.closed:
+                self.stop()
 
     def fail(self, error: BaseException) -> None:
         """End with an error."""
         self._failure = error.__cause__ or error
         self.stop()
-
-    def _end_if_closed(self) -> None:
-        if self._session.closed:
-            self.stop()
