@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.project.field_names import ALIASES
-from pytest_rageval.support.json_ascii import read_json
+from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.jsonl import open_lines
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.contract import parse_ask_response

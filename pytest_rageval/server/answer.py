@@ -9,9 +9,8 @@ from datetime import date
 from itertools import zip_longest
 from math import fsum
 
-from pytest_rageval.server.asked import Asked, all_forms, read_question
 from pytest_rageval.server.chunking import Chunk
-from pytest_rageval.server.terms import TermFrequencies, terms
+from pytest_rageval.server.terms import Asked, TermFrequencies, all_forms, read_question, terms
 from pytest_rageval.server.versions import find_versions
 
 ANSWERER_VERSION = "extractive/4"

@@ -23,7 +23,16 @@ from typing import (
 )
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.support.json_text import HALF, TWICE, is_json, json_error, read_json
+from pytest_rageval.support.json_text import (
+    HALF,
+    TWICE,
+    Loc,
+    UnfitJsonError,
+    is_json,
+    json_error,
+    parse,
+    survey,
+)
 from pytest_rageval.support.reading import JSON, field_text, read, unfit_at
 from pytest_rageval.support.text import shown_json
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -195,8 +204,12 @@ class ObjectLine(Generic[T]):
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults."""
+        unfit: list[tuple[Loc, str]] = []
         try:
-            value, unfit = read_json(line.text)
+            try:
+                value = parse(line.text)
+            except UnfitJsonError:
+                value, unfit = survey(line.text)
         except json.JSONDecodeError as error:
             at = line.text[error.pos :][:1]
             hint = "" if at == "," and error.msg != "Extra data" else _HINTS.get(at, "")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.support.json_objects import json_objects
+from pytest_rageval.support.json_text import json_objects
 
 _MARK: Final = re.compile(
     r"""

@@ -10,7 +10,7 @@ from pytest_rageval.authoring.generation.checks import comparable
 from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Question
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.metrics.matching import norm_text
-from pytest_rageval.support.json_objects import json_objects
+from pytest_rageval.support.json_text import json_objects
 from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.support.thoughts import without_thoughts
 from pytest_rageval.values.errors import JudgeError

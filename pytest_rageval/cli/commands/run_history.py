@@ -173,7 +173,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
         return read_trend(results, query)
     from pytest_rageval.runs.history.database import IndexDatabase
     from pytest_rageval.runs.history.run_rows import find_origin
-    from pytest_rageval.runs.history.trends import query_trend
+    from pytest_rageval.runs.history.sync import query_trend
 
     with IndexDatabase(url, rootdir=rootdir, write=False) as database:
         origin = find_origin(rootdir, results, os.environ, project=project)

@@ -42,7 +42,7 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.http.retry import Pacing, long_pause_text
-from pytest_rageval.support.json_ascii import read_json
+from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.support.threads import computed
 from pytest_rageval.values.errors import ConfigError

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
-from pytest_rageval.support.json_ascii import ascii_json, read_json
+from pytest_rageval.support.json_text import ascii_json, read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure, OutputLevel

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_rageval.support.json_ascii import ascii_json
+from pytest_rageval.support.json_text import ascii_json
 
 BOUNDARY_CHARS: Final = 24
 """Hex digits of a boundary: 96 bits."""

@@ -20,7 +20,7 @@ from pytest_rageval.judges.rubrics.fence import clean_text, one_line
 from pytest_rageval.judges.rubrics.load import Rubric, shape_of
 from pytest_rageval.judges.rubrics.schema import Schema, describe_shape, fits, is_scale, validator
 from pytest_rageval.metrics.judged import claim_support
-from pytest_rageval.support.json_objects import json_objects
+from pytest_rageval.support.json_text import json_objects
 from pytest_rageval.support.text import first_repeated
 from pytest_rageval.support.thoughts import without_thoughts
 from pytest_rageval.values.json_documents import number

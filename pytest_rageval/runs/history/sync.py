@@ -1,15 +1,18 @@
-"""Updates the index from the folders, a run at a time."""
+"""Updates the index from the folders, a run at a time, and reads trends from it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import sqlalchemy as sa
 
+from pytest_rageval.analysis.trend import TrendQuery, TrendRun
 from pytest_rageval.runs.history.database import (
     METRICS,
     RESULTS,
@@ -19,9 +22,12 @@ from pytest_rageval.runs.history.database import (
     RowError,
 )
 from pytest_rageval.runs.history.run_rows import Origin, RunRows, content_hash, read_run_rows
+from pytest_rageval.runs.list import TrendSource
 from pytest_rageval.runs.store import RESULTS as RECORDS
 from pytest_rageval.runs.store import is_run, list_runs
 from pytest_rageval.runs.tags import tags_by_run
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import StorageError
 
 _ATTEMPTS: Final = 5
 """To read a run that is being written."""
@@ -176,3 +182,56 @@ def _closed_folders(results_dir: Path) -> list[str]:
         except OSError:
             found.append(path.name)
     return found
+
+
+# --- trends
+
+
+def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
+    """Return the result of ``read_trend`` for the folders that the index was filled from.
+
+    Raises:
+        StorageError: the database fails, or a row of it is damaged.
+    """
+    figure = sa.and_(
+        METRICS.c.project == RUNS.c.project,
+        METRICS.c.run_id == RUNS.c.run_id,
+        METRICS.c.scope == query.scope,
+        METRICS.c.group_name == query.group,
+        METRICS.c.metric == query.metric,
+    )
+    own = METRICS.c.project == project
+    figures = [column for column in METRICS.c if column.name not in ("project", "run_id")]
+    found = (
+        sa.select(RUNS, *figures)
+        .select_from(RUNS.outerjoin(METRICS, figure))
+        .where(RUNS.c.project == project, RUNS.c.has_metrics)
+    )
+    names = sa.select(METRICS.c.metric).where(own).distinct()
+    groups = sa.select(METRICS.c.group_name).where(own, METRICS.c.scope == query.scope).distinct()
+    with database.transaction() as connection:
+        try:
+            return TrendSource(
+                runs=tuple(_trend_run(row) for row in connection.execute(found)),
+                metrics=frozenset(connection.execute(names).scalars()),
+                groups=frozenset(connection.execute(groups).scalars()),
+            )
+        # A database does not notice that a byte within a value has changed, and SQLite keeps values
+        # of any type in any column: the driver, or the code below, cannot read them.
+        except (RecursionError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"{database.shown}: a row of the index is damaged ({clean(str(error), 200)}); "
+                "rageval runs sync --rebuild makes it anew"
+            ) from error
+
+
+def _trend_run(found: sa.Row[Any]) -> TrendRun:
+    row = {str(name): value for name, value in found._mapping.items()}
+    figure = None if row["metric"] is None else {**row, "group": row["group_name"]}
+    known = {"figure": figure, "ran_at": _utc(row["ran_at"]), "config": json.loads(row["config"])}
+    return msgspec.convert({**row, **known, "tags": row["tags"].split()}, TrendRun)
+
+
+def _utc(time: datetime) -> datetime:
+    # SQLite keeps no zone, and its times are in UTC; PostgreSQL answers in the user's zone.
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_rageval.support.json_objects import json_objects
+from pytest_rageval.support.json_text import json_objects
 
 
 def test_outermost_objects_come_in_order_with_their_places() -> None:

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from pytest_rageval.server.asked import read_question
-from pytest_rageval.server.terms import stem
+from pytest_rageval.server.terms import read_question, stem
 
 
 @pytest.mark.parametrize(

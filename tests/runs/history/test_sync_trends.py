@@ -12,7 +12,7 @@ import pytest
 
 from pytest_rageval.analysis.trend import Scope, TrendQuery, make_trend
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.trends import query_trend
+from pytest_rageval.runs.history.sync import query_trend
 from pytest_rageval.runs.list import TrendSource, read_trend
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import write_tag

@@ -5,7 +5,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.json_ascii import ascii_json
+from pytest_rageval.support.json_text import ascii_json
 
 
 @given(st.text(st.characters(exclude_categories=[])))
