@@ -214,7 +214,8 @@ class _Sources:
     def _paths(self) -> Mapping[str, str]:
         """Paths as they were first written, by their normal form."""
         paths: dict[str, str] = {}
-        for one in (*self._chunks, *self._references):
+        found: list[RetrievedChunk | Citation] = [*self._chunks, *self._references]
+        for one in found:
             if one.rel_path is not None:
                 paths.setdefault(norm_path(one.rel_path, self._path_case), one.rel_path)
         return paths

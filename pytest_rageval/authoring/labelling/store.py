@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import named_errors, open_plain
-from pytest_rageval.support.json_text import Loc, is_json
+from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
@@ -26,6 +26,7 @@ from pytest_rageval.support.jsonl import (
     cut_torn_line,
     iterate_lines,
 )
+from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Count
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
@@ -144,14 +145,14 @@ _LINE: Final = ObjectLine[_EntryLine](
 )
 
 
-def _indices(number: int, value: dict[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
+def _indices(number: int, value: dict[str, Any], faulty: object) -> Iterator[Fault]:
     n_golds = len(items(value, "gold_supports"))
     for group in items(value, "required_support_groups"):
         if not (
             isinstance(group, list) and all(type(i) is int and 0 <= i < n_golds for i in group)
         ):
-            message = f"{shown(group)}, expected indices into gold_supports"
-            yield ("required_support_groups",), message
+            found, expected = shown(group), "indices into gold_supports"
+            yield unfit_at(("required_support_groups",), found, expected)
 
 
 def _read_entry(line: Line, annotator: str, faults: list[Fault], name: str) -> Iterator[LabelEntry]:
