@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.values.record import STAGES, CaseRecord, CaseScores, FailureStage
+from pytest_rageval.values.record import CaseRecord, CaseScores, FailureStage
 
 CaseOutcome = Literal["passed", "flawed", "missed", "error", "unchecked"]
 CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
@@ -113,22 +112,6 @@ def stage_of_repeats(
     """Return the failure stage of the repeat that decides the outcome of a case."""
     stages = {outcome: stage for outcome, stage in reversed([*repeats]) if stage is not None}
     return next((stages[outcome] for outcome in _FOLDED if outcome in stages), None)
-
-
-def count_outcomes(records: Iterable[CaseRecord]) -> dict[str, Any]:
-    """Return the numbers of cases by outcome and by failure stage, as in ``metrics.json``."""
-    cases = group_repeats(record for record in records if record.counted)
-    found = Counter(case.outcome for case in cases)
-    counts = {name: found[outcome] for outcome, name in CASE_OUTCOMES.items()}
-    return {**counts, "stages": count_stages(case.stage for case in cases)}
-
-
-def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
-    """Count failure stages, the most first, else in the order of the way of a question."""
-    found = Counter(stages)
-    return {
-        stage: found[stage] for stage in sorted(STAGES, key=lambda s: -found[s]) if found[stage]
-    }
 
 
 def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:

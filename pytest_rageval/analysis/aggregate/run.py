@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages, shared_names
+from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, shared_names
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     sum_costs,
@@ -41,7 +41,7 @@ from pytest_rageval.values.numbers import (
     RepeatSummary,
     UsageSummary,
 )
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import STAGES, CaseRecord
 from pytest_rageval.values.reply import MATCH_RULES
 
 
@@ -87,7 +87,7 @@ def aggregate_rows(
         }
         for name, members in groups.items()
     }
-    outcomes = Counter(table.outcomes)
+    outcomes, stages = Counter(table.outcomes), Counter(table.stages)
     coverages = table.coverages()
     answerable = sum(row.profile.answerable for row in table.firsts)
     repeats = summarise_repeats(table)
@@ -105,7 +105,8 @@ def aggregate_rows(
         missed=outcomes["missed"],
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
-        stages=count_stages(table.stages),
+        # The most first, else in the order of the way of a question.
+        stages={s: stages[s] for s in sorted(STAGES, key=lambda s: -stages[s]) if stages[s]},
         metrics=by[""][""],
         by_category=by["category"],
         by_tag=by["tag"],

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import to_builtins
 
-from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, count_outcomes
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.scoring import decided_by
@@ -85,8 +85,10 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     counts = dict.fromkeys(CASE_OUTCOMES.values())
     if numbers is not None:
         counts = _fields(numbers, *counts)
-    elif records:
-        counts |= count_outcomes(records)
+    elif records:  # of a run that was killed
+        from pytest_rageval.analysis.aggregate.run import aggregate
+
+        counts = _fields(aggregate(records), *counts)
     run = {
         "ran_at": ran_at(stored),
         "tags": " ".join(tags),
