@@ -159,7 +159,8 @@ def read_squad(source: Source) -> Imported:
 
     def case(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
         own = {"title", "context", "answers", "is_impossible"}
-        title, text, answers = str(row.get("title")), row.get("context"), row.get("answers")
+        has_title, text, answers = bool(row.get("title")), row.get("context"), row.get("answers")
+        title = str(row["title"]) if has_title else "paragraph"
         if not isinstance(text, str):
             raise BadFieldError({"context": "missing, expected the text of a paragraph"})
         found, is_absent = parse_answers(answers)
@@ -169,8 +170,8 @@ def read_squad(source: Source) -> Imported:
         line = with_id(line, ids, room="squad")
         ledger.carry("context")
         ledger.carry("answers", answers is not None)
-        name = f"{title if 'title' in row else 'paragraph'}:{len(documents) + 1}"
-        whole = f"# {' '.join(title.split())}\n\n{text}" if "title" in row else text
+        name = f"{title}:{len(documents) + 1}"
+        whole = f"# {' '.join(title.split())}\n\n{text}" if has_title else text
         document = documents.setdefault(
             (title, text), Document(rel_path=paths.path(name), text=whole, source_id=name)
         )

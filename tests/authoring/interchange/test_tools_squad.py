@@ -97,3 +97,12 @@ def test_the_questions_of_a_conversation_have_those_before_them() -> None:
     assert "history" not in first.metadata
     assert [one["content"] for one in second.metadata["history"]] == ["Who founded it?", "Ann"]
     assert (first.answerable, second.answerable, second.expected_answer) == (True, False, None)
+
+
+@pytest.mark.parametrize("more", [{}, {"title": ""}])
+def test_a_paragraph_without_a_title_is_named_as_one(more: dict[str, str]) -> None:
+    row = {"question": "When?", "context": CONTEXT, "answers": ["In winter."], **more}
+    texts = {"rows.json": json.dumps([row])}
+    (kept,) = cases_of(read_texts("squad", texts, ids="keep"))
+    (document,) = read_texts("squad", texts).documents
+    assert (kept.gold_supports[0].rel_path, document.text) == ("paragraph", CONTEXT)
