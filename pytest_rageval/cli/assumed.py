@@ -5,6 +5,7 @@ Each is reported on stderr, so that ``--json`` prints its object alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ from pytest_rageval.support.text import clean, first_few
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note
+    from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
 
 _NAMED: Final = 5
@@ -42,6 +44,21 @@ def run_or_last(run: str | None, argument: str = "RUN") -> str:
     last = resolve_run(project_settings({}).results_folder, "last").name
     report_assumed(argument, f"{last}, the last run")
     return last
+
+
+def stored_run(run: str | None, *, texts: bool = True) -> StoredRun:
+    """Open the run of a name, or the last one.
+
+    Args:
+        run: an id, a prefix of one, a tag, last, last~N or a path; None: the last one.
+        texts: whether the records have their long texts; else they are read when asked for.
+
+    Raises:
+        StorageError: there is no such run, or it cannot be read.
+    """
+    from pytest_rageval.runs.read import open_run
+
+    return open_run(run_or_last(run), os.environ, texts=texts)
 
 
 def project_case_files(settings: Settings) -> list[Path]:

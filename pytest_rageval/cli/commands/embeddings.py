@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import read_vault, run_or_last
+from pytest_rageval.cli.assumed import read_vault, stored_run
 from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
@@ -91,10 +90,9 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     _check(given)
     from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
     from pytest_rageval.report.view.embeddings import embedding_document, embedding_lines
-    from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import write_versioned
 
-    stored = open_run(run_or_last(run), os.environ)
+    stored = stored_run(run)
     golds = _gold_texts(stored, given.vault) if given.html else {}
     # A question that retrieved nothing has no figures, but a place on the map.
     asked = [record.case.question for record in stored.records if record.case.question.strip()]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import click
 
-from pytest_rageval.cli.assumed import report_assumed, run_or_last
+from pytest_rageval.cli.assumed import report_assumed, stored_run
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import (
     CommandError,
@@ -113,17 +112,13 @@ def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
 
 def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
     """Return the named run and case; a single name may be that of a case of the last run."""
-    from pytest_rageval.runs.read import open_run
-
-    if case is not None:
-        return open_run(run_or_last(run), os.environ, texts=False), case
-    if run is None:
-        return open_run(run_or_last(run), os.environ, texts=False), None
+    if case is not None or run is None:
+        return stored_run(run, texts=False), case
     try:
-        return open_run(run, os.environ, texts=False), None
+        return stored_run(run, texts=False), None
     except StorageError as error:
         try:
-            last = open_run("last", os.environ, texts=False)
+            last = stored_run("last", texts=False)
         except StorageError:
             raise error from None
         if not _named(last.records, run):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, run_or_last
+from pytest_rageval.cli.assumed import all_case_files, stored_run
 from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import (
     FILE_PATH,
@@ -107,11 +106,10 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     from pytest_rageval.authoring.interchange.files import write_new
     from pytest_rageval.authoring.interchange.otlp import OtlpExport
     from pytest_rageval.metrics.definitions import stored_registry
-    from pytest_rageval.runs.read import open_run
 
     if as_json and output is None:
         raise click.UsageError("--json: expected -o FILE beside it; without, the spans are printed")
-    stored = open_run(run_or_last(run), os.environ, texts=False)
+    stored = stored_run(run, texts=False)
     found = OtlpExport(stored, stored_registry(stored.config), content=content)
     if output is None:
         for piece in found.pieces():
@@ -205,9 +203,8 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
 def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None:
     from pytest_rageval.authoring.interchange.files import write_new_files
     from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
-    from pytest_rageval.runs.read import open_run
 
-    run = open_run(name, os.environ, texts=False)
+    run = stored_run(name, texts=False)
     # Copies among chunks are found by their texts.
     found = write_run(map(run.whole, run.records), run.scoring, tag=run.run_id, level=level)
     files = {"run.txt": found.run, "qrels.txt": found.qrels}

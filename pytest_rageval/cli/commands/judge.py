@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import stored_run
 from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import (
     judge_options,
@@ -109,7 +109,7 @@ def command(
         judging = replace(judging, labels=labels)
     settings = replace(settings, judging=judging)
     check_second_judge(settings)
-    _judge(run_or_last(run), settings, dry_run=dry_run, as_json=as_json)
+    _judge(run, settings, dry_run=dry_run, as_json=as_json)
 
 
 def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
@@ -122,16 +122,15 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
         warn(document["warning"])
 
 
-def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+def _judge(run: str | None, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.preparing import read_labels_of
     from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
     from pytest_rageval.report.view.scores import verdict_lines
-    from pytest_rageval.runs.read import open_run
 
-    stored = open_run(run, os.environ)
+    stored = stored_run(run)
     refuse_cut_texts(stored.records)
     labels = read_labels_of({(r.file, r.case.id) for r in stored.records}, settings)
     if dry_run:

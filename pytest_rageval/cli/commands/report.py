@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import stored_run
 from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import FILE_PATH, switch, write_page
 from pytest_rageval.values.errors import StorageError
@@ -34,13 +33,13 @@ def command(
     """
     from pytest_rageval.report.html.run.files import report_page
     from pytest_rageval.report.html.run.values import ReportOptions
-    from pytest_rageval.runs.read import open_run, read_compared
+    from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import REPORT
     from pytest_rageval.support.files import refuse_link
     from pytest_rageval.values.settings import is_run_id
 
-    stored = open_run(run_or_last(run), os.environ, texts=False)
-    base = None if baseline is None else open_run(baseline, os.environ, texts=False)
+    stored = stored_run(run, texts=False)
+    base = None if baseline is None else stored_run(baseline, texts=False)
     if base is None and is_run_id(named := stored.baseline.run_id or ""):
         with suppress(StorageError):  # it may be gone by now, or without its records
             base = read_compared(stored.folder.parent / named, stored.folder.parent, texts=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import stored_run
 from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError, json_option, print_result, switch, warn
@@ -95,14 +94,13 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     name. A function is called as function(query, documents) and returns one score for each.
     """
     from pytest_rageval.report.view.rerank import rerank_lines
-    from pytest_rageval.runs.read import open_run
 
     chosen = _Given(**given)
     if chosen.price is not None and not isfinite(chosen.price):
         raise click.UsageError(f"--price: got {chosen.price}, expected a number of USD")
     if chosen.price is not None and not chosen.rerankers:
         raise click.UsageError("--price: expected a --reranker beside it, which costs that much")
-    stored = open_run(run_or_last(run), os.environ)
+    stored = stored_run(run)
     document = _document(stored, chosen)
     if save:
         _save(stored, document)
