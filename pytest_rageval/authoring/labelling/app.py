@@ -39,12 +39,8 @@ _TAGS: Final = 30
 """Columns of a row."""
 
 
-class Detail(VerticalScroll, can_focus=False):
-    """Details of the current row; it scrolls, and handles no keys."""
-
-
-class Rows(VerticalScroll, can_focus=False):
-    """The rows, as many as fit around the current one."""
+class Pane(VerticalScroll, can_focus=False):
+    """A part of the screen that scrolls, and handles no keys."""
 
 
 class LabelApp(App[None]):
@@ -82,9 +78,9 @@ class LabelApp(App[None]):
     def compose(self) -> ComposeResult:
         """Lay out the screen: the case, its rows, the current row, the last effect."""
         yield Static(id="head")
-        with Rows(id="rows"):
+        with Pane(id="rows"):
             yield Static(id="table")
-        with Detail(id="detail"):
+        with Pane(id="detail"):
             yield Static(id="body")
         yield Static(id="said")
         yield Static(id="keys")
@@ -162,7 +158,7 @@ class LabelApp(App[None]):
 
     def action_scroll_detail(self, pages: int) -> None:
         """Scroll the text of the current row."""
-        detail = self.query_one(Detail)
+        detail = self.query_one("#detail", Pane)
         detail.scroll_relative(y=pages * max(detail.size.height - 1, 1), animate=False)
 
     # --- screen --------------------------------------------------------------------------------
@@ -192,7 +188,7 @@ class LabelApp(App[None]):
             before += len(self.console.render_lines(shown, options))
         place = next((i for i, row in enumerate(view.rows) if row.current), 0)
         for name, line in (("rows", place), ("detail", before)):
-            part = self.query_one(f"#{name}", VerticalScroll)
+            part = self.query_one(f"#{name}", Pane)
             part.scroll_to(y=max(line - part.size.height // 2, 0), animate=False)
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
-_FILE = PATH
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
 """Fields that a judge adds to a case, as in a record."""
 
@@ -43,8 +42,8 @@ _PAGE_RECORDS = 20_000
 
 
 @click.command("score")
-@click.argument("cases", metavar="[CASES]", required=False, type=_FILE)
-@click.argument("responses", metavar="RESPONSES", required=False, type=_FILE)
+@click.argument("cases", metavar="[CASES]", required=False, type=PATH)
+@click.argument("responses", metavar="RESPONSES", required=False, type=PATH)
 @click.option(
     "-k",
     "k",
