@@ -215,7 +215,7 @@ def is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(of_type)
 
 
-def is_cancelled(error: BaseException) -> bool:
+def is_cancelled(error: object) -> bool:
     """Return whether an error ends the running task, rather than code of a project raised it."""
     if not isinstance(error, asyncio.CancelledError):
         return False

@@ -6,10 +6,11 @@ fixture that is not a client, and settings that are wrong, stop the run.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -186,13 +187,18 @@ class _Call:
         found = self._called() if is_async(self._ask) else await called(self._called)
         if not inspect.isawaitable(found):
             return found
+        # In a task of its own, which a client may cancel without ending the case.
+        reply = await asyncio.create_task(self._awaited(found))
+        if is_cancelled(reply):
+            raise asyncio.CancelledError
+        return reply
+
+    async def _awaited(self, found: Awaitable[object]) -> object:
         try:
             return await found
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
-            if is_cancelled(error):
-                raise
             return error
         finally:
             self._end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from email.message import Message
@@ -253,3 +254,22 @@ def test_an_exception_whose_text_raises_is_still_an_error_of_the_target(
         error = ask_client(client, AskRequest(question="q")).error
         assert error is not None
         assert error.message.startswith(name)
+
+
+@pytest.mark.parametrize("fault", [SystemExit(3), asyncio.CancelledError(), StopAsyncIteration()])
+def test_whatever_an_async_client_raises_is_an_error_of_the_target(fault: BaseException) -> None:
+    async def ask(request: AskRequest) -> None:
+        await asyncio.sleep(0)
+        raise fault
+
+    assert error_of(call(ask)) == ("raised", repr(fault).removesuffix("()").replace("(3)", ": 3"))
+
+
+def test_a_client_that_cancels_its_own_task_fails_its_case_alone() -> None:
+    async def ask(request: AskRequest) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    assert error_of(call(ask)) == ("raised", "CancelledError")
