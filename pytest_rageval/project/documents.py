@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pytest_rageval.support.files import open_plain
-from pytest_rageval.support.json_text import parse
-from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.jsonl import ObjectLine, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.named_code import find_named
+from pytest_rageval.support.reading import Check, Unfit, unfit_at
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 
@@ -30,7 +30,6 @@ PREFIX_RULE: Final = (
     "evals/handbook/"
 )
 _SOURCES: Final = ("text", "file", "ref")
-_FIELDS: Final = frozenset({"rel_path", *_SOURCES, "source_id", "metadata"})
 
 Loader = Callable[[str], str]
 """Returns the text of a ``ref``."""
@@ -88,6 +87,53 @@ def is_plain_path(path: str) -> bool:
 
 # --- reading -------------------------------------------------------------------------------
 
+_NO_OTHER_FIELDS: Final = {"extra": "forbid"}
+
+
+def _plain(path: str) -> str:
+    if not is_plain_path(path):
+        raise Unfit("a relative path without '..'")
+    return path
+
+
+def _folder(prefix: str) -> str:
+    if scope_prefix_fault(prefix) is not None:
+        raise Unfit(PREFIX_RULE)
+    return f"{prefix.removesuffix('/')}/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document of a dataset; exactly one of text, file and ref is the source of its text."""
+
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    rel_path: Annotated[str, Check(_plain)]
+    """Path that the target reports for it; begins with the scope prefix."""
+    text: str | None = None
+    file: str | None = None
+    """File with the text, relative to the file of the documents."""
+    ref: str | None = None
+    """Argument for the loader of the project."""
+    source_id: str | None = None
+    """Its id at its source."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """The first line of a file."""
+
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    scope_prefix: Annotated[str, Check(_folder)]
+
+
+_HEAD: Final = ObjectLine[_Head](
+    type=_Head, shape='a first line such as {"scope_prefix": "evals/handbook/"}'
+)
+_LINE: Final = ObjectLine[Document](type=Document, shape="a document")
+
 
 def read_document_set(path: Path, *, display: str | None = None) -> DocumentSet:
     """Read the documents of a case file; texts in other files are read by ``load_text``.
@@ -100,66 +146,36 @@ def read_document_set(path: Path, *, display: str | None = None) -> DocumentSet:
     prefix: str | None = None
     documents: list[Document] = []
     paths: dict[str, int] = {}
+
+    def rules(number: int, value: Mapping[str, Any], faulty: object) -> Iterator[Fault]:
+        rel_path = str(value.get("rel_path"))
+        if prefix and not rel_path.startswith(prefix):
+            yield unfit_at(("rel_path",), shown(rel_path), f"a path below {prefix!r}")
+        if (first := paths.setdefault(rel_path, number)) != number:
+            facts = {"found": shown(rel_path), "owner": f"the path of line {first}"}
+            yield Fault(loc=("rel_path",), field="rel_path", code="duplicate", facts=facts)
+        given = [name for name in _SOURCES if value.get(name) is not None]
+        if len(given) != 1:
+            yield unfit_at((), " and ".join(given) or "no text", "one of text, file and ref")
+
     try:
         with open_lines(path, shown_path) as file:
             for line in iterate_lines(file, shown_path, faults):
-                try:
-                    value = parse(line.text)
-                    if prefix is None:
-                        prefix = _prefix(value)
-                        continue
-                    document = _document(value, prefix)
-                    first = paths.setdefault(document.rel_path, line.number)
-                    if first != line.number:
-                        raise ValueError(f"rel_path: already that of line {first}")
-                    documents.append(document)
-                except (ValueError, RecursionError) as error:
-                    message = "nested too deeply" if isinstance(error, RecursionError) else ""
-                    message = message or " ".join(str(error).split()) or "cannot be read"
-                    faults.append(Fault(file=shown_path, line=line.number, message=message))
-                    prefix = "" if prefix is None else prefix
+                if prefix is None:
+                    head, found = _HEAD.read(line)
+                    prefix = head.scope_prefix if head else ""
+                else:
+                    document, found = _LINE.read(line, rules)
+                    documents += [document] if document else []
+                faults += [replace(fault, file=shown_path) for fault in found]
     except OSError as error:
         raise cannot_be_read(shown_path, error) from error
     if prefix is None:
-        message = 'empty, expected a first line such as {"scope_prefix": "evals/handbook/"}'
-        faults.append(Fault(file=shown_path, message=message))
+        faults.append(Fault(file=shown_path, message=f"empty, expected {_HEAD.shape}"))
     if faults or prefix is None:
         raise faults_error(faults)
     return DocumentSet(
         path=path, display=shown_path, scope_prefix=prefix, documents=tuple(documents)
-    )
-
-
-def _prefix(value: object) -> str:
-    if not isinstance(value, dict) or value.keys() - {"scope_prefix"}:
-        raise ValueError('expected a first line such as {"scope_prefix": "evals/handbook/"}')
-    prefix = value.get("scope_prefix")
-    fault = scope_prefix_fault(prefix)
-    if fault is not None or not isinstance(prefix, str):
-        raise ValueError(f"scope_prefix: {fault}")
-    return f"{prefix.removesuffix('/')}/"
-
-
-def _document(value: object, prefix: str) -> Document:
-    if not isinstance(value, dict):
-        raise ValueError(f"{shown(value)}, expected a document")
-    if unknown := sorted(value.keys() - _FIELDS):
-        known = ", ".join(sorted(_FIELDS))
-        raise ValueError(f"{shown(unknown[0])}: unknown field, expected one of {known}")
-    path = value.get("rel_path")
-    if not isinstance(path, str) or not is_plain_path(path):
-        raise ValueError(f"rel_path: {shown(path)}, expected a relative path without '..'")
-    if prefix and not path.startswith(prefix):
-        raise ValueError(f"rel_path: {shown(path)} is outside the scope prefix {prefix!r}")
-    given = [name for name in _SOURCES if value.get(name) is not None]
-    if len(given) != 1 or not isinstance(value[given[0]], str):
-        raise ValueError("expected one of text, file and ref, and a text in it")
-    metadata = value.get("metadata") or {}
-    source_id = value.get("source_id")
-    if not isinstance(metadata, dict) or not isinstance(source_id, str | None):
-        raise ValueError("expected a text as source_id and an object as metadata")
-    return Document(
-        rel_path=path, source_id=source_id, metadata=metadata, **{given[0]: value[given[0]]}
     )
 
 
@@ -290,19 +306,3 @@ def find_loader(setting: str | None) -> Loader | None:
         raise ConfigError(f"{where}: {setting!r} is not a function")
     loader: Loader = found
     return loader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A document of a dataset; exactly one of text, file and ref is the source of its text."""
-
-    rel_path: str
-    """Path that the target reports for it; begins with the scope prefix."""
-    text: str | None = None
-    file: str | None = None
-    """File with the text, relative to the file of the documents."""
-    ref: str | None = None
-    """Argument for the loader of the project."""
-    source_id: str | None = None
-    """Its id at its source."""
-    metadata: Mapping[str, Any] = field(default_factory=dict)

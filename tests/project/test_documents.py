@@ -63,17 +63,26 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     ("lines", "message"),
     [
         ([], "empty, expected a first line"),
-        (['{"rel_path": "a"}'], "set.jsonl:1: expected a first line"),
-        (['{"scope_prefix": "notes/"}'], "set.jsonl:1: scope_prefix: 'notes/', expected"),
-        ([HEAD, "[1]"], "set.jsonl:2: [1], expected a document"),
+        (['{"rel_path": "a"}'], "set.jsonl:1: scope_prefix: missing"),
+        (['{"scope_prefix": "notes/"}'], 'set.jsonl:1: scope_prefix: got "notes/", expected'),
+        ([HEAD, "[1]"], "set.jsonl:2: got [1], expected a document"),
         ([HEAD, "{"], "set.jsonl:2:"),
-        ([HEAD, '{"rel_path": "evals/other/a.md", "text": "x"}'], "outside the scope prefix"),
+        (
+            [HEAD, '{"rel_path": "evals/other/a.md", "text": "x"}'],
+            "expected a path below",
+        ),
         ([HEAD, '{"rel_path": "evals/set/../a.md", "text": "x"}'], "without '..'"),
         ([HEAD, '{"rel_path": "evals/set/%2e%2e/a.md", "text": "x"}'], "expected a relative path"),
         ([HEAD, '{"rel_path": "evals/set/a.md"}'], "expected one of text, file and ref"),
         ([HEAD, '{"rel_path": "evals/set/a.md", "text": "x", "ref": "y"}'], "expected one of text"),
-        ([HEAD, '{"rel_path": "evals/set/a.md", "txt": "x"}'], "'txt': unknown field"),
-        ([HEAD, *['{"rel_path": "evals/set/a.md", "text": "x"}'] * 2], "already that of line 2"),
+        (
+            [HEAD, '{"rel_path": "evals/set/a.md", "txt": "x"}'],
+            "txt: unknown field, did",
+        ),
+        (
+            [HEAD, *['{"rel_path": "evals/set/a.md", "text": "x"}'] * 2],
+            "the path of line 2",
+        ),
         (["[" * 200_000], "nested too deeply"),
     ],
 )
