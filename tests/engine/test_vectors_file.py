@@ -70,7 +70,7 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         "v.jsonl:10: embedding[1]: got true, expected a finite number",
         'v.jsonl:11: embedding[1]: got "0", expected a finite number',
         "v.jsonl:12: embedding: got 3 numbers, expected 2 as above",
-        "v.jsonl:13: embedding[1]: NaN, expected a finite number",
+        "v.jsonl:13: embedding[1]: got NaN, expected a finite number",
         f"v.jsonl:14: embedding[1]: got 1{'0' * 56}..., expected a finite number",
         "v.jsonl:15: text: 'one' stands above with another vector",
     ]
