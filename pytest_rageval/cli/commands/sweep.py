@@ -243,12 +243,12 @@ def _progress(runner: SweepRunner) -> str | None:
 def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     """Write the outcome, and return the names of the files."""
     from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.html.sweep import render_sweep
-    from pytest_rageval.report.markdown.sweep import render_sweep_markdown
-    from pytest_rageval.report.sweep import best_toml
+    from pytest_rageval.report.view.sweep import best_toml, view_of_sweep
     from pytest_rageval.runs.store import REPORT, write_text_document, write_versioned
 
-    texts: dict[str, str | Iterator[str]] = {"sweep.md": render_sweep_markdown(outcome)}
+    texts: dict[str, str | Iterator[str]] = {"sweep.md": render(view_of_sweep(outcome))}
     if page:
         addresses = {row.run: f"{row.run}/{REPORT}" for row in outcome.ranking}
         reports = {run: place for run, place in addresses.items() if (folder / place).is_file()}
@@ -262,12 +262,16 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
 
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
     from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.blocks import paragraph
-    from pytest_rageval.report.view.sweep import sweep_lines
+    from pytest_rageval.report.view.sweep import view_of_sweep
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
-    blocks = [*sweep_lines(outcome), paragraph(f"in {place}: {', '.join(written)} and the runs")]
+    blocks = [
+        *show(view_of_sweep(outcome)),
+        paragraph(f"in {place}: {', '.join(written)} and the runs"),
+    ]
     print_result({**outcome_document(outcome), "folder": place}, blocks, as_json=as_json)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.view.blocks import (
     Block,
+    Code,
     Command,
     Fact,
     Note,
@@ -36,6 +37,8 @@ def elements_of(blocks: Iterable[Block]) -> Iterator[Element]:
             case Fact():
                 name = [element("b", block.name), " "] if block.name else []
                 yield element("p", *name, block.text)
+            case Code():
+                yield element("pre", block.text)
             case _:
                 yield element("p", plain(block))
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from pytest_rageval.report.view.blocks import (
     Block,
+    Code,
     Command,
     Fact,
     Note,
@@ -21,7 +22,7 @@ from pytest_rageval.report.view.blocks import (
     cell_text,
     plain,
 )
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, clean_lines, counted
 
 _ROWS: Final = 200
 """Maximum rows of a table: a comment of a pull request has a size limit."""
@@ -41,6 +42,8 @@ def lines_of(blocks: Iterable[Block]) -> Iterator[str]:
         is_item = isinstance(block, Fact | Command)
         if lines and not (in_list and is_item):
             yield ""
+        if in_list and isinstance(block, Code):
+            yield from ("<!-- -->", "")  # within an item, its indentation would be none
         yield from lines
         in_list = is_item
 
@@ -55,6 +58,9 @@ def _lines(block: Block) -> Iterator[str]:
             name = escape(block.name)
             shown = f"**{name}** " if name and block.name_status != "good" else f"{name} "
             yield f"- {shown.lstrip()}{escape(block.text)}"
+        case Code():
+            # Indented, since a fence of backticks could be closed by the text.
+            yield from (f"    {line}" for line in clean_lines(block.text).splitlines())
         case _:
             yield escape(plain(block))
 

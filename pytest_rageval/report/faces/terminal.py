@@ -16,6 +16,7 @@ from pytest_rageval.report.view.blocks import (
     Block,
     Cell,
     CellValue,
+    Code,
     Command,
     Fact,
     Line,
@@ -24,6 +25,7 @@ from pytest_rageval.report.view.blocks import (
     Table,
     View,
     cell_text,
+    indented,
     paragraph,
 )
 from pytest_rageval.support.text import clean, clean_lines, counted
@@ -72,6 +74,9 @@ def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> I
     for block in blocks:
         if isinstance(block, str):
             yield clean_lines(block)
+        elif isinstance(block, Code):
+            lines = [indented(line) for line in block.text.splitlines()]
+            yield from draw(lines, width=width, colour=colour)
         elif isinstance(block, Command):
             yield from draw(_command_lines(block, width), width=width, colour=colour)
         else:
@@ -196,19 +201,21 @@ def _table(block: Table, width: int) -> Iterator[RenderableType]:
     if any(names):
         rows.insert(0, [_text(((name, "weak"),)) for name in names])
     cells = [row for row in rows if isinstance(row, list)]
-    widths = _natural_widths(cells)
+    widths = [w * (n not in block.wide) for w, n in zip(_natural_widths(cells), names, strict=True)]
     left = [number for number in range(len(names)) if number not in right]
     widest = max(left, key=widths.__getitem__)
 
-    def lacking(gap: int) -> int:
-        return max(sum(widths) + gap * (sum(map(bool, widths)) - 1) - width, 0)
+    def spare(gap: int) -> int:
+        return width - sum(widths) - gap * (sum(map(bool, widths)) - 1)
 
-    gap = 1 if block.optional and lacking(2) else 2
-    widths[widest] -= min(lacking(gap), max(widths[widest] - _NARROW, 0))
+    gap = 1 if block.optional and spare(2) < 0 else 2
+    natural = widths[widest]
+    widths[widest] = min(natural, max(natural + spare(gap), _NARROW))
     for name in block.optional:
-        if lacking(gap):
+        if spare(gap) < 0:
             widths[names.index(name)] = 0
-    while lacking(gap) and widths[widest] > _NARROWEST:
+    widths[widest] = min(natural, widths[widest] + max(spare(gap), 0))
+    while spare(gap) < 0 and widths[widest] > _NARROWEST:
         widths[widest] -= 1
         widest = max(left, key=widths.__getitem__)
     for texts in () if block.wrap else cells:

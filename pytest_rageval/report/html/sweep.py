@@ -8,9 +8,9 @@ from typing import Final
 from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
 from pytest_rageval.report.html.svg import for_both_widths
+from pytest_rageval.report.view import sweep as words
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import format_value
 
@@ -36,15 +36,9 @@ def render_sweep(
         styles=("design.css",),
         outcome=outcome,
         name=name,
-        verdict=words.VERDICT_WORDS[outcome.verdict],
+        verdict=words.VERDICTS[outcome.verdict][0],
         verdict_class=_CLASSES[outcome.verdict],
-        facts=[
-            ("Objective", words.weights_text(outcome.objectives)),
-            ("Limits", ", ".join(outcome.constraints) or "none"),
-            ("Asked", words.spent_text(outcome)),
-            ("Can show", words.sensitivity_text(outcome)),
-            ("Seed", str(outcome.seed)),
-        ],
+        facts=[*words.sweep_facts(outcome), ("Seed", str(outcome.seed))],
         other_names=words.other_figures(outcome),
         rows=[
             (

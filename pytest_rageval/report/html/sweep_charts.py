@@ -12,8 +12,8 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.svg import NARROW, WIDE, Area, Layout, circle, label, line, rect
-from pytest_rageval.report.sweep import main_text
 from pytest_rageval.report.view.summary import change_text
+from pytest_rageval.report.view.sweep import main_text
 from pytest_rageval.support.text import format_value
 
 Dot = tuple[float, float, str]

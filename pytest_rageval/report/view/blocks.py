@@ -67,6 +67,8 @@ class Table:
     rows: Sequence[Row | Note]
     optional: Sequence[str] = ()
     """Headings of columns that a narrow terminal has no room for, the least important first."""
+    wide: Sequence[str] = ()
+    """Headings of columns that no terminal has room for."""
     wrap: bool = True
     """Whether a text that is too long is continued below; otherwise it is cut."""
     more: Sequence[Row] = ()
@@ -83,7 +85,14 @@ class Command:
     """Left out where it does not fit beside the command."""
 
 
-Block = str | Line | Fact | Note | Table | Command
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines that keep their indentation."""
+
+    text: str
+
+
+Block = str | Line | Fact | Note | Table | Command | Code
 """Part of a view; a string is a line that is never cut, such as a path."""
 
 
@@ -96,12 +105,12 @@ class View:
     blocks: Sequence[Block]
 
 
-def plain(block: str | Line | Note) -> str:
+def plain(block: str | Line | Note | Code) -> str:
     """Return the text of a block without its statuses."""
-    if isinstance(block, str):
-        return block
+    if isinstance(block, str | Code):
+        return block if isinstance(block, str) else block.text
     line = (*block.head, *block.text) if isinstance(block, Note) else block
-    return "".join(part for part, _ in line)
+    return "".join("; " if part == "\n" else part for part, _ in line)
 
 
 def cell_text(cell: CellValue, *, public: bool = False) -> str:

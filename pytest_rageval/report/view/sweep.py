@@ -1,71 +1,238 @@
-"""The outcome of a sweep in a terminal."""
+"""A sweep: verdict, ranking, effect of each parameter, and the winner as settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import value_text
-from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
-from pytest_rageval.report import sweep as words
-from pytest_rageval.report.view.blocks import Block, Fact, Row, Status, Table
+from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.report.view.blocks import (
+    Block,
+    Cell,
+    Code,
+    Fact,
+    Line,
+    Row,
+    Status,
+    Table,
+    View,
+)
 from pytest_rageval.report.view.summary import change_text
+from pytest_rageval.support.text import clean, counted, cut, format_value
+from pytest_rageval.values.sweep import Value
 
-_SHOWN: Final = 20
-_STYLES: Final[Mapping[SweepVerdict, Status]] = {
-    "better": "good",
-    "no_clear_winner": "warn",
-    "worse": "bad",
+VERDICTS: Final[Mapping[SweepVerdict, tuple[str, Status]]] = {
+    "better": ("BETTER", "good"),
+    "no_clear_winner": ("NO CLEAR WINNER", "warn"),
+    "worse": ("WORSE", "bad"),
 }
+_SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
+"""Parameters of questions that are settings of their own."""
+GROUP_WORDS: Final = "those about one document count as one"
+_REASON_CHARS: Final = 160
+_SHOWN: Final = 20
 
 
-def sweep_lines(outcome: SweepOutcome) -> Iterator[Block]:
-    """Yield the outcome as lines for a terminal."""
-    yield Fact("goal", words.weights_text(outcome.objectives))
-    if outcome.constraints:
-        yield Fact("limits", ", ".join(outcome.constraints))
-    yield Fact("asked", words.spent_text(outcome))
-    yield ()
-    yield from _ranking(outcome)
-    yield ()
-    yield from _effects(outcome)
-    style = _STYLES[outcome.verdict]
-    yield Fact("verdict", words.VERDICT_WORDS[outcome.verdict], style, style)
-    yield Fact("", outcome.sentence)
-    yield Fact("", words.sensitivity_text(outcome), "", "weak")
+def view_of_sweep(outcome: SweepOutcome) -> View:
+    """Return everything that is shown of a sweep, its verdict first."""
+    word, status = VERDICTS[outcome.verdict]
+    title: Line = ((f"{word}:", status), (f" {clean(outcome.sentence)}", ""))
+    return View(title, tuple(_blocks(outcome)))
+
+
+def _blocks(outcome: SweepOutcome) -> Iterator[Block]:
+    yield from (Fact(name.lower(), text) for name, text in sweep_facts(outcome))
     for note in outcome.notes:
         yield Fact("note", note, "warn", "warn")
-
-
-def _ranking(outcome: SweepOutcome) -> Iterator[Block]:
-    rows: list[Row] = []
-    for number, row in enumerate(outcome.ranking[:_SHOWN], start=1):
-        style: Status = "good" if row.key == outcome.winner_key else ""
-        style = "weak" if row.cut or row.broken else style
-        notes = words.row_notes(outcome, row)
-        for name in words.other_figures(outcome):
-            key, *limit = name.split(" ", 1)
-            figure = f"{key} {words.figure_text(row, name)}"
-            notes.append(f"{figure} ({limit[0]})" if limit else figure)
-        figures = (str(number), *words.main_text(outcome, row), str(row.requests))
-        noted = (("\n", ""), ("; ".join(notes), "weak")) if notes else ()
-        rows.append((*(((figure, style),) for figure in figures), ((row.name, style), *noted)))
+    rows = [_ranked(outcome, number, one) for number, one in enumerate(outcome.ranking, start=1)]
+    key = outcome.objectives[0].key
     percent = f"{outcome.confidence * 100:g} % interval"
-    key = outcome.objectives[0].key
-    yield Table((">", f">{key}", f">{percent}", ">asked", "configuration"), rows)
-    if len(outcome.ranking) > _SHOWN:
-        yield ((f"   and {len(outcome.ranking) - _SHOWN} more, in sweep.md", "weak"),)
+    yield Table(
+        ("", f">{key}", f">{percent}", ">n", ">asked", "configuration", "run"),
+        rows[:_SHOWN],
+        more=rows[_SHOWN:],
+        wide=("n", "run"),
+    )
+    if outcome.effects:
+        cases = counted(outcome.rungs[0].cases, "case")
+        yield Fact("effects", f"on {key}, over the {cases} that every configuration was asked")
+        values: list[Row] = [
+            (
+                one.parameter,
+                value_text(one.value),
+                one.n,
+                Cell(one.mean, unit_of(key)),
+                change_text(key, one.difference),
+            )
+            for one in outcome.effects
+        ]
+        yield Table(("parameter", "value", ">configurations", ">mean", ">difference"), values)
+    yield Fact("settings", "for pyproject.toml, as in best.toml")
+    yield Code(best_toml(outcome))
 
 
-def _effects(outcome: SweepOutcome) -> Iterator[Block]:
-    """Yield a line for each parameter: its values with the difference from the mean of all."""
-    found: dict[str, list[str]] = {}
-    key = outcome.objectives[0].key
-    for one in outcome.effects:
-        text = f"{value_text(one.value)} {change_text(key, one.difference)}"
-        found.setdefault(one.parameter, []).append(text)
-    head = "effects"
-    for name, values in found.items():
-        yield Fact(head, f"{name}: {', '.join(values)}")
-        head = ""
+def sweep_facts(outcome: SweepOutcome) -> Iterator[tuple[str, str]]:
+    """Yield what a sweep was for, what it cost and what it can show, by name."""
+    yield "Goal", weights_text(outcome.objectives)
+    yield "Limits", ", ".join(outcome.constraints) or "none"
+    yield "Asked", _spent_text(outcome)
+    yield "Can show", _sensitivity_text(outcome)
+
+
+def _ranked(outcome: SweepOutcome, number: int, row: Ranked) -> Row:
+    """Return the row of a configuration; its name is followed by its other figures."""
+    status: Status = "good" if row.key == outcome.winner_key else ""
+    status = "weak" if row.cut or row.broken else status
+    notes = row_notes(outcome, row)
+    for name in other_figures(outcome):
+        key, *limit = name.split(" ", 1)
+        figure = f"{key} {figure_text(row, name)}"
+        notes.append(f"{figure} ({limit[0]})" if limit else figure)
+    if len(outcome.objectives) > 1 and row.on_front:
+        notes.append("on the Pareto front")
+    figures = (str(number), *main_text(outcome, row), str(row.n), str(row.requests))
+    noted: Line = (("\n", ""), ("; ".join(notes), "weak")) if notes else ()
+    return (*(((figure, status),) for figure in figures), ((row.name, status), *noted), row.run)
+
+
+def other_figures(outcome: SweepOutcome) -> list[str]:
+    """Return the names of the figures besides the main objective, each figure once."""
+    keys = [one.key for one in outcome.objectives]
+    limits = [name for name in outcome.constraints if name.rsplit(" ", 2)[0] not in keys]
+    return [*keys[1:], *limits]
+
+
+def figure_text(row: Ranked, name: str) -> str:
+    """Return a figure for display; ``-`` where it was not measured."""
+    return format_value(row.figures.get(name), unit_of(name))
+
+
+def main_text(outcome: SweepOutcome, row: Ranked) -> tuple[str, str]:
+    """Return the main objective and its interval for display; the interval may be empty."""
+    unit = unit_of(outcome.objectives[0].key)
+    low, high = row.interval
+    ends = ""
+    if low is not None and high is not None:
+        ends = f"{format_value(low, unit)} to {format_value(high, unit)}"
+    return format_value(row.objective, unit), ends
+
+
+def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
+    """Return remarks on a configuration besides its figures."""
+    notes = []
+    if row.key == outcome.winner_key:
+        notes.append("winner")
+    if row.baseline:
+        notes.append("baseline")
+    if row.held is not None:
+        held = format_value(row.held, unit_of(outcome.objectives[0].key))
+        notes.append(f"{held} over the held-out cases")
+    if row.cut:
+        why = "a tie with one that went on" if row.tie else row.cut
+        notes.append(f"cut after {outcome.rungs[row.rung - 1].cases} cases: {why}")
+    if row.broken and row.objective is not None:
+        notes.append(f"cannot win: {'; '.join(row.broken)}")
+    if row.n_error:
+        why = f": {cut(row.error, _REASON_CHARS)}" if row.error else ""
+        notes.append(f"no answer in {counted(row.n_error, 'case')}{why}")
+    return notes
+
+
+def _spent_text(outcome: SweepOutcome) -> str:
+    """Return the number of requests, and their share of those of the grid."""
+    share = outcome.requests_spent / outcome.requests_grid if outcome.requests_grid else 1.0
+    rungs = ", ".join(f"{one.configurations} on {one.cases} cases" for one in outcome.rungs)
+    built = f", {counted(outcome.index_builds, 'index build')}" if outcome.builder else ""
+    held = f", then the best on {outcome.holdout} held-out cases" if outcome.holdout else ""
+    return (
+        f"{outcome.requests_spent:,} of the grid's {outcome.requests_grid:,} requests "
+        f"({share * 100:.0f} %){built}; {outcome.method}: {rungs}{held}"
+    )
+
+
+def _sensitivity_text(outcome: SweepOutcome) -> str:
+    """Return the smallest differences that the verdict could show."""
+    found = outcome.sensitivity
+    cases, unit = counted(found.n_cases, "case"), "case"
+    if found.n < found.n_cases:
+        cases, unit = f"{cases} in {counted(found.n, 'group')} ({GROUP_WORDS})", "group"
+    least = (
+        "no difference of a 0/1 metric"
+        if found.least is None
+        else f"a 0/1 metric must change in {counted(found.least_cases, unit)}, all for the better "
+        f"({format_value(found.least)})"
+    )
+    usual = f"a difference of {found.typical:.2f} on a scale from 0 to 1 is usually found"
+    return f"with {cases}, {least}; {usual}"
+
+
+def weights_text(objectives: Sequence[ObjectiveRow]) -> str:
+    """Return the objectives, the main one first with its weights."""
+    parts = []
+    for one in objectives:
+        weights = one.weights or {}
+        sums = " + ".join(f"{weight:g} {key}" for key, weight in weights.items())
+        better = "" if one.direction == "higher" else ", lower is better"
+        parts.append(f"{one.key}{f' = {sums}' if sums else ''}{better}")
+    return "; ".join(parts)
+
+
+# --- settings to paste -----------------------------------------------------------------------
+
+
+def best_toml(outcome: SweepOutcome) -> str:
+    """Return the winner as lines of pyproject.toml; comments where nothing won.
+
+    Among them are the settings of a configuration that is better than the baseline, though not
+    than the runner-up.
+    """
+    merge = "# Lines for pyproject.toml; merge them into its tables of the same names."
+    rows = {one.key: one for one in outcome.ranking}
+    if outcome.winner_key in rows:
+        lines = [f"# {clean(outcome.sentence)}", merge]
+        return "\n".join([*lines, *_settings(outcome, rows[outcome.winner_key])]) + "\n"
+    lines = [f"# {VERDICTS[outcome.verdict][0].capitalize()}: {clean(outcome.sentence)}"]
+    for test in outcome.tests:
+        if test.role == "baseline" and test.proven:
+            lines += ["# To use the first one all the same, uncomment what follows.", merge]
+            lines += [f"# {line}".rstrip() for line in _settings(outcome, rows[test.candidate])]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(outcome: SweepOutcome, row: Ranked) -> Iterator[str]:
+    params = {name: value for name, value in row.query.items() if name not in _SETTINGS}
+    if row.query:
+        yield "[tool.rageval]"
+    yield from (f"{name} = {_toml(row.query[name])}" for name in _SETTINGS if name in row.query)
+    if params:
+        yield f"params = {_table(params)}"
+    if row.index and outcome.builder == "embedded":
+        yield from ("", "[tool.rageval.target]", f"embedded = {_table(row.index)}")
+    elif row.index:
+        yield from ("", "# The index is built with:")
+        yield from (f"#   {clean(name)} = {_toml(value)}" for name, value in row.index.items())
+
+
+def _table(values: Mapping[str, Value]) -> str:
+    return f"{{ {', '.join(f'{_key(name)} = {_toml(value)}' for name, value in values.items())} }}"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else _toml(name)
+
+
+def _toml(value: Value) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return '"' + "".join(_escaped(character) for character in value) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow
-from pytest_rageval.report.sweep import GROUP_WORDS, weights_text
 from pytest_rageval.report.view.blocks import Block, Table, paragraph
+from pytest_rageval.report.view.sweep import GROUP_WORDS, weights_text
 from pytest_rageval.support.text import counted
 
 
