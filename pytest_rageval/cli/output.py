@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.markdown.summary import append_step_summary
+from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean

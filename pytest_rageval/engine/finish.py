@@ -29,10 +29,10 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
-from pytest_rageval.report.markdown.sections import render_sections
-from pytest_rageval.report.markdown.summary import render_markdown
+from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.view.next_commands import RunCommands
-from pytest_rageval.report.view.summary import FinishedRun
+from pytest_rageval.report.view.sections import section_groups
+from pytest_rageval.report.view.summary import FinishedRun, view_of_run
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
@@ -201,7 +201,8 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
             _commands(ended, gate), new=frozenset() if baseline is None else baseline.worse
         ),
     )
-    summary = render_markdown(finished) + render_sections(sections)
+    view = view_of_run(finished)
+    summary = render(replace(view, blocks=(*view.blocks, *section_groups(sections))))
     if sections:
         write_versioned(writer.path, SECTIONS, {"sections": sections})
     write_document(writer.path, "config.json", run.config)

@@ -52,7 +52,7 @@ from pytest_rageval.plugin.terminal import (
 from pytest_rageval.plugin.workers import INPUT, Workers
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import no_target, target_kind
-from pytest_rageval.report.markdown.summary import append_step_summary
+from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import import_whole

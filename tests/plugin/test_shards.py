@@ -424,7 +424,7 @@ def test_a_merge_interrupted_before_it_is_complete_is_discarded(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(finish, "render_markdown", interrupt)
+    monkeypatch.setattr(finish, "render", interrupt)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
     assert not project.folder("merged").exists()
 

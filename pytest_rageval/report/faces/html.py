@@ -10,6 +10,7 @@ from pytest_rageval.report.view.blocks import (
     Code,
     Command,
     Fact,
+    Group,
     Note,
     Row,
     Table,
@@ -37,6 +38,10 @@ def elements_of(blocks: Iterable[Block]) -> Iterator[Element]:
             case Fact():
                 name = [element("b", block.name), " "] if block.name else []
                 yield element("p", *name, block.text)
+            case Group():
+                title = element("summary" if block.folded else "b", block.title)
+                inside = elements_of(block.blocks)
+                yield element("details" if block.folded else "div", title, *inside)
             case Code():
                 yield element("pre", block.text)
             case _:

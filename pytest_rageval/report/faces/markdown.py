@@ -15,6 +15,7 @@ from pytest_rageval.report.view.blocks import (
     Code,
     Command,
     Fact,
+    Group,
     Note,
     Row,
     Table,
@@ -58,6 +59,11 @@ def _lines(block: Block) -> Iterator[str]:
             name = escape(block.name)
             shown = f"**{name}** " if name and block.name_status != "good" else f"{name} "
             yield f"- {shown.lstrip()}{escape(block.text)}"
+        case Group(folded=True):
+            yield f"<details><summary>{escape(block.title)}</summary>"
+            yield from (*lines_of(block.blocks), "", "</details>")
+        case Group():
+            yield from (f"### {escape(block.title)}", *lines_of(block.blocks))
         case Code():
             # Indented, since a fence of backticks could be closed by the text.
             yield from (f"    {line}" for line in clean_lines(block.text).splitlines())

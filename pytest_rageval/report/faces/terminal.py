@@ -19,6 +19,7 @@ from pytest_rageval.report.view.blocks import (
     Code,
     Command,
     Fact,
+    Group,
     Line,
     Note,
     Status,
@@ -58,7 +59,7 @@ def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
             yield replace(block, rows=(*block.rows, *(block.more if verbose else ())))
             if not verbose:
                 yield paragraph(f"  and {counted(len(block.more), 'more row')} (-v)", "weak")
-        else:
+        elif not (isinstance(block, Group) and block.folded) or verbose:
             yield block
 
 
@@ -74,6 +75,9 @@ def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> I
     for block in blocks:
         if isinstance(block, str):
             yield clean_lines(block)
+        elif isinstance(block, Group):
+            inside = (((block.title, "strong"),), *block.blocks)
+            yield from draw(inside, width=width, colour=colour)
         elif isinstance(block, Code):
             lines = [indented(line) for line in block.text.splitlines()]
             yield from draw(lines, width=width, colour=colour)

@@ -92,7 +92,17 @@ class Code:
     text: str
 
 
-Block = str | Line | Fact | Note | Table | Command | Code
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Blocks below a title."""
+
+    title: str
+    blocks: Sequence[Block]
+    folded: bool = False
+    """Whether they are folded, or shown on request only."""
+
+
+Block = str | Line | Fact | Note | Table | Command | Code | Group
 """Part of a view; a string is a line that is never cut, such as a path."""
 
 

@@ -39,17 +39,28 @@ def view_of_gate(run_id: str, gate: GateResult) -> View:
     if gate.baseline is not None:
         blocks += baseline_facts(gate.baseline)
     title: Line = ((gate.sentence, GATE_STYLES[gate.verdict]),)
-    return View(title, [*blocks, *check_facts(gate.checks), *weak_lines(gate.checks)])
+    facts = check_facts(gate.checks, gate.baseline)
+    return View(title, [*blocks, *facts, *weak_lines(gate.checks)])
 
 
-def check_facts(checks: Iterable[CheckResult]) -> Iterator[Fact]:
-    """Yield checks, failed ones first, each with its cases or the change it could have seen."""
+def check_facts(
+    checks: Iterable[CheckResult], baseline: BaselineInfo | None = None
+) -> Iterator[Fact]:
+    """Yield checks, failed ones first, each with its cases or the change it could have seen.
+
+    Args:
+        checks: to be shown.
+        baseline: the one that is shown above; what prevents it is not repeated.
+    """
+    problem = None if baseline is None else baseline.problem
+    short = "no baseline" if baseline is None or baseline.run_id is None else "not comparable"
     order = [*VERDICTS]
     for result in sorted(checks, key=lambda one: order.index(one.status)):
         word, status = VERDICTS[result.status]
         n = "" if result.n is None else f"n {result.n}"
         seen = detectable_text(result) or n
-        text = f"{result.check.name}: {result.message}" + (f" ({seen})" if seen else "")
+        message = short if result.message == problem else result.message
+        text = f"{result.check.name}: {message}" + (f" ({seen})" if seen else "")
         yield Fact(word, text, status)
 
 

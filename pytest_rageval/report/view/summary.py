@@ -18,6 +18,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     worst_misses,
 )
 from pytest_rageval.analysis.aggregate.operational import attempt_status
+from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
     reliability_lines,
@@ -36,21 +37,32 @@ from pytest_rageval.report.view.blocks import (
     Block,
     Command,
     Fact,
+    Group,
+    Line,
     Note,
     Row,
     Status,
     Table,
+    View,
+    paragraph,
 )
 from pytest_rageval.report.view.gate import (
     GATE_STYLES,
     VERDICTS,
     baseline_facts,
+    check_facts,
     detectable_text,
     weak_lines,
 )
 from pytest_rageval.report.view.misses import render_texts
 from pytest_rageval.report.view.next_commands import RunCommands, new_first, next_commands
-from pytest_rageval.support.text import clean, counted, format_limit_pair, format_value
+from pytest_rageval.support.text import (
+    clean,
+    counted,
+    first_few,
+    format_limit_pair,
+    format_value,
+)
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
@@ -94,6 +106,9 @@ PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 _BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
 """Shown where no case could be scored by its sections."""
 _CASES_SHOWN = 3
+_CAUSES_LISTED = 20
+_CASES_LISTED = 200
+"""Maximum ids of missed and failed cases in a file: a pull request comment has a size limit."""
 _TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
 _FLAW_CHARS = 200
@@ -176,11 +191,7 @@ def render_summary(view: FinishedRun, *, verbosity: int = 0) -> Iterator[Block]:
             yield Command("go on", view.resume)
         return
     yield _run_line(view)
-    yield Fact("", f"judge {'off' if view.judge == 'none' else view.judge}")
-    if view.aggregate.stages:
-        yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
-    if rules := rules_text(view.aggregate.matching):
-        yield Fact("evidence", f"chunks compared by {rules}")
+    yield from _head_facts(view)
     yield _metric_table(view, verbosity)
     yield _group_table("category", view.aggregate.by_category, view)
     if verbosity > 0:
@@ -198,6 +209,71 @@ def render_summary(view: FinishedRun, *, verbosity: int = 0) -> Iterator[Block]:
     yield from _baseline_lines(view)
     yield from _gate_lines(view)
     yield from _next_lines(view)
+
+
+def view_of_run(view: FinishedRun) -> View:
+    """Return the numbers of a run and the ids of its cases, without texts of cases or models."""
+    title: Line = ((view.gate.sentence, GATE_STYLES[view.gate.verdict]),)
+    return View(title, [*_numbers(view)])
+
+
+def _numbers(view: FinishedRun) -> Iterator[Block]:
+    aggregate = view.aggregate
+    counts = (
+        counted(aggregate.total, "case"), f"{aggregate.passed} passed",
+        f"{aggregate.missed} missed", f"{aggregate.flawed} flawed",
+        counted(aggregate.errored, "error"),
+    )  # fmt: skip
+    yield Fact("run", f"{view.run.run_id}: {', '.join(counts)}")
+    yield from _head_facts(view)
+    yield from _causes_of_errors(view)
+    if view.gate.baseline is not None:
+        yield from baseline_facts(view.gate.baseline)
+    yield from check_facts(view.gate.checks, view.gate.baseline)
+    yield _metric_table(view, 1)
+    yield from _usage(view)
+    yield _group_table("category", aggregate.by_category, view)
+    yield from _reliability_lines(view.reliability, 1)
+    for outcome, found in aggregate.failed_cases.items():
+        if found:
+            n = len(found)
+            title = counted(n, "error") if outcome == "error" else f"{n} {outcome}"
+            yield Group(title, [paragraph(first_few(found, _CASES_LISTED))], folded=True)
+
+
+def _head_facts(view: FinishedRun) -> Iterator[Fact]:
+    yield Fact("", f"judge {'off' if view.judge == 'none' else view.judge}")
+    if view.aggregate.stages:
+        yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
+    if rules := rules_text(view.aggregate.matching):
+        yield Fact("evidence", f"chunks compared by {rules}")
+
+
+def _causes_of_errors(view: FinishedRun) -> Iterator[Fact]:
+    """Yield what the replies lack, and the errors by cause, whose messages may quote texts."""
+    yield from (Fact("reply", sentence, "warn") for sentence in view.reply_faults)
+    cases: dict[tuple[str, str], set[str]] = {}
+    for group in group_errors(view.run.records):  # without their messages several are one
+        cases.setdefault((group.kind, group.label), set()).update(r.nodeid for r in group.records)
+    causes = sorted(cases.items(), key=lambda one: -len(one[1]))
+    for (kind, label), found in causes[:_CAUSES_LISTED]:
+        cause = f": {label}" if label else ""
+        yield Fact("error", f"{kind} in {counted(len(found), 'case')}{cause}", "bad")
+
+
+def _usage(view: FinishedRun) -> Iterator[Fact]:
+    """Yield the mean tokens and the cost that the target reports."""
+    usage = view.aggregate.usage
+    tokens = [
+        f"{found.mean:,.0f} {name.removesuffix('_tokens')}"
+        for name, found in usage.items()
+        if name.endswith("_tokens")
+    ]
+    parts = [f"{' and '.join(tokens)} tokens an answer"] if tokens else []
+    if (cost := usage.get("cost_usd")) is not None:
+        parts.append(f"${format_value(cost.total, unit_of('cost_usd'))} in all")
+    if parts:
+        yield Fact("usage", f"the target reports {', '.join(parts)}")
 
 
 def _run_line(view: FinishedRun) -> Note:
@@ -236,17 +312,22 @@ def _metric_table(view: FinishedRun, verbosity: int) -> Table:
     for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
         shown = is_headline(key) or verbosity > 0 or (by_document and key in _BY_DOCUMENT)
-        if summary is None or not (key in checks or (shown and summary.n)):
+        n = 0 if summary is None else summary.n + summary.n_error * (verbosity > 0)
+        if summary is None or not (key in checks or (shown and n)):
             continue
         parts = {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
         for name, row in {key: summary, **parts}.items():
             cells = (name, str(row.n), "", interval_text(row.low, row.high))
-            rows += _check_rows(view, name, cells, row.mean, checks.get(name, []))
-    rows += _run_rows(view, checks)
+            rest = (row.n_not_applicable, row.n_error)
+            found = _check_rows(view, name, cells, row.mean, checks.get(name, []))
+            rows += ((*cells_of_row, *rest) for cells_of_row in found)
+    rows += ((*cells_of_row, "-", "-") for cells_of_row in _run_rows(view, checks))
     percent = f"{view.gate.confidence * 100:g}% CI"
     versus = [view.versus] if view.changes else []
     names = ("metric", ">n", ">value", f">{percent}", "limit", *(f">{v}" for v in versus), "")
-    return Table(names, rows, optional=(percent, "n", *versus))
+    wide = ("n/a", "errors")
+    columns = (*names, *(f">{name}" for name in wide))
+    return Table(columns, rows, optional=(percent, "n", *versus), wide=wide)
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-from pytest_rageval.report.markdown.sections import render_sections
+from pytest_rageval.report.faces.markdown import lines_of
+from pytest_rageval.report.view.sections import section_groups
 
 
 def test_long_tables_are_cut_and_bars_are_tables() -> None:
     rows = [[f"r{i}", i] for i in range(40)]
-    text = render_sections(
+    groups = section_groups(
         [
             {"title": "a|b", "kind": "table", "columns": ["n", "v"], "rows": rows},
             {"title": "c", "kind": "bars", "unit": "ms", "bars": [["x", 0.5]]},
             {"title": "d", "error": "<lost>"},
         ]
     )
+    text = "\n".join(lines_of(groups))
     assert "### a\\|b\n\n| n | v |\n|---|---|\n| r0 | 0 |\n" in text
-    assert "| r29 | 29 |\n\nAnd 10 more.\n" in text
+    assert "| r29 | 29 |\n\n<details><summary>10 more rows</summary>\n" in text
     assert "|  | ms |\n|---|---|\n| x | 0.500 |" in text
     assert "This section could not be made: \\<lost\\>" in text
-    assert render_sections([]) == ""
+    assert [*section_groups([])] == []

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.markdown.summary import fit_markdown
+from pytest_rageval.report.step_summary import fit_markdown
 
 LINES = "".join(f"| {i} | value |\n" for i in range(100))
 SAID = "Cut here: GitHub takes no more."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.report.markdown.summary import LIMIT_BYTES, append_step_summary
+from pytest_rageval.report.step_summary import LIMIT_BYTES, append_step_summary
 
 
 def environ(path: Path) -> dict[str, str]:
