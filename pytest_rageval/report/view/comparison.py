@@ -322,7 +322,7 @@ def _flips(found: RunComparison) -> Iterator[Block]:
 
     more = [flip for flip in flips if flip not in first]
     names_of_columns = ("", "case", "category", "change", "why")
-    yield Table(names_of_columns, rows(first), optional=("category",), more=rows(more))
+    yield Table(names_of_columns, rows(first), more=rows(more))
 
 
 def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
