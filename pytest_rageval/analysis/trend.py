@@ -91,10 +91,9 @@ def _of_the_run(numbers: Aggregate, config: RunConfig) -> Iterator[tuple[str, fl
     rates, indexing = numbers.rates, numbers.indexing
     yield from ((key, rates[key]) for key in _RATES if key in rates)
     yield "cross_lingual_consistency", numbers.cross_lingual.get("mean")
-    yield from ((key, indexing[key]) for key in _INDEXING if key in indexing)
-    reliability = numbers.judge_reliability or {}
-    if "disagreement_rate" in reliability:
-        yield "judge_disagreement_rate", reliability["disagreement_rate"]
+    yield from ((key, getattr(indexing, key)) for key in _INDEXING if indexing is not None)
+    if numbers.judge_reliability is not None and numbers.judge_reliability.spot_check:
+        yield "judge_disagreement_rate", numbers.judge_reliability.disagreement_rate
     phases = {f".{phase}": one for phase, one in numbers.latency_by_phase.items()}
     phases.pop(".total", None)
     for phase, one in {"": numbers.latency, **phases}.items():

@@ -28,7 +28,6 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
 from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.trust.reliability import (
-    JudgeReliability,
     judge_reliability,
 )
 from pytest_rageval.metrics.definitions import stored_registry
@@ -36,6 +35,7 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, CheckResult, Thresholds
+from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
 
@@ -58,9 +58,7 @@ def with_numbers(
         path_case=run.settings.path_case,
     )
     own = run.own_figures
-    return replace(
-        run, aggregate=replace(numbers, judge_reliability=judge.document(), run_metrics=own)
-    )
+    return replace(run, aggregate=replace(numbers, judge_reliability=judge.known, run_metrics=own))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,7 +261,7 @@ def _judged(base: StoredRun, new: StoredRun, registry: Registry) -> frozenset[st
     """Return the metrics that depend on a judge in either run."""
     records = (*base.records, *new.records)
     return judge_dependent_keys(
-        abstention=any((r.verdicts.abstention or {}).get("source") == "judge" for r in records),
+        abstention=any("abstention" in r.verdicts.judgements for r in records),
         conflict=any(r.case.recency_conflict_rule == "acknowledge_both" for r in records),
         registry=registry,
     )

@@ -23,7 +23,7 @@ from pytest_rageval.engine.judge_notes import judge_facts
 from pytest_rageval.engine.own_metrics import own_notes, run_scores
 from pytest_rageval.engine.parts import reported_cases, selection_of
 from pytest_rageval.engine.registry import registry_for_runs
-from pytest_rageval.engine.sections import section_documents
+from pytest_rageval.engine.sections import computed_sections
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
@@ -43,7 +43,6 @@ from pytest_rageval.runs.store import (
     write_document,
     write_numbers,
     write_text_document,
-    write_versioned,
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
@@ -58,6 +57,7 @@ from pytest_rageval.values.gate import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.section import ShownSections
 from pytest_rageval.values.settings import Settings, is_tag
 
 
@@ -179,7 +179,7 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
         baseline = numbered.baseline()
         gate = numbered.decide(baseline)
     run = replace(run, gate=gate)
-    sections = section_documents(ended.registry, replace(run, records=records), project)
+    sections = computed_sections(ended.registry, replace(run, records=records), project)
     run = replace(run, sections=sections)
     judged = judge_facts(run.records)
     finished = FinishedRun(
@@ -204,7 +204,7 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
     view = view_of_run(finished)
     summary = render(replace(view, blocks=(*view.blocks, *section_groups(sections))))
     if sections:
-        write_versioned(writer.path, SECTIONS, {"sections": sections})
+        write_document(writer.path, SECTIONS, ShownSections(sections=sections))
     write_document(writer.path, "config.json", run.config)
     write_numbers(writer.path, run.numbers)
     write_document(writer.path, "gate.json", gate)

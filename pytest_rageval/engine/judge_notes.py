@@ -9,10 +9,8 @@ from typing import Final
 
 from pytest_rageval.analysis.trust.judge import validation_of
 from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
-from pytest_rageval.report.explain.verdict import judge_error
 from pytest_rageval.support.text import clean, counted, cut
 from pytest_rageval.values.errors import JudgeError, StorageError
-from pytest_rageval.values.json_documents import part, text, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
@@ -36,20 +34,18 @@ class JudgeFacts:
 
     def add(self, record: CaseRecord) -> None:
         """Take the verdicts of a record."""
-        if word(record.verdicts.spot_check, "level") not in {None, "offline"}:
+        if any(one.level != "offline" for one in record.verdicts.second):
             self.second = True
         for rubric, found in record.verdicts.judgements.items():
-            judge = text(found, "judge")
             # The metrics of a user's rubric are calibrated one by one.
-            if scores := part(found, "scores"):
-                version = text(found, "rubric_version")
-                known = self.versions.setdefault(judge, {})
-                known |= dict.fromkeys((rubric, *scores), version)
-            if word(found, "level") not in {None, "offline"}:
-                self.models.add(judge)
-            if error := judge_error(part(found)):
-                counts = self.failures.setdefault(judge, Counter())
-                cause = cut(error, _MESSAGE_CHARS)
+            if found.verdict is not None and found.verdict.scores:
+                known = self.versions.setdefault(found.judge, {})
+                known |= dict.fromkeys((rubric, *found.verdict.scores), found.rubric_version)
+            if found.level != "offline":
+                self.models.add(found.judge)
+            if found.failure is not None:
+                counts = self.failures.setdefault(found.judge, Counter())
+                cause = cut(str(found.failure), _MESSAGE_CHARS)
                 counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += 1
 
     def causes(self) -> list[str]:
@@ -94,14 +90,14 @@ class JudgeWatch:
         Raises:
             JudgeError: the limit is reached.
         """
-        errors = [verdict.get("error") for verdict in record.verdicts.judgements.values()]
-        if not errors:
+        failures = [one.failure for one in record.verdicts.judgements.values()]
+        if not failures:
             return
         self.facts.add(record)
-        lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
+        lost = all(one is not None and one.kind == "unreachable" for one in failures)
         self._lost = self._lost + 1 if lost else 0
         if self._lost >= self._limit:
-            message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
+            message = clean(failures[0].message if failures[0] is not None else "", 300)
             raise JudgeError(f"the judge cannot be reached: {message}")
 
 

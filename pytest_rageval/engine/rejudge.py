@@ -21,11 +21,17 @@ from pytest_rageval.metrics.scoring import (
     with_stored_own,
 )
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.runs.record_json import to_plain
+from pytest_rageval.runs.record_json import encode_line
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, ScoreSettings
+from pytest_rageval.values.record import (
+    SCHEMA_VERSION,
+    CaseRecord,
+    CaseScores,
+    CaseVerdicts,
+    ScoreSettings,
+)
 
 _SHOWN: Final = 3
 _VECTORS: Final = tuple(k for k, i in BUILT_IN.cases.items() if i.level == "embedding")
@@ -86,7 +92,7 @@ async def rejudge(
     vectors = {k: stored_score(record, k) for k in _VECTORS if k in record.scores.metrics}
     scores = with_stored_own(score_case(view, found, known=vectors), record)
     scores = with_own_scores(scores, judged.own_scores, registry, scoring)
-    verdicts = replace(record.verdicts, spot_check=None)
+    verdicts = replace(record.verdicts, spot_check={})
     if view.response is not None:
         verdicts = case_verdicts(view, judged, found)
     kept = replace(
@@ -107,8 +113,28 @@ def judged_keys(rubrics: Sequence[str], registry: Registry) -> list[str]:
     return list(dict.fromkeys([*keys, *(k for rubric in rubrics for k in registry.of(rubric))]))
 
 
-def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator[str]:
-    """Yield one JSON line per record: its case, its verdicts and the judged metrics."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedLine:
+    """Line of ``judged-*.jsonl``: the verdicts on one case."""
+
+    schema_version: int = SCHEMA_VERSION
+    """Of the format: docs/stability.md says when it changes."""
+    case_id: str
+    """Id of the case."""
+    file: str
+    """Its case file."""
+    case_hash: str
+    """That of its record."""
+    repeat: int
+    """Number of the repeat, from 0."""
+    scores: CaseScores
+    """Outcome by the new verdicts, and the judged metrics alone."""
+    verdicts: CaseVerdicts
+    """The new verdicts."""
+
+
+def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator[bytes]:
+    """Yield one line per record: its case, its verdicts and the judged metrics."""
     for one in rejudged:
         record, scores = one.record, one.record.scores
         kept = replace(
@@ -116,16 +142,16 @@ def verdict_lines(rejudged: Iterable[Rejudged], keys: Sequence[str]) -> Iterator
             metrics={key: scores.metrics.get(key) for key in keys},
             not_applicable={k: why for k, why in scores.not_applicable.items() if k in keys},
         )
-        line = {
-            "schema_version": SCHEMA_VERSION,
-            "case_id": record.case.id,
-            "file": record.file,
-            "case_hash": record.case_hash,
-            "repeat": record.repeat,
-            "scores": to_plain(kept),
-            "verdicts": to_plain(record.verdicts),
-        }
-        yield json.dumps(line, ensure_ascii=False, allow_nan=False)
+        yield encode_line(
+            JudgedLine(
+                case_id=record.case.id,
+                file=record.file,
+                case_hash=record.case_hash,
+                repeat=record.repeat,
+                scores=kept,
+                verdicts=record.verdicts,
+            )
+        )
 
 
 def verdicts_name(identity: str, rubrics: Sequence[str], versions: Mapping[str, str]) -> str:

@@ -188,7 +188,7 @@ class Run:
 
     def _slimmed(self, record: CaseRecord) -> CaseRecord:
         if self._slim is None:
-            self._slim = Slimmer(judges=True)
+            self._slim = Slimmer()
         return self._slim(record)
 
     def _whole(self, record: CaseRecord) -> CaseRecord:

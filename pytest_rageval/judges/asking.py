@@ -9,9 +9,11 @@ import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+from msgspec import convert, to_builtins
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -31,10 +33,10 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import called, is_async, is_cancelled
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.numbers import plain, sum_known
+from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
-    JUDGE_FACTS,
     RUBRICS,
     Judge,
     JudgeFailure,
@@ -80,8 +82,6 @@ class Judged:
     """All judgements of the first judge, in the order of asking."""
     own_scores: Mapping[str, Score] = field(default_factory=dict)
     """Scores of custom rubrics, by metric key."""
-    source: str = "target"
-    """Source of the statement whether the answer abstains: ``target`` or ``judge``."""
     context_chunk_ids: tuple[str | None, ...] = ()
     repeated: tuple[str, ...] = ()
     """Rubrics for a second judge to repeat."""
@@ -142,7 +142,6 @@ async def judge_case(
         ),
         judgements=tuple(found.values()),
         own_scores=dict(_own_scores(found, rubrics, registry, case)),
-        source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
         repeated=tuple(repeated),
         second=tuple(second),
@@ -205,7 +204,7 @@ class _Asker:
                 found: object = await called(ask) if is_own and not is_async(function) else ask()
                 if inspect.isawaitable(found):
                     found = await found
-            if is_own and isinstance(found, Judgement) and found.failure is None:
+            if is_own and isinstance(found, Judgement):
                 found = _checked(found, rubric, self.registry)
         except (ConfigError, StorageError, KeyboardInterrupt):
             # StorageError: every other verdict needs the same cache and file of rate limits.
@@ -231,11 +230,21 @@ class _Asker:
 def _checked(found: Judgement, rubric: str, registry: Registry) -> Judgement:
     """Return the judgement of a judge in code; one without a verdict that can be used failed."""
     verdict = None if found.verdict is None else _without_numpy(found.verdict)
-    fault = _fault(verdict, rubric, registry)
+    found = replace(found, rubric=rubric, verdict=verdict)
+    fault = _fault(verdict, rubric, registry) if found.failure is None else None
     if fault is None:
-        return replace(found, rubric=rubric, verdict=verdict)
+        if verdict is not None and verdict.key_facts_found:
+            facts = tuple(map(bool, verdict.key_facts_found))
+            found = replace(found, verdict=replace(verdict, key_facts_found=facts))
+        try:  # a record is read by the types of its fields
+            convert(to_builtins(_stored(found)), Judgement)
+        except (TypeError, ValueError) as error:
+            fault = f"{error}"
+            found = Judgement(rubric=rubric, rubric_version="", judge=str(found.judge))
+    if fault is None:
+        return found
     failure = JudgeFailure(kind="out_of_range", message=clean(blot_out_known(fault), 300))
-    return replace(found, rubric=rubric, verdict=None, failure=failure)
+    return replace(found, verdict=None, failure=failure)
 
 
 def _fault(verdict: Verdict | None, rubric: str, registry: Registry) -> str | None:
@@ -373,135 +382,24 @@ def case_verdicts(
     evidence = None if verdicts is None else verdicts.evidence
     if judged is None or view.response is None:
         return _NO_VERDICTS if evidence is None else CaseVerdicts(evidence=evidence)
-    by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}
-    abstained = judged.verdicts.abstained
-    hallucinated = None if abstained is None else not view.case.answerable and not abstained
+    second = {one.rubric: _stored(one) for one in judged.second}
     return CaseVerdicts(
-        groundedness=_scored(
-            by_rubric.get("groundedness") or by_rubric.get("claims"), "groundedness"
-        ),
-        correctness=_scored(by_rubric.get("correctness"), "correctness"),
-        abstention={
-            "abstained": abstained,
-            "hallucinated": hallucinated,
-            "source": judged.source,
-            **_failure_of(by_rubric.get("abstention")),
-        },
-        judgements={rubric: _summary(found) for rubric, found in by_rubric.items()},
-        judge_input=_judge_input(judged, view.case.question, view.response.answer),
+        judgements={one.rubric: _stored(one) for one in judged.judgements},
+        spot_check={rubric: second.get(rubric) for rubric in judged.repeated},
+        context_chunk_ids=judged.context_chunk_ids if judged.judgements else (),
         evidence=evidence,
-        cost=judge_cost((*judged.judgements, *judged.second)),
-        spot_check=spot_check_fields(judged.repeated, judged.second),
     )
 
 
-def _failure_of(judgement: Judgement | None) -> dict[str, Any]:
-    if judgement is None or judgement.failure is None:
-        return {}
-    return {"error": {"kind": judgement.failure.kind, "message": judgement.failure.message}}
-
-
-def _scored(judgement: Judgement | None, rubric: str) -> dict[str, Any] | None:
-    """Return the fields of a record about the score of one rubric; None: it was not judged."""
-    if judgement is None:
-        return None
-    found: dict[str, Any] = {"score": None, "judge": judgement.judge, **_failure_of(judgement)}
-    verdict = judgement.verdict
-    if verdict is None:
-        return found
-    found |= {"score": verdict.scores.get(rubric), "reasoning": verdict.reasoning}
-    if rubric == "groundedness":
-        return found | {
-            "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
-            "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
-            "claims": [asdict(claim) for claim in verdict.claims],
-        }
-    facts = verdict.key_facts_found
-    return found | {
-        "key_facts_found": None if facts is None else list(facts),
-        "acknowledges_conflict": verdict.acknowledges_conflict,
-        "unsure": rubric in verdict.unsure,
-    }
-
-
-def _summary(judgement: Judgement) -> dict[str, Any]:
-    verdict = judgement.verdict
-    return {
-        "judge": judgement.judge,
-        "rubric_version": judgement.rubric_version,
-        "model": judgement.model,
-        "system_fingerprint": judgement.system_fingerprint,
-        "level": judgement.level,
-        "parameters": judgement.parameters,
-        "dropped_parameters": list(judgement.dropped_parameters),
-        "prompt_hash": judgement.prompt_hash,
-        "cached": judgement.usage.cached,
-        "repaired": judgement.repaired,
-        "scores": None if verdict is None else dict(verdict.scores),
-        "reasoning": None if verdict is None else verdict.reasoning,
-        "coerced": [] if verdict is None else list(verdict.coerced),
-        "error": _failure_of(judgement).get("error"),
-    }
-
-
-def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] | None:
-    if not judged.judgements:
-        return None
-    hashes = {j.rubric: j.prompt_hash for j in judged.judgements if j.prompt_hash}
-    return {
-        "question": question,
-        "answer": answer,
-        "context_chunk_ids": list(judged.context_chunk_ids),
-        "context_chunks_truncated": any(j.truncated_chunk_ids for j in judged.judgements),
-        "prompt_hash": hashes,
-    }
-
-
-def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Return a record's ``spot_check``; None: the case had no verdict to repeat.
-
-    Args:
-        rubrics: those to repeat.
-        second: judgements of the second judge, none of a rubric whose first verdict failed.
-    """
-    if not rubrics:
-        return None
-    by_rubric = {found.rubric: found for found in second}
-    verdicts = {r: found.verdict for r, found in by_rubric.items() if found.verdict is not None}
-    last = second[-1] if second else None
-    return {
-        "rubrics": list(rubrics),
-        **{name: getattr(last, name, None) for name in JUDGE_FACTS},
-        "rubric_version": {r: v for r, found in by_rubric.items() if (v := found.rubric_version)},
-        "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
-        "scores": {
-            key: verdict.scores[key]
-            for r, verdict in verdicts.items()
-            for key in COMPARED.get(r, ())
-            if key in verdict.scores
-        },
-        "reasoning": {r: verdict.reasoning for r, verdict in verdicts.items()},
-        "errors": {
-            r: e for r, found in by_rubric.items() if (e := _failure_of(found).get("error"))
-        },
-        "duration_ms": judge_ms(second),
-    }
-
-
-def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
-    """Sum tokens and cost of the judgements by a model; empty without such judgements."""
-    usages = [j.usage for j in judgements if j.level != "offline"]
-    if not usages:
-        return {}
-
-    sent = [usage for usage in usages if not usage.cached]
-    return {
-        "judge_prompt_tokens": sum(usage.prompt_tokens for usage in sent),
-        "judge_completion_tokens": sum(usage.completion_tokens for usage in sent),
-        "judge_cost_usd": sum_known([usage.cost_usd for usage in usages]),
-        "judge_cost_usd_uncached": sum_known([usage.cost_usd_uncached for usage in usages]),
-        "cached": not sent,
-    }
+def _stored(judgement: Judgement) -> Judgement:
+    """Return a judgement as a record keeps it: without the reply, and with valid numbers alone."""
+    verdict, failure = judgement.verdict, judgement.failure
+    if failure is not None and failure.raw is not None:
+        return replace(judgement, failure=replace(failure, raw=None))
+    if verdict is None or all(number(score) is not None for score in verdict.scores.values()):
+        return judgement
+    scores = {key: score for key, score in verdict.scores.items() if number(score) is not None}
+    return replace(judgement, verdict=replace(verdict, scores=scores))
 
 
 def judge_ms(judgements: Iterable[Judgement]) -> float | None:

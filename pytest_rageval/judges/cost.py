@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.verdict import sum_known
 
 REPLY_TOKENS: Final = 300
 """A verdict with its claims and reasoning, typically."""

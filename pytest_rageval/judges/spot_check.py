@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.settings import Settings
 
 CaseKey = tuple[str, str]
@@ -21,6 +22,14 @@ COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
     "five_dimensions": tuple(f"five.{name}" for name in FIVE_WEIGHTS),
 }
 """Scores that a second judge repeats, by rubric."""
+
+
+def second_scores(verdicts: CaseVerdicts) -> dict[str, float]:
+    """Return the scores that the second judge of a case repeated, by metric key."""
+    given = verdicts.spot_check.items()
+    kept = [(r, one.verdict.scores) for r, one in given if one is not None and one.verdict]
+    return {key: s[key] for rubric, s in kept for key in COMPARED.get(rubric, ()) if key in s}
+
 
 DISAGREEMENT: Final = "judge_disagreement_rate"
 

@@ -6,10 +6,12 @@ Defined in docs/metrics.md#indexing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Final
 
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.json_documents import part, texts
+from pytest_rageval.values.numbers import IndexingNumbers, IndexRates
 
 MAX_TARGET_WARNINGS: Final = 20
 """Maximum number of a target's warnings that are repeated; the rest is counted."""
@@ -33,20 +35,20 @@ def _number(coverage: Mapping[str, Any], key: str) -> float | None:
     return value if -1e18 < value < 1e18 else None
 
 
-def _rates(coverage: Mapping[str, Any]) -> dict[str, float | None]:
+def _rates(coverage: Mapping[str, Any]) -> IndexRates:
     attempted = _number(coverage, "chunks_attempted")
     reasons = coverage.get("chunks_skipped_reasons")
     by_context: float | None = None
     if isinstance(reasons, Mapping):
         # A target lists the reasons that occurred; one that is not listed did not.
         by_context = _number(reasons, "context_limit_exceeded") or 0
-    return {
-        "no_chunks_generated_rate": _ratio(
+    return IndexRates(
+        no_chunks_generated_rate=_ratio(
             _number(coverage, "docs_with_0_chunks"), _number(coverage, "docs_processed")
         ),
-        "chunks_skipped_rate": _ratio(_number(coverage, "chunks_skipped"), attempted),
-        "chunks_skipped_due_to_context_rate": _ratio(by_context, attempted),
-    }
+        chunks_skipped_rate=_ratio(_number(coverage, "chunks_skipped"), attempted),
+        chunks_skipped_due_to_context_rate=_ratio(by_context, attempted),
+    )
 
 
 def _inconsistencies(coverage: Mapping[str, Any], where: str = "") -> list[str]:
@@ -96,8 +98,11 @@ def _type_inconsistencies(
     return found
 
 
-def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
-    """Return the target's own warnings about its index, each once and made safe to show."""
+def target_warnings(coverage: Mapping[str, Any]) -> list[str]:
+    """Return the target's own warnings about its index, which may quote documents.
+
+    Each once and made safe to show: at most 20, of at most 200 characters.
+    """
     lines = (clean(text, 200) for text in texts(coverage, "warnings"))
     warnings = list(dict.fromkeys(line for line in lines if line))
     left = len(warnings) - MAX_TARGET_WARNINGS
@@ -106,30 +111,22 @@ def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
     return [*warnings[:MAX_TARGET_WARNINGS], f"and {counted(left, 'more warning')}"]
 
 
-def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
-    """Rates and consistency of a target's ``indexing_coverage``.
-
-    Returns:
-        The three rates (0 to 1, lower is better, None: not reported or 0/0), ``consistent``
-        (whether the sums add up), ``warnings`` (sums that do not), ``target_warnings`` (the
-        target's own warnings, which may quote documents: at most 20, of at most 200
-        characters), ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
-        the ``reported`` counts and versions, unchanged.
-    """
+def indexing_numbers(coverage: Mapping[str, Any]) -> IndexingNumbers:
+    """Return rates and consistency of a target's ``indexing_coverage``."""
     by_type = part(coverage, "by_doc_type")
     types = {str(k): v for k, v in by_type.items() if isinstance(v, Mapping)}
     wrong_sums = _inconsistencies(coverage) + _type_inconsistencies(coverage, types)
-    stats = part(coverage, "chunk_token_stats")
-    return {
-        **_rates(coverage),
-        "consistent": not wrong_sums,
-        "warnings": wrong_sums,
-        "target_warnings": _target_warnings(coverage),
-        "coverage_by_doc_type": {name: _rates(types[name]) for name in sorted(types)},
-        "chunk_tokens": {key: _number(stats, key) for key in ("min", "max", "mean", "p95")},
-        "reported": {
+    stats, rates = part(coverage, "chunk_token_stats"), _rates(coverage)
+    return IndexingNumbers(
+        **{one.name: getattr(rates, one.name) for one in fields(IndexRates)},
+        consistent=not wrong_sums,
+        warnings=tuple(wrong_sums),
+        n_target_warnings=len(target_warnings(coverage)),
+        coverage_by_doc_type={name: _rates(types[name]) for name in sorted(types)},
+        chunk_tokens={key: _number(stats, key) for key in ("min", "max", "mean", "p95")},
+        reported={
             key: coverage[key]
             for key in (*_TOTALS, "chunks_skipped_reasons", "chunker_version", "index_version")
             if key in coverage
         },
-    }
+    )

@@ -244,8 +244,8 @@ def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bo
 
 def is_unsure(record: CaseRecord) -> bool:
     """Return whether the judge could not tell whether an answer states what is expected."""
-    found = record.verdicts.correctness
-    return found is not None and found.get("unsure") is True
+    found = record.verdicts.of("correctness")
+    return found is not None and "correctness" in found.unsure
 
 
 def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
@@ -489,8 +489,8 @@ def settle(
 
 def abstention_verdict(record: CaseRecord) -> bool | None:
     """Return the judge's verdict on abstention; None: not asked, or no valid verdict."""
-    verdict = (record.verdicts.abstention or {}).get("abstained")
-    return verdict if isinstance(verdict, bool) else None
+    verdict = record.verdicts.of("abstention")
+    return None if verdict is None else verdict.abstained
 
 
 def stored_score(record: CaseRecord, key: str) -> Score:

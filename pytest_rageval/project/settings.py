@@ -16,6 +16,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from msgspec import to_builtins
+
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.option_values import (
     Read,
@@ -37,7 +39,7 @@ from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, shown, shown_json
 from pytest_rageval.support.toml_text import key_lines
 from pytest_rageval.values.declared import Setting
-from pytest_rageval.values.errors import ConfigError, Fault
+from pytest_rageval.values.errors import ConfigError, Fault, StorageError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 NO_TARGET = """\
@@ -373,6 +375,22 @@ def stored_settings(settings: Settings) -> Settings:
             trace_url=None if trace_url is None else without_query_secrets(trace_url),
         ),
     )
+
+
+def check_stored(settings: Settings) -> None:
+    """Check stored settings by which records are scored again, as those of a file are checked.
+
+    Raises:
+        StorageError: names those that no file of settings can have.
+    """
+    faults = [
+        f"settings.{option.name}: {fault.text}"
+        for option in OPTIONS
+        if option.rescoring and (value := getattr(settings, option.name)) != option.default
+        for fault in read_value(option, to_builtins(value))[1]
+    ]
+    if faults:
+        raise StorageError("; ".join(faults))
 
 
 _COMPARED: Final = {"subject", "everything", "answers", "judged"}

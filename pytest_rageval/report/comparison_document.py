@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
 from pytest_rageval.analysis.two_runs import CheckedComparison
-from pytest_rageval.runs.record_json import to_plain
 from pytest_rageval.values.run import StoredRun
 
 _MEANS: Final = ("base", "new", "delta", "low", "high")
@@ -65,7 +66,7 @@ def comparison_document(view: CheckedComparison) -> dict[str, Any]:
         "notes": list(view.notes),
         "groups": _groups(view.groups),
     }
-    plain: dict[str, Any] = to_plain(document)
+    plain: dict[str, Any] = to_builtins(document, str_keys=True)
     return plain
 
 
@@ -91,7 +92,7 @@ def _latency(one: UnpairedChange) -> dict[str, Any]:
 
 
 def _flip(one: CaseFlip) -> dict[str, Any]:
-    fields: dict[str, Any] = to_plain(one)
+    fields = asdict(one)
     return {"file": fields.pop("file"), "id": fields.pop("case_id"), **fields}
 
 

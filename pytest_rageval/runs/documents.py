@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -21,10 +21,9 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, stored_settings
 from pytest_rageval.values.config import CaseSet, GitState, Hardware, JudgeUsed, RunConfig
-from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import JUDGE_FACTS
+from pytest_rageval.values.verdict import Judgement
 
 
 @dataclass(slots=True)
@@ -33,9 +32,9 @@ class RunFacts:
 
     models: dict[str, str] = field(default_factory=dict)
     index_version: str | float | None = None
-    judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
-    """Each judge once: identity, model and fingerprint as the server names them, level."""
-    second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+    judges: dict[Hashable, JudgeUsed] = field(default_factory=dict)
+    """Each judge once: by identity, model and fingerprint as the server names them, and level."""
+    second_judges: dict[Hashable, JudgeUsed] = field(default_factory=dict)
     """The same of the spot check."""
 
     @classmethod
@@ -53,23 +52,24 @@ class RunFacts:
             version = record.reply.indexing_coverage.get("index_version")
             is_one = isinstance(version, str | int | float) and not isinstance(version, bool)
             self.index_version = version if is_one else None
-        for rubric, found in record.verdicts.judgements.items():
-            if (version := word(found, "rubric_version")) == "" and self.judges:
-                continue  # the judge raised
-            judge = _judge_in(self.judges, found)
-            judge["rubrics"][rubric] = version
-            judge["parameters"] = part(found, "parameters")
-            judge["dropped_parameters"] = tuple(items(found, "dropped_parameters"))
-        second = record.verdicts.spot_check
-        if word(second, "judge") is not None:
-            judge = _judge_in(self.second_judges, second)
-            judge["rubrics"].update(part(second, "rubric_version"))
+        for known, judgements in (
+            (self.judges, record.verdicts.judgements.values()),
+            (self.second_judges, record.verdicts.second),
+        ):
+            for found in judgements:
+                if found.rubric_version or not known:  # else the judge raised
+                    _add_judge(known, found)
 
 
-def _judge_in(known: dict[tuple[Any, ...], dict[str, Any]], found: object) -> dict[str, Any]:
-    """Return the facts of the judge of a verdict, which are kept once."""
-    who = {name: word(found, name) for name in JUDGE_FACTS}
-    return known.setdefault(tuple(who.values()), {**who, "rubrics": {}})
+def _add_judge(known: dict[Hashable, JudgeUsed], found: Judgement) -> None:
+    who = {name: getattr(found, name) for name in ("judge", "model", "system_fingerprint", "level")}
+    one = known.setdefault(tuple(who.values()), JudgeUsed(**who))
+    known[tuple(who.values())] = replace(
+        one,
+        rubrics={**one.rubrics, found.rubric: found.rubric_version},
+        parameters=found.parameters,
+        dropped_parameters=found.dropped_parameters,
+    )
 
 
 def run_config(
@@ -109,8 +109,8 @@ def recorded_fields(
     return {
         "dataset_hash": dataset_hash,
         "dataset_version": settings.dataset_version or dataset_hash,
-        "judges": tuple(JudgeUsed(**one) for one in facts.judges.values()),
-        "second_judges": tuple(JudgeUsed(**one) for one in facts.second_judges.values()),
+        "judges": tuple(facts.judges.values()),
+        "second_judges": tuple(facts.second_judges.values()),
         "target_models": dict(facts.models),
     }
 

@@ -7,17 +7,15 @@ resumed or judged again keeps it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pytest_rageval.runs.store import read_json, write_versioned
+from pytest_rageval.runs.store import read_document, write_document
 from pytest_rageval.support.files import Lock
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.json_documents import items, text, whole
-from pytest_rageval.values.run import CaseNote
+from pytest_rageval.values.run import CaseNote, CaseNotes
 
 NOTES: Final = "notes.json"
 MAX_TEXT: Final = 10_000
@@ -31,12 +29,7 @@ def read_notes(folder: Path) -> tuple[CaseNote, ...]:
         StorageError: the file cannot be read, or does not hold notes.
     """
     path = folder / NOTES
-    if not path.is_file():
-        return ()
-    document = read_json(path)
-    if not isinstance(document.get("notes"), list):
-        raise StorageError(f"{path}: got no list under 'notes', expected one")
-    return tuple(_note(path, one) for one in items(document, "notes"))
+    return read_document(path, CaseNotes).notes if path.is_file() else ()
 
 
 def readable_notes(folder: Path) -> tuple[CaseNote, ...]:
@@ -45,20 +38,6 @@ def readable_notes(folder: Path) -> tuple[CaseNote, ...]:
         return read_notes(folder)
     except StorageError:
         return ()
-
-
-def _note(path: Path, given: object) -> CaseNote:
-    found = CaseNote(
-        file=text(given, "file"),
-        case_id=text(given, "id"),
-        repeat=whole(given, "repeat") or 0,
-        text=text(given, "text")[:MAX_TEXT],
-        author=text(given, "author")[:MAX_AUTHOR],
-        time=text(given, "time"),
-    )
-    if not (found.case_id and found.text):
-        raise StorageError(f"{path}: got a note {given!r:.80}, expected one with id and text")
-    return found
 
 
 def put_note(folder: Path, note: CaseNote) -> tuple[CaseNote, ...]:
@@ -106,10 +85,4 @@ def _place(note: CaseNote) -> tuple[str, str, int, str]:
 
 
 def _write(folder: Path, notes: Iterable[CaseNote]) -> None:
-    write_versioned(folder, NOTES, {"notes": list(map(note_document, notes))})
-
-
-def note_document(note: CaseNote) -> dict[str, Any]:
-    """Return a note as JSON values."""
-    fields = asdict(note)
-    return {"file": fields.pop("file"), "id": fields.pop("case_id"), **fields}
+    write_document(folder, NOTES, CaseNotes(notes=tuple(notes)))

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
-from pytest_rageval.project.settings import load_settings
+from pytest_rageval.project.settings import check_stored, load_settings
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
     SECTIONS,
     iterate_records,
     read_document,
-    read_json,
     read_record,
     read_records,
     resolve_run,
@@ -25,10 +24,10 @@ from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.json_documents import items
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.section import ShownSection, ShownSections
 from pytest_rageval.values.settings import Aspect, Settings
 
 _TYPES: Final = {
@@ -124,8 +123,11 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
         if name == "groups.json" and not groups:
             continue
         try:
-            found[name] = read_document(folder / name, type_)
-        except StorageError as error:  # a run of another tool, or one cut short, may lack it
+            document: object = read_document(folder / name, type_)
+            if isinstance(document, RunConfig):
+                check_stored(document.settings)
+            found[name] = document
+        except StorageError as error:  # a run that was cut short may lack it
             if (folder / name).exists():
                 unreadable[name] = str(error)
     config = found.get("config.json", NO_CONFIG)
@@ -147,15 +149,11 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
     )
 
 
-def _sections(folder: Path) -> tuple[Mapping[str, Any], ...]:
-    path = folder / SECTIONS
-    if not path.is_file():
-        return ()
+def _sections(folder: Path) -> tuple[ShownSection, ...]:
     try:
-        found = items(read_json(path), "sections")
+        return read_document(folder / SECTIONS, ShownSections).sections
     except StorageError:  # they are no reason to refuse a run
         return ()
-    return tuple(one for one in found if isinstance(one, Mapping))
 
 
 def decided_run(run: StoredRun, judged_on: tuple[Aspect, ...]) -> StoredRun:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+import re
+from dataclasses import fields, replace
 from functools import cache
 from itertools import chain
 from math import isfinite
@@ -18,10 +18,9 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.lenient import MOST_AMOUNT
 from pytest_rageval.values.limits import MAX_INTEGER
-from pytest_rageval.values.record import MOST_SCORE, CaseRecord, CaseVerdicts
+from pytest_rageval.values.record import MOST_SCORE, CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-
-_PLAIN: Final = frozenset({str, float, int, bool, type(None)})
+from pytest_rageval.values.verdict import JudgeUsage
 
 _TOLERANCE: Final = 1e-9
 
@@ -52,16 +51,7 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
     if (chunks, answer, chars) == whole:  # nearly always
         return record
     response = replace(response, retrieved_chunks=chunks, answer=answer)
-    verdicts = _with_short_answer(record.verdicts)
-    return replace(record, response=response, answer_chars=chars, verdicts=verdicts)
-
-
-def _with_short_answer(verdicts: CaseVerdicts) -> CaseVerdicts:
-    given = verdicts.judge_input or {}
-    answer = given.get("answer")
-    if not isinstance(answer, str) or len(answer) <= STORED_ANSWER_CHARS:
-        return verdicts
-    return replace(verdicts, judge_input={**given, "answer": answer[:STORED_ANSWER_CHARS]})
+    return replace(record, response=response, answer_chars=chars)
 
 
 def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
@@ -79,15 +69,22 @@ def record_line(record: CaseRecord) -> bytes:
     Raises:
         ValueError: a number is NaN or infinite.
     """
-    scores, cost = record.scores, record.verdicts.cost
-    numbers = (scores.metrics, record.latency, cost, record.reply.usage)
+    numbers = (record.scores.metrics, record.latency, record.reply.usage)
     if not all(map(isfinite, filter(None, chain(*[one.values() for one in numbers])))):
         raise ValueError(f"case {record.case.id!r}: a number is not JSON compliant: {numbers}")
+    return encode_line(record)
+
+
+def encode_line(value: object) -> bytes:
+    """Return the JSON form of a dataclass."""
     try:
-        return msgspec.json.encode(record)
+        return msgspec.json.encode(value)
     except (TypeError, UnicodeEncodeError):  # a subclass of str, or half of a surrogate pair
-        text = json.dumps(to_plain(record), ensure_ascii=False, allow_nan=False)
-        return text.encode("utf-8", "replace")
+        return encode_text(json.dumps(value, ensure_ascii=False, allow_nan=False, default=_fields))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def encode_text(text: str) -> bytes:
@@ -96,22 +93,10 @@ def encode_text(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
-def to_plain(value: Any) -> Any:
-    """Turn dataclasses and mappings into dicts, and tuples into lists, recursively."""
-    kind: Any = type(value)
-    if kind in _PLAIN:  # nearly all values, so it is tested first
-        return value
-    if isinstance(value, Mapping):
-        return {key: to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(item) for item in value]
-    if is_dataclass(kind):
-        return {one.name: to_plain(getattr(value, one.name)) for one in fields(kind)}
-    return value
-
-
 # Prepared here, since msgspec crashes where several threads convert to a new type at once.
 _DECODER: Final = msgspec.json.Decoder(CaseRecord)
+_HALF: Final = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
+"""Escape of half of a surrogate pair, which msgspec does not read."""
 
 
 def record_of_line(line: bytes | str) -> CaseRecord:
@@ -122,7 +107,12 @@ def record_of_line(line: bytes | str) -> CaseRecord:
             are held to.
     """
     try:
-        record = _DECODER.decode(line)
+        try:
+            record = _DECODER.decode(line)
+        except msgspec.DecodeError:
+            if not _HALF.search(line if isinstance(line, bytes) else line.encode()):
+                raise
+            record = msgspec.convert(json.loads(line), CaseRecord)
     except (ValueError, RecursionError) as error:
         raise StorageError(str(error)) from None
     for key, value in chain(
@@ -131,7 +121,9 @@ def record_of_line(line: bytes | str) -> CaseRecord:
         low, top = _scale(key)
         if value is not None and not low - _TOLERANCE <= value <= top + _TOLERANCE:
             raise _fault(f"scores.metrics.{key}", value, f"{low:g} to {top:g}")
-    amounts = (record.latency, record.reply.usage, record.verdicts.cost)
+    judged = record.verdicts.usage or JudgeUsage()
+    spent = {"cost_usd": judged.cost_usd_uncached, "tokens": judged.tokens}
+    amounts = (record.latency, record.reply.usage, spent)
     for key, value in chain(*[one.items() for one in amounts]):
         if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
             raise _fault(key, value, f"{MOST_AMOUNT:g} at most")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -15,6 +14,7 @@ from pytest_rageval.values.record import (
     Evidence,
 )
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.verdict import Judgement
 
 _T = TypeVar("_T")
 _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated", "matched_golds",
@@ -24,24 +24,16 @@ only whether there is one."""
 _kept: Final = attrgetter(*_CHUNK)
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
-_UNSURE: Final[Mapping[str, Any]] = {"unsure": True}
-_JUDGED: Final = ("error", "scores")
-_JUDGED_BY: Final = (*_JUDGED, "judge", "model", "system_fingerprint", "level", "rubric_version",
-                     "parameters", "dropped_parameters")  # fmt: skip
 
 
 class Slimmer:
     """Takes the texts of replies and verdicts out of records, and leaves the case and all numbers.
 
     Parts that many records have in common become one object.
-
-    Args:
-        judges: keep the facts of judges as well, of which ``config.json`` is made.
     """
 
-    def __init__(self, *, judges: bool = False) -> None:
+    def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
-        self._judged = _JUDGED_BY if judges else _JUDGED
 
     def __call__(self, record: CaseRecord) -> CaseRecord:
         """Return the record without its texts."""
@@ -74,19 +66,28 @@ class Slimmer:
 
     def _verdicts(self, given: CaseVerdicts) -> CaseVerdicts:
         claims = (given.evidence.claims if given.evidence else None) or ()
-        judgements = {key: _part(one, self._judged) for key, one in given.judgements.items()}
-        if given.spot_check is None:  # a second judge is compared with the scores of the first
-            for one in judgements.values():
-                one["scores"] = dict.fromkeys(one.get("scores") or ())
-            judgements = self._same(judgements)
+        judged = {key: self._judgement(one) for key, one in given.judgements.items()}
+        second = {key: one and self._judgement(one) for key, one in given.spot_check.items()}
         return CaseVerdicts(
-            abstention=given.abstention
-            and self._same(_part(given.abstention, ("abstained", "source"))),
-            correctness=_UNSURE if (given.correctness or {}).get("unsure") else None,
-            judgements=judgements,
-            spot_check=given.spot_check,
+            judgements=judged,
+            spot_check=second,
             evidence=_CITES if any(one.citations for one in claims) else None,
-            cost=given.cost,
+        )
+
+    def _judgement(self, given: Judgement) -> Judgement:
+        """Return a judgement without texts and places."""
+        verdict = given.verdict and replace(
+            given.verdict, not_applicable={}, reasoning="", claims=(), key_facts_found=None
+        )
+        return replace(
+            given,
+            verdict=verdict,
+            prompt_hash="",
+            truncated_chunk_ids=(),
+            usage=self._one(given.usage),
+            parameters=self._same(given.parameters),
+            rubric_version=self._one(given.rubric_version),
+            judge=self._one(given.judge),
         )
 
     def _one(self, value: _T) -> _T:
@@ -97,7 +98,3 @@ class Slimmer:
         """Return an equal mapping that came before; its values are texts, booleans or such."""
         found: _T = self._known.setdefault((repr(given),), given)
         return found
-
-
-def _part(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: given[name] for name in names if name in given}

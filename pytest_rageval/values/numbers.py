@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from pytest_rageval.values.record import SCHEMA_VERSION
 
@@ -13,12 +12,6 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 def plain(value: Any) -> Any:
     """Return a number or truth value of NumPy as one of Python, and any other value as it is."""
     return value.item() if getattr(value, "ndim", None) == 0 else value
-
-
-def sum_known(values: Sequence[float | None]) -> float | None:
-    """Return the sum of some numbers; None: one of them is not known."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +173,116 @@ class OwnFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """Two scores of an answer that differ too much."""
+
+    file: str
+    """The case file."""
+    case_id: str
+    """Name of the case in its run."""
+    first: float
+    """Score of the first judge."""
+    second: float
+    """Score of the second judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotCheck:
+    """Disagreements between a second judge and the first."""
+
+    n: int
+    """Cases with two valid scores."""
+    n_error: int
+    """Cases in which one of the two is missing."""
+    disagreement_rate: float | None
+    """0 to 1, lower is better; None without cases."""
+    low: float | None
+    """Wilson interval of the rate, with ``high``."""
+    high: float | None
+    """The upper end."""
+    worst: tuple[Disagreement, ...]
+    """Up to five, the widest first."""
+
+
+Quantity = Literal["mean", "pass_share"]
+"""Quantity that labels correct: the mean by scores, the share of cases at the pass line by true and
+false."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrectedMean:
+    """A judge's mean, corrected by people's labels of some of its cases."""
+
+    quantity: Quantity = "mean"
+    """Quantity that the labels correct."""
+    estimate: float | None
+    """None: no case has both a label and a score."""
+    low: float | None
+    """Lower end of its interval."""
+    high: float | None
+    """The upper end."""
+    judge_mean: float | None
+    """Mean of all scores, uncorrected."""
+    human_mean: float | None
+    """Mean of the labels alone."""
+    weight: float
+    """Weight of the judge, from 0 (only the labels count) to 1."""
+    n_labels: int
+    """Cases with a label and a score."""
+    n_judge_only: int
+    """Cases with a score alone."""
+    n_unused: int
+    """Labels of cases without a score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeReliability:
+    """Figures about the judge of a run; both tables by metric key."""
+
+    disagreement_rate: float | None = None
+    """Disagreements / scores given twice, over all keys; None: none was given twice."""
+    spot_check: Mapping[str, SpotCheck] = field(default_factory=dict)
+    """Second scores compared with the first."""
+    corrected: Mapping[str, CorrectedMean] = field(default_factory=dict)
+    """Means corrected by labels."""
+
+    @property
+    def known(self) -> JudgeReliability | None:
+        """Itself; None: there are no figures."""
+        return self if self.spot_check or self.corrected else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRates:
+    """Rates of the counts in an indexing coverage; None: not reported, or 0/0."""
+
+    no_chunks_generated_rate: float | None
+    """Documents without a chunk / documents; 0 to 1, lower is better."""
+    chunks_skipped_rate: float | None
+    """Chunks skipped / chunks attempted; likewise."""
+    chunks_skipped_due_to_context_rate: float | None
+    """Chunks skipped as longer than the context of the embedding model / attempted; likewise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexingNumbers(IndexRates):
+    """Rates and consistency of the ``indexing_coverage`` of a target."""
+
+    consistent: bool
+    """Whether the sums add up."""
+    warnings: tuple[str, ...]
+    """Sums that do not."""
+    n_target_warnings: int = 0
+    """Number of the target's own warnings, which may quote documents."""
+    coverage_by_doc_type: Mapping[str, IndexRates]
+    """The rates by type of document."""
+    chunk_tokens: Mapping[str, float | None]
+    """``min``, ``max``, ``mean`` and ``p95`` of the tokens of a chunk."""
+    reported: Mapping[str, Any]
+    """Counts and versions, unchanged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalNumbers:
     """Numbers that grow with the groups of a run, and what may name its cases and documents.
 
@@ -241,8 +344,8 @@ class Aggregate(LocalNumbers):
     """Time of a reply at the client."""
     latency_by_phase: Mapping[str, LatencySummary]
     """Times of the phases that the target reports."""
-    indexing: Mapping[str, Any]
-    """Rates, token statistics and sums of the indexing coverage; empty: not reported."""
+    indexing: IndexingNumbers | None = None
+    """Of the last indexing coverage; None: not reported."""
     cost_usd: float | None = 0.0
     """US dollars of the verdicts that were asked for; absent where a price is unknown."""
     cost_usd_uncached: float | None = 0.0
@@ -266,7 +369,7 @@ class Aggregate(LocalNumbers):
     matching: Mapping[str, int] = field(default_factory=dict)
     """Number of chunks within the cuts that a rule compared with anchors, by rule, and
     ``undecided``."""
-    judge_reliability: Mapping[str, Any] | None = None
+    judge_reliability: JudgeReliability | None = None
     """Findings of a spot check of the judge and corrections by people's labels; None: none."""
     run_metrics: Mapping[str, OwnFigure] = field(default_factory=dict)
     """Own metrics of the whole run."""

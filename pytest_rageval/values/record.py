@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import (
@@ -13,6 +13,7 @@ from pytest_rageval.values.reply import (
     ErrorInfo,
 )
 from pytest_rageval.values.settings import JUDGED_ON, Aspect, Counted, FolderMode, MatchingMode
+from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict, usage_of
 
 SCHEMA_VERSION: Final = 1
 """Version of every stored JSON document. 1: first."""
@@ -186,25 +187,37 @@ class CaseScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseVerdicts:
-    """Verdicts on one answer as a record keeps them; everything is empty without a judge."""
+    """Verdicts on one answer; everything is empty without a judge."""
 
-    groundedness: Mapping[str, Any] | None = None
-    """Score, reasoning, claims and judge; None, as for the next two: no judge was asked."""
-    correctness: Mapping[str, Any] | None = None
-    """Score, reasoning, facts found and judge."""
-    abstention: Mapping[str, Any] | None = None
-    """Whether the judge takes the answer for one that declines."""
-    judgements: Mapping[str, Any] = field(default_factory=dict)
-    """By rubric: judge, version, model, level, scores and error of every verdict asked for."""
-    spot_check: Mapping[str, Any] | None = None
-    """Verdicts of a second judge: judge, rubric versions, scores by metric key, errors by rubric;
-    None: the case was judged once."""
-    judge_input: Mapping[str, Any] | None = None
-    """Input of the judge: question, answer, ids of the passages, hashes of the prompts."""
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
+    """By rubric, in the order of asking; a failed one without the reply of the model."""
+    spot_check: Mapping[str, Judgement | None] = field(default_factory=dict)
+    """Judgements of a second judge, by the rubrics that it repeats; null where the first one
+    failed. Empty: the case was judged once."""
+    context_chunk_ids: tuple[str | None, ...] = ()
+    """Ids of the passages that the judge read, best rank first."""
     evidence: Evidence | None = None
     """Key facts and claims looked up in the passages; not a verdict of the judge."""
-    cost: Mapping[str, float | bool | None] = field(default_factory=dict)
-    """Tokens and US dollars of the verdicts."""
+
+    def of(self, rubric: str) -> Verdict | None:
+        """The verdict of the first judge under a rubric; None: it was not asked, or failed."""
+        found = self.judgements.get(rubric)
+        return None if found is None else found.verdict
+
+    @property
+    def claimed(self) -> Verdict | None:
+        """The verdict with the claims of the answer; None: not judged, or it failed."""
+        return self.of("groundedness" if "groundedness" in self.judgements else "claims")
+
+    @property
+    def second(self) -> tuple[Judgement, ...]:
+        """Judgements of the second judge."""
+        return tuple(one for one in self.spot_check.values() if one is not None)
+
+    @property
+    def usage(self) -> JudgeUsage | None:
+        """Tokens and US dollars of the verdicts by a model; None: there are none."""
+        return usage_of((*self.judgements.values(), *self.second))
 
 
 _NO_REPLY: Final = AskResponse(answer="")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult, Verdict
 from pytest_rageval.values.numbers import Aggregate, OwnFigure
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, ScoreSettings
+from pytest_rageval.values.section import ShownSection
 from pytest_rageval.values.settings import Settings
 
 _SATURATED: Final = 0.9
@@ -47,6 +48,16 @@ class CaseNote:
     """When it was written last, in ISO 8601; empty: unknown."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseNotes:
+    """Content of ``notes.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    """Of the format: docs/stability.md says when it changes."""
+    notes: tuple[CaseNote, ...]
+    """In the order in which they were begun."""
+
+
 def itself(record: CaseRecord) -> CaseRecord:
     """Return a record that has its texts."""
     return record
@@ -75,7 +86,7 @@ class StoredRun:
     scoring: ScoreSettings = field(default_factory=ScoreSettings)
     """Settings of scoring, with the fact whether the whole run reports headings."""
     tags: tuple[str, ...] = ()
-    sections: Sequence[Mapping[str, Any]] = ()
+    sections: tuple[ShownSection, ...] = ()
     """Sections of the report that the project's code has made, as ``sections.json`` holds them."""
     notes: tuple[str, ...] = ()
     """Remarks on the source of the figures, for their readers."""

@@ -5,7 +5,8 @@ A judge gives a valid verdict or a failure with a kind; a failure is never a sco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
@@ -31,8 +32,6 @@ RUBRICS: Final = (
     "five_dimensions",
 )
 """Names of the rubrics that come with the package."""
-JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
-"""Fields of a verdict that tell one judge from another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +105,9 @@ class JudgeFailure:
     raw: str | None = None
     """The reply as it came, cut at 2,000 characters; None: there was none."""
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeUsage:
@@ -122,6 +124,38 @@ class JudgeUsage:
     """Cost when it was first asked."""
     tokens_reported: bool = True
     """False: the server gave no ``usage``, and the tokens are unknown."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+def sum_known(values: Sequence[float | None]) -> float | None:
+    """Return the sum of some numbers; None: one of them is not known."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
+
+
+def sum_usage(usages: Iterable[JudgeUsage]) -> JudgeUsage:
+    """Return what some judgements used together: tokens and calls without those of cached ones."""
+    every = list(usages)
+    sent = [one for one in every if not one.cached]
+    return JudgeUsage(
+        prompt_tokens=sum(one.prompt_tokens for one in sent),
+        completion_tokens=sum(one.completion_tokens for one in sent),
+        calls=sum(one.calls for one in sent),
+        cached=not sent and bool(every),
+        cost_usd=sum_known([one.cost_usd for one in every]),
+        cost_usd_uncached=sum_known([one.cost_usd_uncached for one in every]),
+        tokens_reported=all(one.tokens_reported for one in every),
+    )
+
+
+def usage_of(judgements: Iterable[Judgement]) -> JudgeUsage | None:
+    """Return what the judgements by a model used together; None: there are none."""
+    usages = [one.usage for one in judgements if one.level != "offline"]
+    return sum_usage(usages) if usages else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.build.records import call_cost, failed, record
+from tests.build.records import failed, record
+from tests.build.verdicts import called, judged_by
 
 
 def full_records() -> list[CaseRecord]:
@@ -34,10 +35,13 @@ def full_records() -> list[CaseRecord]:
             failure_stage="not_indexed" if i % 3 else None,
             latency={"total_ms": 5.0 + i, "retrieval_ms": 1.0 + repeat},
             usage={"input_tokens": 3.0 + i, "cost_usd": 0.25},
-            cost=call_cost(100 + i, 10, price={"input_per_mtok": 1.0, "output_per_mtok": 2.0}),
             indexing_coverage={"files_total": 7, "files_indexed": 7 - i % 2},
-            judgements={"correctness": {"scores": {}, "error": None if i % 4 else "no reply"}},
-            correctness={"score": None, "unsure": i % 5 == 0},
+            judgements=called(100 + i, 10, price={"input_per_mtok": 1.0, "output_per_mtok": 2.0})
+            | judged_by(
+                "correctness",
+                error=None if i % 4 else ("unparseable", "no reply"),
+                unsure=("correctness",) if i % 5 == 0 else (),
+            ),
         )
         for i in range(12)
         for repeat in range(1 + i % 2)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, Final
 
 from pytest_rageval.engine.case import Trial, ask, record_of
-from pytest_rageval.judges.asking import judge_cost
-from pytest_rageval.judges.cost import Price
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.case import Case
@@ -17,7 +15,6 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
-from pytest_rageval.values.verdict import Judgement, JudgeUsage
 
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
@@ -116,38 +113,3 @@ def hits(*values: float, **fields: Any) -> list[CaseRecord]:
         record(f"c{i}", {"hit_at_k": v}, outcome="passed" if v else "missed", **fields)
         for i, v in enumerate(values)
     ]
-
-
-def call_cost(
-    prompt_tokens: int,
-    completion_tokens: int,
-    *,
-    cached: bool = False,
-    price: Mapping[str, float] | None,
-) -> dict[str, Any]:
-    """``cost`` of the record of a case whose judge was called once.
-
-    Args:
-        prompt_tokens: of the call.
-        completion_tokens: of its reply.
-        cached: whether the verdict came from the cache.
-        price: in US dollars per million tokens; None: unknown.
-    """
-    usd = None
-    if price is not None:
-        named = Price(
-            model="any",
-            input_per_mtok=price["input_per_mtok"],
-            output_per_mtok=price["output_per_mtok"],
-        )
-        usd = named.cost_usd(prompt_tokens, completion_tokens)
-    usage = JudgeUsage(
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        cached=cached,
-        cost_usd=0.0 if cached else usd,
-        cost_usd_uncached=usd,
-    )
-    return judge_cost(
-        [Judgement(rubric="r", rubric_version="r", judge="j", level="text", usage=usage)]
-    )

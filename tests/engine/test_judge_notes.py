@@ -15,12 +15,18 @@ from pytest_rageval.judges.calibrations import (
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings
+from pytest_rageval.values.verdict import Judgement
 from tests.build.records import changed, record
+from tests.build.verdicts import judged_by
 
 
-def judged(name: str, judge: str = "offline/7", level: str = "offline", **more: Any) -> CaseRecord:
-    found = {"judge": judge, "rubric_version": "g-1", "level": level, "scores": {"groundedness": 4}}
-    return record(name, judgements={"groundedness": {**found, **more}})
+def verdict(judge: str = "offline/7", level: str = "offline", **more: Any) -> dict[str, Judgement]:
+    given = {"judge": judge, "rubric_version": "g-1", "level": level, **more}
+    return judged_by("groundedness", {"groundedness": 4.0}, **given)
+
+
+def judged(name: str, *given: str, **more: Any) -> CaseRecord:
+    return record(name, judgements=verdict(*given, **more))
 
 
 def settings(tmp_path: Path, judge: str = "offline") -> Settings:
@@ -32,11 +38,11 @@ def test_a_run_without_a_judge_has_no_notes_on_it(tmp_path: Path) -> None:
 
 
 def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> None:
-    refused = {"kind": "unreachable", "message": "HTTP 401: no key"}
-    failed = [judged(name, "m @ h", "text", scores=None, error=refused) for name in "ab"]
+    refused = ("unreachable", "HTTP 401: no key")
+    failed = [judged(name, "m @ h", "text", error=refused) for name in "ab"]
     notes = judge_facts([record("a"), *failed]).notes(settings(tmp_path, "m-2024-05-13"))
     assert notes == ["m @ h: 2 verdicts failed: unreachable: HTTP 401: no key"]
-    other = judged("c", "m @ h", "text", scores=None, error={"kind": "truncated", "message": ""})
+    other = judged("c", "m @ h", "text", error=("truncated", ""))
     notes = judge_facts([*failed, other]).notes(settings(tmp_path, "m-2024-05-13"))
     assert notes == ["m @ h: 3 verdicts failed, 2 of them: unreachable: HTTP 401: no key"]
 
@@ -44,8 +50,7 @@ def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> 
 def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
     facts = JudgeFacts()
     for n in range(250):
-        error = {"kind": "unreachable", "message": str(n)}
-        facts.add(judged(f"c{n}", scores=None, error=error))
+        facts.add(judged(f"c{n}", error=("unreachable", str(n))))
     (note,) = facts.notes(settings(tmp_path))
     assert note == "offline/7: 250 verdicts failed, 150 of them: other causes"
 
@@ -75,21 +80,6 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     assert second == "offline/7: judge not validated"
 
 
-@pytest.mark.parametrize("odd", [None, [], {}, 3, "x", {"scores": [], "level": {}, "error": 1}])
-def test_verdicts_of_another_tool_end_nothing(tmp_path: Path, odd: object) -> None:
-    found = record("a", judgements={"groundedness": odd}, spot_check={"level": [1]})
-    notes = judge_facts([found]).notes(settings(tmp_path))
-    assert all("judge" in note or "failed" in note for note in notes)
-
-
-@pytest.mark.parametrize("odd", [None, [], "x", {"model": [], "level": {}, "parameters": 3}])
-def test_facts_of_another_tool_s_verdicts_are_left_out(odd: object) -> None:
-    found = record("a", judgements={"groundedness": odd}, spot_check={"judge": [1]})
-    (judge,) = RunFacts.of([found]).judges.values()
-    assert (judge["judge"], judge["model"], judge["level"]) == (None, None, None)
-    assert (judge["parameters"], judge["rubrics"]) == ({}, {"groundedness": None})
-
-
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
     records = [judged("a", judge="gpt-4o at h", level="json_schema")]
     notes = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o"))
@@ -112,7 +102,7 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
     facts = RunFacts.of(
         (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1"))
     )
-    assert [(j["judge"], j["model"], j["rubrics"]) for j in facts.judges.values()] == [
+    assert [(j.judge, j.model, j.rubrics) for j in facts.judges.values()] == [
         ("offline/7", None, {"groundedness": "g-1"}),
         ("m at h", "m-1", {"groundedness": "g-1"}),
     ]
@@ -120,21 +110,18 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
 
 def test_a_verdict_that_a_judge_did_not_give_names_no_version() -> None:
     # Else a run in which the judge raised last would not be compared with others.
-    lost = judged("b", rubric_version="", error={"kind": "unreachable", "message": "OSError: no"})
+    lost = judged("b", rubric_version="", error=("unreachable", "OSError: no"))
     (judge,) = RunFacts.of([judged("a"), lost]).judges.values()
-    assert judge["rubrics"] == {"groundedness": "g-1"}
+    assert judge.rubrics == {"groundedness": "g-1"}
 
 
 def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:
-    second = {
-        "judge": "gpt-4o at h", "model": "gpt-4o-2024-08-06", "level": "json_schema",
-        "rubric_version": {"groundedness": "g-1"},
-    }  # fmt: skip
+    second = verdict("gpt-4o at h", "json_schema", model="gpt-4o-2024-08-06")
     records = [judged("a"), changed(judged("b"), spot_check=second)]
     given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
     assert any("gpt-4o" in note for note in judge_facts(records).notes(given))
     assert not any("gpt-4o" in note for note in judge_facts(records[:1]).notes(given))
     facts = RunFacts.of(records)
     (kept,) = facts.second_judges.values()
-    assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
-    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/7"]
+    assert (kept.model, kept.rubrics) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
+    assert [judge.judge for judge in facts.judges.values()] == ["offline/7"]

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from pytest_rageval.engine.sections import section_documents
+from pytest_rageval.engine.sections import computed_sections
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.section import Bars, Section, Table
+from pytest_rageval.values.section import Bars, Section, ShownSection, Table
 from pytest_rageval.values.settings import Settings
 
 
-def stored(value: Any) -> dict[str, Any]:
+def stored(value: Any) -> ShownSection:
     section = Section(title="a\x1b[31m", source="acme:a", compute=lambda run: value)
     registry = replace(BUILT_IN, sections=(section,))
-    (found,) = section_documents(registry, StoredRun(folder=Path("r")), Settings(rootdir="."))
-    assert found.pop("title") == "a"
+    (found,) = computed_sections(registry, StoredRun(folder=Path("r")), Settings(rootdir="."))
+    again = msgspec.json.decode(msgspec.json.encode(found), type=ShownSection)
+    assert (again, found.title) == (found, "a")
     return found
 
 
-def test_values_are_kept_as_json() -> None:
+def test_values_are_kept() -> None:
     found = stored(Table(("a", "b"), ((1, None), ("x\x1b[31m\ny", 0.5))))
-    assert found == {"kind": "table", "columns": ["a", "b"], "rows": [[1, None], ["x y", 0.5]]}
+    assert (found.columns, found.rows) == (("a", "b"), ((1, None), ("x y", 0.5)))
+    assert isinstance(found.rows[0][0], int)
     found = stored(Bars({"a": 1}, unit="$"))
-    assert found == {"kind": "bars", "unit": "$", "bars": [["a", 1]]}
+    assert (found.bars, found.unit, found.columns, found.rows) == (
+        True,
+        "$",
+        ("", "$"),
+        (("a", 1),),
+    )
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     found = stored(Table(["a", "b"], [[np.int64(3), np.float32(0.5)]]))  # type: ignore[list-item]
-    assert found["rows"] == [[3, 0.5]]
-    assert stored(Bars({"a": np.int64(3)}))["bars"] == [["a", 3]]  # type: ignore[dict-item]
-    json.dumps(found)
+    assert found.rows == ((3, 0.5),)
+    assert stored(Bars({"a": np.int64(3)})).rows == (("a", 3),)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(
@@ -60,13 +66,13 @@ def test_numbers_of_numpy_are_numbers() -> None:
 )
 def test_other_values_are_an_error_in_the_place_of_the_section(value: Any) -> None:
     found = stored(value)
-    assert list(found) == ["error"]
-    assert found["error"].startswith("acme:a: ")
+    assert (found.columns, found.rows) == ((), ())
+    assert found.error.startswith("acme:a: ")
 
 
 def test_an_error_without_lines_of_the_project_names_its_kind_without_text_of_the_run() -> None:
     # As of a function of an installed package.
     section = Section(title="a", source="acme:a", compute=attrgetter("the answer"))
     registry = replace(BUILT_IN, sections=(section,))
-    (found,) = section_documents(registry, StoredRun(folder=Path("r")), Settings(rootdir="."))
-    assert found["error"] == "acme:a: AttributeError"
+    (found,) = computed_sections(registry, StoredRun(folder=Path("r")), Settings(rootdir="."))
+    assert found.error == "acme:a: AttributeError"

@@ -27,10 +27,16 @@ CASES: Final = (
     {"id": "b", "question": "who pays?", "expected_key_facts": ["the club"], **PLAIN},
     {"id": "c", "question": "why not?", "answerable": False},
 )
-NOTE: Final = {"file": "evals/set.jsonl", "id": "a", "repeat": 0, "text": "see", "author": "me"}
+NOTE: Final = {
+    "file": "evals/set.jsonl",
+    "case_id": "a",
+    "repeat": 0,
+    "text": "see",
+    "author": "me",
+}
 SECTIONS: Final = [
-    {"title": "Bars", "kind": "bars", "unit": "s", "bars": [["a", 1.5], ["b", 2]]},
-    {"title": "Table", "kind": "table", "columns": ["c", "d"], "rows": [["x", 0.5], [None, 3]]},
+    {"title": "Bars", "columns": ["", "s"], "rows": [["a", 1.5], ["b", 2]], "bars": True},
+    {"title": "Table", "columns": ["c", "d"], "rows": [["x", 0.5], [None, 3]]},
     {"title": "Broken", "error": "conftest.py:3: ValueError"},
 ]
 LABELS: Final = [

@@ -11,7 +11,8 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
-from pytest_rageval.judges.asking import Judges, spot_check_fields
+from pytest_rageval.judges.asking import Judges
+from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
@@ -25,13 +26,13 @@ from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, Retri
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import (
     Claim,
+    Judge,
     JudgeFailure,
     Judgement,
     JudgeRequest,
     JudgeUsage,
     Verdict,
 )
-from tests.build.records import record as stored
 from tests.build.scores import case, chunk, cite, response
 
 GROUNDED = Verdict(
@@ -42,6 +43,9 @@ GROUNDED = Verdict(
 CORRECT = Verdict(
     scores={"correctness": 5.0, "key_fact_recall": 1.0}, key_facts_found=(True,), reasoning="all"
 )
+
+
+RUBRICS = ("groundedness", "correctness")
 
 
 class FakeJudge:
@@ -83,7 +87,8 @@ def judged(
     reply: AskResponse | None,
     judge: object,
     *,
-    rubrics: tuple[str, ...] = ("groundedness", "correctness"),
+    rubrics: tuple[str, ...] = RUBRICS,
+    second: Judge | None = None,
     registry: Registry = BUILT_IN,
     **settings: Any,
 ) -> CaseRecord:
@@ -94,7 +99,7 @@ def judged(
         else answered(reply, total_ms=1.0)
     )
     located = LocatedCase(case=of, lineno=1)
-    judges = Judges(judge)  # type: ignore[arg-type]
+    judges = Judges(judge, second)  # type: ignore[arg-type]
     trial = Trial(located, "evals/s.jsonl", given, judges=judges, registry=registry)
     return session_loop().run(record_of(trial, result))
 
@@ -128,36 +133,39 @@ def test_a_judge_sees_the_cut_and_what_is_known_of_the_answer() -> None:
     assert request.asks_conflict is False
 
 
-def test_the_record_keeps_scores_claims_cost_and_what_was_judged() -> None:
+def test_the_record_keeps_verdicts_their_cost_and_what_was_judged() -> None:
     record = judged(GOLD, reply(), FakeJudge())
-    assert record.verdicts.groundedness is not None
-    assert record.verdicts.groundedness["score"] == 4.0
-    assert record.verdicts.groundedness["supported_claims"] == ["one"]
-    assert record.verdicts.groundedness["unsupported_claims"] == ["two"]
-    assert record.verdicts.groundedness["judge"] == "fake/1"
-    assert record.verdicts.correctness is not None
-    assert record.verdicts.correctness["key_facts_found"] == [True]
-    assert record.verdicts.abstention == {
-        "abstained": False,
-        "hallucinated": False,
-        "source": "target",
-    }
-    assert record.verdicts.cost["judge_prompt_tokens"] == 200
-    assert record.verdicts.cost["judge_cost_usd"] == 1.0
+    verdicts = record.verdicts
+    assert verdicts.of("groundedness") == GROUNDED
+    assert verdicts.of("correctness") == CORRECT
+    assert verdicts.of("abstention") is None
+    assert verdicts.usage is not None
+    assert (verdicts.usage.prompt_tokens, verdicts.usage.cost_usd) == (200, 1.0)
     assert record.latency["judge_ms"] == 14.0
-    assert record.verdicts.judge_input is not None
-    assert record.verdicts.judge_input["prompt_hash"]["groundedness"] == "ab" * 32
-    assert record.verdicts.judgements["correctness"]["rubric_version"] == "correctness-1"
+    assert verdicts.context_chunk_ids == (None, None)
+    found = verdicts.judgements["correctness"]
+    assert (found.judge, found.rubric_version) == ("fake/1", "correctness-1")
+    assert found.prompt_hash == "ab" * 32
 
 
 def test_a_judged_record_survives_its_json() -> None:
     record = judged(GOLD, reply(), FakeJudge())
+    assert record_of_line(record_line(record)) == record
+
+
+def test_a_record_keeps_the_reason_of_a_failure_without_the_reply() -> None:
+    raw = replace(FAILED, raw="Sure! Here it is")
+    record = judged(GOLD, reply(), FakeJudge({"groundedness": raw}))
+    assert record.verdicts.judgements["groundedness"].failure == FAILED
+
+
+def test_a_score_that_is_no_number_is_an_error_and_not_stored() -> None:
+    odd = Verdict(scores={"correctness": 5.0, "key_fact_recall": float("nan")})
+    record = judged(GOLD, reply(), FakeJudge({"correctness": odd}))
+    assert record.scores.metrics["key_fact_recall"] is None
+    assert "key_fact_recall" not in record.scores.not_applicable
     again = record_of_line(record_line(record))
-    assert (again.scores.metrics, again.verdicts.groundedness) == (
-        record.scores.metrics,
-        record.verdicts.groundedness,
-    )
-    assert again.verdicts.judgements == record.verdicts.judgements
+    assert again.verdicts.judgements["correctness"].verdict == Verdict(scores={"correctness": 5.0})
 
 
 def test_what_a_judge_in_code_does_not_rate_is_not_applicable() -> None:
@@ -191,8 +199,7 @@ def test_a_failed_verdict_is_an_error_of_its_metrics_and_no_zero() -> None:
     for key in ("groundedness", "claim_support_rate"):
         assert record.scores.metrics[key] is None
         assert key not in record.scores.not_applicable
-    assert record.verdicts.groundedness is not None
-    assert record.verdicts.groundedness["error"] == {"kind": "unparseable", "message": "no JSON"}
+    assert record.verdicts.judgements["groundedness"].failure == FAILED
     assert record.scores.metrics["correctness"] == 5.0
     assert aggregate([record]).rates["judge_error_rate"] == 0.5
 
@@ -210,8 +217,7 @@ def test_an_unanswerable_case_needs_no_verdict() -> None:
     record = judged(case(answerable=False), reply(), judge)
     assert judge.rubrics == []
     assert "correctness" in record.scores.not_applicable
-    assert record.verdicts.abstention is not None
-    assert record.verdicts.abstention["hallucinated"] is True
+    assert record.scores.metrics["hallucination_rate_unanswerable"] == 1.0
 
 
 @pytest.mark.parametrize(("said", "accuracy"), [(True, 1.0), (False, 0.0)])
@@ -222,11 +228,7 @@ def test_the_judge_says_whether_an_answer_abstains_where_the_target_does_not(
     record = judged(case(answerable=False), reply(abstained=None), judge)
     assert judge.rubrics == ["abstention"]
     assert record.scores.metrics["abstention_accuracy"] == accuracy
-    assert record.verdicts.abstention == {
-        "abstained": said,
-        "hallucinated": not said,
-        "source": "judge",
-    }
+    assert record.verdicts.of("abstention") == Verdict(abstained=said)
 
 
 def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
@@ -235,8 +237,7 @@ def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
     )
     assert record.scores.metrics["abstention_accuracy"] is None
     assert "abstention_accuracy" not in record.scores.not_applicable
-    assert record.verdicts.abstention is not None
-    assert record.verdicts.abstention["error"]["kind"] == "unparseable"
+    assert record.verdicts.judgements["abstention"].failure == FAILED
 
 
 def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
@@ -397,7 +398,7 @@ def test_retrieval_only_asks_no_judge() -> None:
     judge = FakeJudge()
     record = judged(GOLD, reply(), judge, retrieval_only=True)
     assert judge.rubrics == []
-    assert record.verdicts.groundedness is None
+    assert record.verdicts.judgements == {}
 
 
 @pytest.mark.parametrize(
@@ -414,8 +415,8 @@ def test_a_judge_that_raises_fails_its_verdict_alone(raised: BaseException, mess
             raise raised
 
     record = judged(GOLD, reply(), Raising())
-    assert record.verdicts.groundedness is not None
-    assert record.verdicts.groundedness["error"] == {"kind": "unreachable", "message": message}
+    failure = JudgeFailure(kind="unreachable", message=message)
+    assert record.verdicts.judgements["groundedness"].failure == failure
 
 
 def test_an_interrupt_within_a_judge_ends_the_run() -> None:
@@ -447,8 +448,9 @@ def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:
     silent = FakeJudge({"abstention": Verdict(abstained=true)})
     record = judged(GOLD, reply(abstained=None), silent, rubrics=("groundedness",))
     assert (silent.rubrics, record.reply.abstained) == (["abstention"], None)
-    assert record.verdicts.abstention is not None
-    assert record.verdicts.abstention["abstained"] is True
+    found = record.verdicts.of("abstention")
+    assert found is not None
+    assert found.abstained is True
 
 
 def test_a_verdict_of_wrong_types_is_a_failure_of_its_own() -> None:
@@ -459,8 +461,8 @@ def test_a_verdict_of_wrong_types_is_a_failure_of_its_own() -> None:
         None,
         5.0,
     )
-    error = record.verdicts.judgements["groundedness"]["error"]
-    assert error["message"] == "TypeError: 'NoneType' object is not iterable"
+    failure = record.verdicts.judgements["groundedness"].failure
+    assert str(failure) == "unreachable: TypeError: 'NoneType' object is not iterable"
 
 
 FACTS: Any = ("yes", "no")
@@ -488,8 +490,8 @@ def test_a_verdict_of_a_judge_in_code_without_a_valid_score_failed(
     said: Verdict | None, message: str
 ) -> None:
     record = judged(GOLD, reply(), FakeJudge({"correctness": said}))  # type: ignore[dict-item]
-    error = {"kind": "out_of_range", "message": message}
-    assert record.verdicts.judgements["correctness"]["error"] == error
+    failure = JudgeFailure(kind="out_of_range", message=message)
+    assert record.verdicts.judgements["correctness"].failure == failure
     assert (record.scores.metrics["groundedness"], record.scores.metrics["correctness"]) == (
         4.0,
         None,
@@ -505,10 +507,8 @@ def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_f
     record = judged(
         case(answerable=False), reply(abstained=None), FakeJudge({"abstention": verdict})
     )
-    error = {
-        "kind": "out_of_range", "message": f"abstained: {said!r} came, expected True or False",
-    }  # fmt: skip
-    assert record.verdicts.judgements["abstention"]["error"] == error
+    failure = record.verdicts.judgements["abstention"].failure
+    assert str(failure) == f"out_of_range: abstained: {said!r} came, expected True or False"
     assert "abstention_accuracy" not in record.scores.not_applicable
     assert aggregate([record]).rates["judge_error_rate"] == 1.0
 
@@ -516,7 +516,7 @@ def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_f
 def test_a_rubric_of_ones_own_without_any_valid_score_failed() -> None:
     found = Verdict(scores={"tone.warmth": 7.0, "warmth": 0.5})
     record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
-    assert record.verdicts.judgements["tone.jinja"]["error"]["message"].endswith(
+    assert str(record.verdicts.judgements["tone.jinja"].failure).endswith(
         "came, expected tone.warmth from 0 to 1, tone.plainness from 0 to 1"
     )
 
@@ -563,30 +563,48 @@ def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:
         judged(GOLD, reply(), Broken())
 
 
-def second_judgement(rubric: str, **fields: Any) -> Judgement:
-    return Judgement(rubric=rubric, rubric_version=f"{rubric}-2", judge="m2 at h", **fields)
+class Second(FakeJudge):
+    identity = "m2 at h"
 
 
-def test_the_fields_of_a_second_judge_survive_json() -> None:
-    verdict = Verdict(scores={"groundedness": 2.0, "claim_support_rate": 0.5}, reasoning="half")
-    failure = JudgeFailure(kind="refused", message="no")
-    fields = spot_check_fields(
-        ("groundedness", "correctness"),
-        [
-            second_judgement("groundedness", verdict=verdict, duration_ms=2.0),
-            second_judgement("correctness", failure=failure, duration_ms=3.0),
-        ],
-    )
-    kept = record_of_line(record_line(stored("a", spot_check=fields))).verdicts.spot_check
-    assert kept == fields
-    assert kept is not None
-    assert kept["judge"] == "m2 at h"
-    assert kept["scores"] == {"groundedness": 2.0}
-    assert kept["reasoning"] == {"groundedness": "half"}
-    assert kept["errors"] == {"correctness": {"kind": "refused", "message": "no"}}
-    assert kept["rubric_version"]["correctness"] == "correctness-2"
-    assert kept["duration_ms"] == 5.0
+def test_the_verdicts_of_a_second_judge_survive_json() -> None:
+    half = Verdict(scores={"groundedness": 2.0, "claim_support_rate": 0.5}, reasoning="half")
+    refused = JudgeFailure(kind="refused", message="no")
+    first = FakeJudge({"quality": FAILED})
+    second = Second({"groundedness": half, "correctness": refused})
+    record = judged(GOLD, reply(), first, second=second, rubrics=(*RUBRICS, "quality"))
+    kept = record_of_line(record_line(record)).verdicts
+    assert kept == record.verdicts
+    assert second_scores(kept) == {"groundedness": 2.0}
+    assert [(one.judge, one.verdict, one.failure) for one in kept.second] == [
+        ("m2 at h", half, None),
+        ("m2 at h", None, refused),
+    ]
+    assert [*kept.spot_check] == ["groundedness", "correctness", "quality"]
+    assert kept.spot_check["quality"] is None  # there is no first verdict to repeat
 
 
-def test_a_case_without_a_verdict_to_repeat_has_no_fields_of_a_second_judge() -> None:
-    assert spot_check_fields((), []) is None
+def test_a_case_without_a_verdict_to_repeat_was_judged_once() -> None:
+    record = judged(GOLD, reply(abstained=True), FakeJudge(), second=Second())
+    assert record.verdicts.spot_check == {}
+
+
+NO_KIND: Any = "odd"
+ODD: list[dict[str, Any]] = [
+    {"level": "mine"},
+    {"parameters": {"a": object()}},
+    {"duration_ms": "3"},
+    {"verdict": None, "failure": JudgeFailure(kind=NO_KIND, message="")},
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_judgement_that_no_record_can_hold_failed(odd: dict[str, Any]) -> None:
+    class Odd(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            return replace(super().judge(rubric, request), **odd)
+
+    record = judged(GOLD, reply(), Odd(), rubrics=("correctness",))
+    found = record.verdicts.judgements["correctness"]
+    assert (found.verdict, found.failure and found.failure.kind) == (None, "out_of_range")
+    assert record_of_line(record_line(record)) == record

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 
 SEED: dict[str, Any] = {
     "docs_processed": 1500,
@@ -18,11 +18,11 @@ MARKDOWN: dict[str, Any] = {"chunks_attempted": 10, "chunks_embedded": 9, "chunk
 
 
 def test_rates_are_shares_of_documents_and_of_chunks_attempted() -> None:
-    found = indexing_summary(SEED)
-    assert found["no_chunks_generated_rate"] == 5 / 1500
-    assert found["chunks_skipped_rate"] == 50 / 8500
-    assert found["chunks_skipped_due_to_context_rate"] == 45 / 8500
-    assert found["consistent"] is True
+    found = indexing_numbers(SEED)
+    assert found.no_chunks_generated_rate == 5 / 1500
+    assert found.chunks_skipped_rate == 50 / 8500
+    assert found.chunks_skipped_due_to_context_rate == 45 / 8500
+    assert found.consistent is True
 
 
 @pytest.mark.parametrize(
@@ -47,56 +47,56 @@ def test_rates_are_shares_of_documents_and_of_chunks_attempted() -> None:
     ],
 )
 def test_sums_that_do_not_add_up_are_said(change: dict[str, Any], warning: str) -> None:
-    found = indexing_summary({**SEED, **change})
-    assert warning in found["warnings"]
-    assert found["consistent"] is False
+    found = indexing_numbers({**SEED, **change})
+    assert warning in found.warnings
+    assert found.consistent is False
 
 
 def test_an_empty_index_has_no_rates() -> None:
-    found = indexing_summary({"docs_processed": 0, "docs_with_0_chunks": 0, "chunks_attempted": 0})
-    assert found["no_chunks_generated_rate"] is None
-    assert found["chunks_skipped_rate"] is None
+    found = indexing_numbers({"docs_processed": 0, "docs_with_0_chunks": 0, "chunks_attempted": 0})
+    assert found.no_chunks_generated_rate is None
+    assert found.chunks_skipped_rate is None
 
 
 def test_a_reason_that_did_not_occur_is_zero_and_no_reasons_are_unknown() -> None:
     none = {**SEED, "chunks_skipped_reasons": {"too_small": 50}}
-    assert indexing_summary(none)["chunks_skipped_due_to_context_rate"] == 0
+    assert indexing_numbers(none).chunks_skipped_due_to_context_rate == 0
     del none["chunks_skipped_reasons"]
-    assert indexing_summary(none)["chunks_skipped_due_to_context_rate"] is None
+    assert indexing_numbers(none).chunks_skipped_due_to_context_rate is None
 
 
 def test_document_types_have_their_own_rates() -> None:
-    found = indexing_summary({"by_doc_type": {"markdown": MARKDOWN, "pdf": "broken"}})
-    assert found["coverage_by_doc_type"]["markdown"]["chunks_skipped_rate"] == 0.1
-    assert list(found["coverage_by_doc_type"]) == ["markdown"]
+    found = indexing_numbers({"by_doc_type": {"markdown": MARKDOWN, "pdf": "broken"}})
+    assert found.coverage_by_doc_type["markdown"].chunks_skipped_rate == 0.1
+    assert list(found.coverage_by_doc_type) == ["markdown"]
 
 
 @pytest.mark.parametrize("odd", [True, "8500", None, float("nan"), 10**400, [1]])
 def test_what_is_no_count_is_not_reported(odd: object) -> None:
-    found = indexing_summary({**SEED, "chunks_attempted": odd})
-    assert found["chunks_skipped_rate"] is None
-    assert found["consistent"] is True
+    found = indexing_numbers({**SEED, "chunks_attempted": odd})
+    assert found.chunks_skipped_rate is None
+    assert found.consistent is True
 
 
 def test_token_statistics_stand_as_reported() -> None:
-    found = indexing_summary({"chunk_token_stats": {"min": 3, "p95": 480.5}})
-    assert found["chunk_tokens"] == {"min": 3, "max": None, "mean": None, "p95": 480.5}
+    found = indexing_numbers({"chunk_token_stats": {"min": 3, "p95": 480.5}})
+    assert found.chunk_tokens == {"min": 3, "max": None, "mean": None, "p95": 480.5}
 
 
 def test_warnings_of_the_target_stand_apart_from_sums_that_do_not_add_up() -> None:
-    found = indexing_summary({**SEED, "warnings": ["a.md: invalid UTF-8", "b.md: not read"]})
-    assert found["target_warnings"] == ["a.md: invalid UTF-8", "b.md: not read"]
-    assert found["warnings"] == []
-    assert found["consistent"] is True
-    both = indexing_summary({**SEED, "chunks_embedded": 8449, "warnings": ["a.md: empty"]})
-    assert both["warnings"][0].startswith("chunks_attempted")
-    assert both["target_warnings"] == ["a.md: empty"]
+    warned = {**SEED, "warnings": ["a.md: invalid UTF-8", "b.md: not read"]}
+    assert target_warnings(warned) == ["a.md: invalid UTF-8", "b.md: not read"]
+    found = indexing_numbers(warned)
+    assert (found.warnings, found.consistent, found.n_target_warnings) == ((), True, 2)
+    both = {**SEED, "chunks_embedded": 8449, "warnings": ["a.md: empty"]}
+    assert indexing_numbers(both).warnings[0].startswith("chunks_attempted")
+    assert target_warnings(both) == ["a.md: empty"]
 
 
 def test_a_warning_of_the_target_is_cleaned_and_cut() -> None:
     hostile = "\x1b[31ma.md\x1b[0m:\n::error::no \u202eway"
-    found = indexing_summary({"warnings": [hostile, "x" * 5000]})
-    assert found["target_warnings"] == ["a.md: : :error::no way", "x" * 197 + "..."]
+    found = target_warnings({"warnings": [hostile, "x" * 5000]})
+    assert found == ["a.md: : :error::no way", "x" * 197 + "..."]
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,15 @@ def test_a_warning_of_the_target_is_cleaned_and_cut() -> None:
 )
 def test_many_warnings_of_the_target_are_counted_after_twenty(count: int, last: str) -> None:
     reported = [f"n{i}.md: odd" for i in range(count)]
-    told = indexing_summary({"warnings": reported})["target_warnings"]
+    told = target_warnings({"warnings": reported})
     assert told[:20] == [f"n{i}.md: odd" for i in range(20)]
     assert told[20:] == [last]
 
 
 def test_a_warning_said_twice_stands_once() -> None:
-    found = indexing_summary({"warnings": ["a.md: odd", "a.md: odd"]})
-    assert found["target_warnings"] == ["a.md: odd"]
+    assert target_warnings({"warnings": ["a.md: odd", "a.md: odd"]}) == ["a.md: odd"]
 
 
 @pytest.mark.parametrize("odd", [None, "one text", 3, {"a": "b"}, [None, 3, ["x"], "", "\x07"]])
 def test_what_is_no_list_of_texts_gives_no_warning(odd: object) -> None:
-    assert indexing_summary({"warnings": odd})["target_warnings"] == []
+    assert target_warnings({"warnings": odd}) == []

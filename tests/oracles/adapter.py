@@ -153,7 +153,7 @@ def _rerank_delta(row: Values) -> Values:
 
 def _disagreement(row: Values) -> Values:
     low, high = row["scale"]
-    pairs = [(str(n), *pair) for n, pair in enumerate(row["pairs"])]
+    pairs = [(("", str(n)), *pair) for n, pair in enumerate(row["pairs"])]
     found = summarise_spot_check(pairs, scale=(low, high))
     return {"spot_check_n": found.n, "disagreement_rate": found.disagreement_rate}
 

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
+from msgspec import to_builtins
+
 from pytest_rageval.analysis.aggregate.case_groups import ERROR, NOT_APPLICABLE
 from pytest_rageval.analysis.aggregate.operational import (
     LatencyObservation,
     operational_rates,
-    sum_costs,
     summarise_latency,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
@@ -28,8 +29,9 @@ from pytest_rageval.analysis.stats import (
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.analysis.stats.distributions import ClusterSums, cluster_sums
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.indexing import indexing_summary
-from tests.build.records import call_cost
+from pytest_rageval.metrics.indexing import indexing_numbers
+from pytest_rageval.values.verdict import sum_usage
+from tests.build.verdicts import usage_of_call
 
 Values = dict[str, Any]
 
@@ -66,7 +68,11 @@ def _latency(row: Values) -> Values:
 
 
 def _cost(row: Values) -> Values:
-    return asdict(sum_costs(call_cost(**call, price=row.get("price")) for call in row["calls"]))
+    usages = [usage_of_call(**call, price=row.get("price")) for call in row["calls"]]
+    found = sum_usage(usages)
+    n_cached = sum(one.cached for one in usages)
+    counts = {"n_calls": len(usages) - n_cached, "n_cached": n_cached}
+    return {**asdict(found), "tokens": found.tokens, **counts}
 
 
 def _gate(row: Values) -> Values:
@@ -100,7 +106,7 @@ _OPERATIONS: dict[str, Callable[[Values], Values]] = {
         **operational_rates([s] for s in row["statuses"]),
     },
     "cost": _cost,
-    "indexing": indexing_summary,
+    "indexing": lambda row: to_builtins(indexing_numbers(row)),
     "gate": _gate,
     "verdict": _verdict,
 }

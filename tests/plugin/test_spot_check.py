@@ -90,10 +90,12 @@ def test_the_same_model_is_asked_again_in_the_other_wording(
     found = checked(scratch)
     assert sorted(found) == [f"ask-{i}" for i in range(8)]
     record = scratch.records()["ask-3"]
-    assert found["ask-3"]["scores"] == {"groundedness": 1.0, "correctness": 1.0}
-    assert found["ask-3"]["reasoning"]["groundedness"] == "So it is."
+    second = found["ask-3"]
+    assert second["groundedness"]["verdict"]["scores"]["groundedness"] == 1.0
+    assert second["correctness"]["verdict"]["scores"]["correctness"] == 1.0
+    assert second["groundedness"]["verdict"]["reasoning"] == "So it is."
     first = record["judgements"]["groundedness"]["rubric_version"]
-    assert found["ask-3"]["rubric_version"]["groundedness"] != first
+    assert second["groundedness"]["rubric_version"] != first
 
 
 def test_another_model_is_asked_in_the_same_wording(scratch: Project, server: HostileJudge) -> None:
@@ -101,7 +103,7 @@ def test_another_model_is_asked_in_the_same_wording(scratch: Project, server: Ho
     scratch.run("--judge-spot-check", "20")
     assert not any(is_alternate(asked) for asked in server.asked)
     assert [asked.body["model"] for asked in server.asked].count(SECOND) == 16
-    found = checked(scratch)["ask-0"]
+    found = checked(scratch)["ask-0"]["correctness"]
     assert found["judge"].startswith(f"{SECOND} at ")
     assert found["model"] == SECOND
 
@@ -110,7 +112,8 @@ def test_the_offline_judge_can_be_the_second_one(scratch: Project, server: Hosti
     second(scratch, "offline")
     scratch.run("--judge-spot-check", "3")
     assert len(server.asked) == 16
-    assert {found["judge"] for found in checked(scratch).values()} == {"offline/11"}
+    judges = {one["judge"] for found in checked(scratch).values() for one in found.values()}
+    assert judges == {"offline/11"}
 
 
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(
@@ -144,7 +147,9 @@ def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
         "disagreement_rate": 0.125,
         "low": pytest.approx(0.0224, abs=1e-4),
         "high": pytest.approx(0.4709, abs=1e-4),
-        "worst": [{"file": "evals/eval_set.jsonl", "id": "ask-3", "first": 5.0, "second": 1.0}],
+        "worst": [
+            {"file": "evals/eval_set.jsonl", "case_id": "ask-3", "first": 5.0, "second": 1.0}
+        ],
     }
     told = " ".join(" ".join(summary_lines(result)).split())
     assert "judge second judge disagrees: groundedness 0.12 [0.02-0.47] (n 8), correctness" in told
@@ -216,7 +221,7 @@ def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> Non
         scratch.run("--judge-spot-check", "20", "--judge-base-url", server.url)
     found = reliability(scratch)["spot_check"]["groundedness"]
     assert (found["n"], found["n_error"], found["disagreement_rate"]) == (7, 1, 1 / 7)
-    assert checked(scratch)["ask-1"]["errors"]["groundedness"]["kind"] == "unparseable"
+    assert checked(scratch)["ask-1"]["groundedness"]["failure"]["kind"] == "unparseable"
     rates = scratch.stored("metrics.json")["rates"]
     assert rates["judge_error_rate"] == 0.0
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.indexing import indexing_numbers
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import TargetErrorKind
@@ -111,7 +111,7 @@ def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
 def test_rates_of_the_index_are_on_their_scale_whatever_is_counted(
     coverage: dict[str, float],
 ) -> None:
-    rate = indexing_summary(coverage)["no_chunks_generated_rate"]
+    rate = indexing_numbers(coverage).no_chunks_generated_rate
     assert rate is None or 0 <= rate <= 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from pytest_rageval.report.html.run.files import report_page
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.runs.list import runs_to_prune
-from pytest_rageval.runs.notes import MAX_AUTHOR, MAX_TEXT, NOTES, put_note, put_notes, read_notes
+from pytest_rageval.runs.notes import MAX_TEXT, NOTES, put_note, put_notes, read_notes
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import CaseNote
@@ -60,13 +59,6 @@ def test_a_note_comes_back_as_it_was(folder: Path, text: str) -> None:
     note = replace(NOTE, text=text, author=text[:100])
     put_note(folder, note)
     assert read_notes(folder) == (note,)
-
-
-def test_a_text_that_no_command_could_have_written_is_cut(folder: Path) -> None:
-    note = {"file": "f", "id": "a", "text": "x" * 99_999, "author": "y" * 999}
-    (folder / NOTES).write_text(json.dumps({"notes": [note]}), encoding="utf-8")
-    (found,) = read_notes(folder)
-    assert (len(found.text), len(found.author)) == (MAX_TEXT, MAX_AUTHOR)
 
 
 def test_what_is_too_long_is_refused_and_nothing_changes(folder: Path) -> None:

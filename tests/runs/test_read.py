@@ -78,6 +78,16 @@ def test_settings_of_the_run_are_read() -> None:
     assert run.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("k", 0), ("k", 2**60), ("citation_pattern", "(?P<n>"), ("citation_first", -1)],
+)
+def test_settings_that_no_file_can_have_are_not_read(name: str, value: object) -> None:
+    run = opened([record("a", SECTION)], {name: value})
+    assert f"settings.{name}: " in run.unreadable["config.json"]
+    assert run.config == NO_CONFIG
+
+
 @pytest.mark.parametrize("config", [None, [], 7, "k"])
 def test_a_run_without_settings_says_what_is_assumed(config: object) -> None:
     run = opened([record("a", SECTION)], config)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,8 +22,10 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
     Search,
 )
+from pytest_rageval.values.verdict import Claim
 from tests.build.first_use import exit_code_of_first_uses
 from tests.build.records import changed, record
+from tests.build.verdicts import called, judged_by
 
 RECORD = record(
     "a/1",
@@ -75,6 +78,7 @@ CITATIONS = st.lists(st.from_type(Citation), max_size=2).map(tuple)
 
 def records() -> st.SearchStrategy[CaseRecord]:
     texts = st.dictionaries(TEXT, TEXT, max_size=2)
+    scores = st.dictionaries(TEXT, AMOUNT, max_size=3)
     # Hypothesis tries the texts of the package as well, of which some name a metric with a scale.
     own = TEXT.filter(lambda name: name not in BUILT_IN.cases)
     return st.builds(
@@ -91,7 +95,7 @@ def records() -> st.SearchStrategy[CaseRecord]:
         question=TEXT,
         metrics=st.dictionaries(own, st.none() | AMOUNT, max_size=3),
         latency=st.dictionaries(TEXT, AMOUNT, max_size=3),
-        cost=st.dictionaries(TEXT, st.none() | AMOUNT, max_size=3),
+        judgements=st.builds(judged_by, TEXT, scores, reasoning=TEXT),
         not_applicable=texts,
         models=texts,
         indexing_coverage=st.none() | st.dictionaries(TEXT, PLAIN, max_size=3),
@@ -123,19 +127,23 @@ class Text(str):
 
 def test_text_that_is_no_plain_string_of_utf_8_is_stored_as_well() -> None:
     assert back(changed(RECORD, answer=Text("é"))).answer == "é"
-    assert back(changed(RECORD, answer="a\ud800b")).answer == "a?b"
+    halves = "a\ud800b", "\udfff", "\\ud800 \U0001f600 \ud83d"
+    assert [back(changed(RECORD, answer=text)).answer for text in halves] == [*halves]
 
 
-@pytest.mark.parametrize("field", ["metrics", "latency", "cost", "usage"])
+@pytest.mark.parametrize("field", ["metrics", "latency", "usage"])
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_number_that_json_lacks_never_becomes_null(field: str, number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         record_line(changed(RECORD, **{field: {"a": 1.0, "b": number}}))
 
 
-def test_costs_come_back_as_they_were() -> None:
-    cost = {"judge_prompt_tokens": 10, "judge_cost_usd": None, "cached": True}
-    assert back(changed(record("q"), cost=cost)).verdicts.cost == cost
+def test_verdicts_come_back_as_they_were() -> None:
+    claims = (Claim(text="a", supported=True, passage=1), Claim(text="b", supported=False))
+    first = judged_by(scores={"groundedness": 2.5}, claims=claims) | called(10, cached=True)
+    second = {"groundedness": None, **judged_by("correctness", error=("refused", "no"))}
+    one = changed(record("q"), judgements=first, spot_check=second, context_chunk_ids=("a", None))
+    assert back(one) == one
 
 
 def test_usage_session_and_searches_come_back() -> None:
@@ -189,6 +197,9 @@ def test_a_line_that_holds_no_record_is_refused(line: bytes) -> None:
         record_of_line(line)
 
 
+COSTLY: Final = msgspec.to_builtins(called(usd=1e13))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -196,7 +207,7 @@ def test_a_line_that_holds_no_record_is_refused(line: bytes) -> None:
         ({"k": 2**64}, f"k: got {2**64}, expected an integer of at least 1 and at most {2**53}"),
         ({"latency": {"total_ms": 1e308}}, "total_ms: got 1e+308, expected 1e+12 at most"),
         ({"usage": {"cost_usd": -1e13}}, "cost_usd: got -10000000000000.0, expected 1e+12"),
-        ({"cost": {"judge_cost_usd": 1e13}}, "judge_cost_usd: got 10000000000000.0"),
+        ({"judgements": COSTLY}, "cost_usd: got 10000000000000.0"),
         ({"metrics_before_rerank": {"mrr": 1e308}}, "scores.metrics.mrr: got 1e+308"),
         ({"gold_supports": [{"rel_path": "a.md", "grade": 0}]}, "case.gold_supports.0.grade: got"),
         ({"gold_supports": [{"rel_path": "a.md", "grade": 10**400}]}, "case.gold_supports.0.grade"),
@@ -263,12 +274,6 @@ def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_t
     assert stored.answer is not None
     assert len(stored.answer) == kept
     assert stored.answer_chars == length
-
-
-def test_the_answer_as_the_input_of_a_judge_is_cut_like_the_answer() -> None:
-    given = {"question": "q", "answer": "x" * 100_001}
-    stored = redact(changed(RECORD, answer="x" * 100_001, judge_input=given), full_text=False)
-    assert stored.verdicts.judge_input == {"question": "q", "answer": "x" * 100_000}
 
 
 def test_no_answer_has_no_length() -> None:

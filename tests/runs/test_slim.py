@@ -15,23 +15,22 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck, Evidence
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import changed, failed
 from tests.build.runs import run_of
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import chunk, hostile_record
 
 TEXT = "a text of nobody else"
-SPOT_CHECK = {
-    "judge": "other",
-    "rubrics": {"groundedness": "v1", "correctness": "v1"},
-    "scores": {"groundedness": 5.0},
-}
+SPOT_CHECK = judged_by(scores={"groundedness": 5.0}, judge="other", reasoning=TEXT)
 
 
 def records() -> list[CaseRecord]:
     claim = CheckedClaim(text=TEXT, citations=(CitationCheck(ranks=(1,)),))
     hostile = changed(hostile_record(TEXT, 0), evidence=Evidence(claims=(claim,)))
     checked = changed(hostile, case_id="checked", spot_check=SPOT_CHECK)
-    unsure = changed(hostile, case_id="unsure", correctness={"unsure": True}, unchecked=True)
+    unsure_of = judged_by("correctness", unsure=("correctness",))
+    unsure = changed(hostile, case_id="unsure", judgements=unsure_of, unchecked=True)
     bare = changed(hostile, case_id="bare", retrieved_chunks=(chunk(1, text=None),), evidence=None)
     answered = [*run_of(20, missed=(1, 2)), hostile, checked, unsure, bare]
     return [*answered, failed("gone", "timeout"), replace(hostile, repeat=1)]
@@ -69,7 +68,8 @@ def _moved(record: CaseRecord) -> CaseRecord:
 
 @pytest.mark.parametrize("fields", [{}, {"spot_check": SPOT_CHECK}])
 def test_no_text_of_a_reply_or_a_judge_is_kept(fields: dict[str, object]) -> None:
-    given = changed(hostile_record("x", 0), answer=TEXT, groundedness={"reasoning": TEXT}, **fields)
+    judged = judged_by(reasoning=TEXT, claims=(Claim(text=TEXT, supported=True),))
+    given = changed(hostile_record("x", 0), answer=TEXT, judgements=judged, **fields)
     (slim,) = slimmed([changed(given, retrieved_chunks=(chunk(1, text=TEXT),))])
     assert TEXT not in repr(slim)
 

@@ -15,6 +15,7 @@ from pytest_rageval.runs.store import write_numbers
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
+from tests.build.verdicts import called
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def places(value: object, words: tuple[str, ...], path: str = "") -> list[str]:
 
 RUN = [
     *hits(1, 0, 1, latency={"total_ms": 5, "retrieval_ms": 2}, tags=("work",)),
-    record("z", cost={"judge_prompt_tokens": 5, "judge_cost_usd": 0.1}, vaults=("v",)),
+    record("z", judgements=called(5, usd=0.1), vaults=("v",)),
     failed("y", "timeout"),
 ]
 

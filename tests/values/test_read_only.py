@@ -12,9 +12,10 @@ import pytest
 from pytest_rageval.values.read_only import ReadOnlyDict, ReadOnlyList, read_only
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.records import changed, record
+from tests.build.verdicts import judged_by
 
-VERDICT = {"score": 4.0, "claims": [{"text": "a", "supported": True}]}
-RECORD = changed(record("a", {"mrr": 0.5}), answer="Yes.", groundedness=VERDICT)
+VERDICTS = judged_by(scores={"groundedness": 4.0}, parameters={"stop": ["a"]})
+RECORD = changed(record("a", {"mrr": 0.5}), answer="Yes.", judgements=VERDICTS)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +41,14 @@ def test_every_change_is_refused(change: Callable[[Any], object]) -> None:
 def test_a_read_only_record_equals_the_original_and_shares_no_container() -> None:
     frozen = read_only(RECORD)
     assert frozen == RECORD
-    assert frozen.verdicts.groundedness is not None
+    judgements: Any = frozen.verdicts.judgements
     with pytest.raises(TypeError):
-        frozen.verdicts.groundedness["claims"][0]["supported"] = False
+        judgements["groundedness"].verdict.scores["groundedness"] = 5.0
     with pytest.raises(TypeError):
-        frozen.verdicts.groundedness["claims"].clear()
-    assert RECORD.verdicts.groundedness == VERDICT
+        judgements["groundedness"].parameters["stop"].clear()
+    assert RECORD.verdicts.judgements == judged_by(
+        scores={"groundedness": 4.0}, parameters={"stop": ["a"]}
+    )
 
 
 @pytest.mark.parametrize(

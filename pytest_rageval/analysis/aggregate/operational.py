@@ -9,11 +9,10 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.intervals import fmean, percentile, percentile_place
-from pytest_rageval.values.numbers import LatencySummary, sum_known
+from pytest_rageval.values.numbers import LatencySummary
 from pytest_rageval.values.record import CaseRecord
 
 AttemptStatus = Literal["ok", "error", "timeout", "empty", "not_attempted"]
@@ -33,20 +32,6 @@ class LatencyObservation(NamedTuple):
     status: AttemptStatus
     ms: float | None
     cached: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostSummary:
-    """Money and tokens of judge calls."""
-
-    cost_usd: float | None
-    """Cost of the calls sent; None, never 0: a price is unknown."""
-    cost_usd_uncached: float | None
-    """Cost without the cache."""
-    tokens: int
-    """Tokens of the calls sent."""
-    n_calls: int = 0
-    n_cached: int = 0
 
 
 # --- errors --------------------------------------------------------------------------------
@@ -93,7 +78,7 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
     A case that the target failed needs none.
     """
     judged = record.verdicts.judgements.values() if record.status == "ok" else ()
-    return [verdict.get("error") is not None for verdict in judged]
+    return [one.failure is not None for one in judged]
 
 
 # --- latency -------------------------------------------------------------------------------
@@ -161,33 +146,3 @@ def record_latency(records: Sequence[CaseRecord], timeout_ms: float | None) -> L
         LatencyObservation(status=attempt_status(r), ms=r.latency.get("total_ms")) for r in records
     )
     return summarise_latency(calls, timeout_ms=timeout_ms)
-
-
-# --- cost ----------------------------------------------------------------------------------
-
-
-def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:
-    """Sum the ``cost`` of records, where a cached verdict costs nothing.
-
-    ``judge_cost_usd_uncached`` is the original cost of a cached verdict; if it is missing, the
-    uncached total is unknown.
-    """
-    spent: list[float | None] = []
-    uncached: list[float | None] = []
-    tokens = 0.0
-    cached = 0
-    for cost in costs:
-        used = (cost.get("judge_prompt_tokens") or 0) + (cost.get("judge_completion_tokens") or 0)
-        paid = cost.get("judge_cost_usd", None if used else 0.0)
-        hit = bool(cost.get("cached"))
-        cached += hit
-        spent.append(0.0 if hit else paid)
-        uncached.append(cost.get("judge_cost_usd_uncached", None if hit and not paid else paid))
-        tokens += 0 if hit else used
-    return CostSummary(
-        cost_usd=sum_known(spent),
-        cost_usd_uncached=sum_known(uncached),
-        tokens=int(tokens),
-        n_calls=len(spent) - cached,
-        n_cached=cached,
-    )

@@ -16,7 +16,6 @@ import numpy as np
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, shared_names
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
-    sum_costs,
     summarise_latency,
 )
 from pytest_rageval.analysis.aggregate.summaries import (
@@ -29,7 +28,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
-from pytest_rageval.metrics.indexing import indexing_summary
+from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import counted
@@ -43,6 +42,7 @@ from pytest_rageval.values.numbers import (
 )
 from pytest_rageval.values.record import STAGES, CaseRecord
 from pytest_rageval.values.reply import MATCH_RULES
+from pytest_rageval.values.verdict import sum_usage
 
 
 def aggregate(
@@ -91,7 +91,7 @@ def aggregate_rows(
     coverages = table.coverages()
     answerable = sum(row.profile.answerable for row in table.firsts)
     repeats = summarise_repeats(table)
-    costs = sum_costs(row.cost for row in table.rows if row.cost)
+    costs = sum_usage(row.judged for row in table.rows if row.judged is not None)
     usage: dict[str, list[float]] = {
         name: [row.usage[name] for row in table.rows if name in row.usage] for name in USAGE
     }
@@ -119,7 +119,7 @@ def aggregate_rows(
             timeout_ms=timeout_ms,
         ),
         latency_by_phase=_phases(table),
-        indexing=_indexing(coverages),
+        indexing=indexing_numbers(coverages[-1]) if coverages else None,
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
@@ -136,15 +136,8 @@ def aggregate_rows(
         cross_lingual=summarise_translations(table),
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
-        target_warnings=target_warnings(coverages),
+        target_warnings=warnings_of_target(coverages),
     )
-
-
-def _indexing(coverages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the numbers of the last coverage; warnings may quote documents, and are counted."""
-    found = indexing_summary(coverages[-1]) if coverages else {}
-    warnings = found.pop("target_warnings", ())
-    return {**found, "n_target_warnings": len(warnings)} if found else {}
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
@@ -239,11 +232,9 @@ def _phases(table: CaseTable) -> dict[str, LatencySummary]:
     }
 
 
-def target_warnings(coverages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def warnings_of_target(coverages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the target's warnings in the last of several indexing coverages, a line each."""
-    if not coverages:
-        return ()
-    lines = indexing_summary(coverages[-1])["target_warnings"]
+    lines = target_warnings(coverages[-1]) if coverages else ()
     return tuple(f"indexing coverage: {line}" for line in lines)
 
 
@@ -268,8 +259,8 @@ def _warnings(
             "and others may say the same; a model as judge can tell (--judge MODEL)"
         )
     if coverages:
-        summary = indexing_summary(coverages[-1])
-        found += [f"indexing coverage: {line}" for line in summary["warnings"]]
+        lines = indexing_numbers(coverages[-1]).warnings
+        found += [f"indexing coverage: {line}" for line in lines]
     if len(coverages) > 1:
         found.append("indexing coverage changed during the run; the last case's is shown")
     return tuple(found)

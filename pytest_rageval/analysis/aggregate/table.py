@@ -36,6 +36,7 @@ from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.values.record import CaseRecord, FailureStage
+from pytest_rageval.values.verdict import JudgeUsage
 
 _Value = TypeVar("_Value")
 _NOTHING: Final[Mapping[str, float]] = {}
@@ -74,7 +75,8 @@ class Row(NamedTuple):
     attempt: AttemptStatus
     latency: Mapping[str, float]
     usage: Mapping[str, float]
-    cost: Mapping[str, float | bool | None]
+    judged: JudgeUsage | None
+    """Tokens and money of its verdicts; None: no model judged."""
     coverage: Mapping[str, Any] | None
     """Index of the target, as it reports it; None: it does not."""
     documents: Documents
@@ -153,7 +155,7 @@ class RecordRows:
                 attempt=attempt_status(record),
                 latency=record.latency,
                 usage=reply.usage,
-                cost=record.verdicts.cost,
+                judged=record.verdicts.usage,
                 coverage=self._coverage,
                 documents=documents,
                 translation_of=case.translation_of,

@@ -33,12 +33,12 @@ from pytest_rageval.analysis.compare.pairs import (
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering, choose_clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors
-from pytest_rageval.analysis.trust.judge import SpotCheck
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.numbers import SpotCheck
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
 from pytest_rageval.values.settings import ClusterSetting
 

@@ -20,7 +20,6 @@ from pytest_rageval.analysis.aggregate.operational import (
     attempt_share,
     attempt_status,
     record_latency,
-    sum_costs,
     summarise_latency,
     verdict_failures,
 )
@@ -31,9 +30,10 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof
-from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
+from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.verdict import sum_usage
 
 BY_OUTCOME: Final = ("pass_rate", "flaky_rate", STAGE_PREFIX)
 """Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
@@ -69,9 +69,10 @@ def find_figure(check: Check, run: StoredRun, *, confidence: float = 0.95) -> Ch
         run: with its numbers, and its records.
         confidence: of the intervals, 0 to 1.
     """
+    reliability = run.numbers.judge_reliability or JudgeReliability()
     known = {
         "suite_wall_s": run.config.wall_s,
-        DISAGREEMENT: (run.numbers.judge_reliability or {}).get("disagreement_rate"),
+        DISAGREEMENT: reliability.disagreement_rate,
         **run.run_metrics,
     }.get(check.metric)
     if known is not None:
@@ -282,7 +283,7 @@ def _run_figure(
             return CheckFigure(estimate=None, n=0, no_data="no verdict was needed")
         return CheckFigure(estimate=sum(failures) / len(failures), n=len(failures))
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
-        cost = sum_costs(record.verdicts.cost for record in records)
+        cost = sum_usage(filter(None, (record.verdicts.usage for record in records)))
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
         estimate = totals.get(metric, float(cost.tokens))
         return CheckFigure(estimate=estimate, no_data="the price of the judge's tokens is unknown")
@@ -290,7 +291,7 @@ def _run_figure(
         pairs = numbers.cross_lingual
         no_pairs = "no case of the run is a translation of another"
         return CheckFigure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
-    found = numbers.rates.get(metric, numbers.indexing.get(metric))
+    found = numbers.rates.get(metric, getattr(numbers.indexing, metric, None))
     no_data = run.run_metric_reasons.get(metric, f"{metric} was not measured")
     return CheckFigure(estimate=found, no_data=no_data)
 

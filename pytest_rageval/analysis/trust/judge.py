@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
-from pytest_rageval.judges.spot_check import Key
+from pytest_rageval.judges.spot_check import CaseKey, Key
 from pytest_rageval.metrics.judged import scores_disagree, valid_score
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.json_documents import count, number, text
+from pytest_rageval.values.numbers import CorrectedMean, Disagreement, SpotCheck
 
 SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
@@ -29,25 +30,8 @@ NOT_VALIDATED: Final = "judge not validated"
 # --- a second opinion ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpotCheck:
-    """Disagreements between a second judge and the first."""
-
-    n: int
-    """Cases with two valid scores."""
-    n_error: int
-    """Cases in which one of the two is missing."""
-    disagreement_rate: float | None
-    """0 to 1, lower is better; None without cases."""
-    low: float | None
-    """Wilson interval of the rate, with ``high``."""
-    high: float | None
-    worst: tuple[tuple[Any, float, float], ...]
-    """Case, first and second score of up to five disagreements, the widest first."""
-
-
 def summarise_spot_check(
-    pairs: Sequence[tuple[Key, object, object]],
+    pairs: Sequence[tuple[CaseKey, object, object]],
     *,
     scale: tuple[float, float] = SCALE,
     confidence: float = 0.95,
@@ -70,44 +54,14 @@ def summarise_spot_check(
         disagreement_rate=len(apart) / len(valid) if valid else None,
         low=interval.low,
         high=interval.high,
-        worst=tuple(dict.fromkeys(apart))[:5],  # repeats of a case often agree
+        worst=tuple(
+            Disagreement(file=file, case_id=case_id, first=one, second=other)
+            for (file, case_id), one, other in [*dict.fromkeys(apart)][:5]  # repeats often agree
+        ),
     )
 
 
 # --- a mean corrected by people ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedMean:
-    """A judge's mean, corrected by people's labels of some of its cases."""
-
-    estimate: float | None
-    """None: no case has both a label and a score."""
-    low: float | None
-    high: float | None
-    judge_mean: float | None
-    """Mean of all scores, uncorrected."""
-    human_mean: float | None
-    """Mean of the labels alone."""
-    weight: float
-    """Weight of the judge, from 0 (only the labels count) to 1."""
-    n_labels: int
-    """Cases with a label and a score."""
-    n_judge_only: int
-    n_unused: int
-    """Labels of cases without a score."""
-
-    def __str__(self) -> str:
-        if self.estimate is None or self.judge_mean is None:
-            return "no correction: no case has both a label and a score"
-        interval = "no interval"
-        if self.low is not None and self.high is not None:
-            interval = f"{self.low:.2f}-{self.high:.2f}"
-        return (
-            f"{self.estimate:.2f} [{interval}] corrected by {counted(self.n_labels, 'label')}; "
-            f"the judge alone says {self.judge_mean:.2f} "
-            f"over {counted(self.n_labels + self.n_judge_only, 'case')}"
-        )
 
 
 def corrected_mean(
@@ -133,7 +87,7 @@ def corrected_mean(
 
     >>> people = {"a": 5, "b": 2, "c": 4, "d": 1}
     >>> judge = {"a": 5, "b": 4, "c": 5, "d": 3, "e": 4, "f": 5}
-    >>> print(corrected_mean(people, judge))
+    >>> print(corrected_text(corrected_mean(people, judge)))
     3.16 [0.26-5.00] corrected by 4 labels; the judge alone says 4.33 over 6 cases
     """
     judged = {key: score for key, score in scores.items() if score is not None}
@@ -160,6 +114,20 @@ def corrected_mean(
         n_labels=len(both),
         n_judge_only=len(others),
         n_unused=len(labels) - len(both),
+    )
+
+
+def corrected_text(found: CorrectedMean) -> str:
+    """Say what labels make of a mean."""
+    if found.estimate is None or found.judge_mean is None:
+        return "no correction: no case has both a label and a score"
+    interval = "no interval"
+    if found.low is not None and found.high is not None:
+        interval = f"{found.low:.2f}-{found.high:.2f}"
+    return (
+        f"{found.estimate:.2f} [{interval}] corrected by {counted(found.n_labels, 'label')}; "
+        f"the judge alone says {found.judge_mean:.2f} "
+        f"over {counted(found.n_labels + found.n_judge_only, 'case')}"
     )
 
 

@@ -5,32 +5,27 @@ Pure. Nothing here changes a metric or the gate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.trust.judge import (
     SCALE,
-    CorrectedMean,
-    SpotCheck,
     corrected_mean,
+    corrected_text,
     summarise_spot_check,
 )
-from pytest_rageval.judges.spot_check import COMPARED, CaseKey
+from pytest_rageval.judges.spot_check import COMPARED, CaseKey, second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE, counted
 from pytest_rageval.values.errors import Fault, faults_error
-from pytest_rageval.values.json_documents import part, texts, value
+from pytest_rageval.values.numbers import CorrectedMean, JudgeReliability, SpotCheck
 from pytest_rageval.values.record import CaseRecord
 
 PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
-
-Quantity = Literal["mean", "pass_share"]
-"""Quantity that labels correct: the mean by scores, the share of cases at the pass line by true and
-false."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,58 +51,6 @@ class JudgeLabels:
     """The file as shown in messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A judge's figure, corrected by people's labels."""
-
-    quantity: Quantity
-    found: CorrectedMean
-
-    def __str__(self) -> str:
-        share = f"share at {PASS_LINE:g} or above " if self.quantity == "pass_share" else ""
-        n = self.found.n_unused
-        unused = f" ({counted(n, 'label')} without a score)" if n else ""
-        return f"{share}{self.found}{unused}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeReliability:
-    """Figures about the judge of a run; both by metric key."""
-
-    spot_check: Mapping[str, SpotCheck] = field(default_factory=dict)
-    corrected: Mapping[str, Correction] = field(default_factory=dict)
-
-    @property
-    def disagreement_rate(self) -> float | None:
-        """Disagreements / scores given twice, over all keys; None: none was given twice."""
-        found = self.spot_check.values()
-        n = sum(one.n for one in found)
-        apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in found)
-        return apart / n if n else None
-
-    def document(self) -> dict[str, Any] | None:
-        """Return the figures as JSON values; None: there are none."""
-        document: dict[str, Any] = {}
-        if self.spot_check:
-            document["disagreement_rate"] = self.disagreement_rate
-            document["spot_check"] = {
-                key: {
-                    **asdict(one),
-                    "worst": [
-                        {"file": file, "id": case_id, "first": first, "second": second}
-                        for (file, case_id), first, second in one.worst
-                    ],
-                }
-                for key, one in self.spot_check.items()
-            }
-        if self.corrected:
-            document["corrected"] = {
-                key: {"quantity": one.quantity, **asdict(one.found)}
-                for key, one in self.corrected.items()
-            }
-        return document or None
-
-
 def judge_reliability(
     records: Iterable[CaseRecord], labels: JudgeLabels | None = None, *, confidence: float = 0.95
 ) -> JudgeReliability:
@@ -121,7 +64,7 @@ def judge_reliability(
     Raises:
         DatasetError: a label matches several cases.
     """
-    kept, corrected = list(records), dict[str, Correction]()
+    kept, corrected = list(records), dict[str, CorrectedMean]()
     if labels is not None:
         cases = {(case.first.file, case.first.name): case for case in group_repeats(kept)}
         by_rubric = labels_by_case(labels, cases)
@@ -130,7 +73,17 @@ def judge_reliability(
                 found = _correction(rubric, by_rubric[rubric], cases, confidence)
                 corrected[rubric] = found
     checks = summarise_spot_checks(kept, confidence=confidence)
-    return JudgeReliability(spot_check=checks, corrected=corrected)
+    return JudgeReliability(
+        disagreement_rate=_disagreement_rate(checks.values()),
+        spot_check=checks,
+        corrected=corrected,
+    )
+
+
+def _disagreement_rate(checks: Collection[SpotCheck]) -> float | None:
+    n = sum(one.n for one in checks)
+    apart = sum(round((one.disagreement_rate or 0.0) * one.n) for one in checks)
+    return apart / n if n else None
 
 
 def _correction(
@@ -138,7 +91,7 @@ def _correction(
     labels: Mapping[CaseKey, float | bool],
     cases: Mapping[CaseKey, CaseGroup],
     confidence: float,
-) -> Correction:
+) -> CorrectedMean:
     passes = any(isinstance(label, bool) for label in labels.values())
     found = corrected_mean(
         {key: float(label) for key, label in labels.items()},
@@ -149,7 +102,7 @@ def _correction(
         scale=(0.0, 1.0) if passes else SCALE,
         confidence=confidence,
     )
-    return Correction(quantity="pass_share" if passes else "mean", found=found)
+    return replace(found, quantity="pass_share" if passes else "mean")
 
 
 def _pass_share(case: CaseGroup, key: str) -> float | None:
@@ -205,7 +158,9 @@ def reliability_lines(found: JudgeReliability) -> Iterator[str]:
     if parts := [f"{key} {_disagreement(one)}" for key, one in found.spot_check.items()]:
         yield f"second judge disagrees: {', '.join(parts)}"
     for key, one in found.corrected.items():
-        yield f"{key} {one}"
+        share = f"share at {PASS_LINE:g} or above " if one.quantity == "pass_share" else ""
+        unused = f" ({counted(one.n_unused, 'label')} without a score)" if one.n_unused else ""
+        yield f"{key} {share}{corrected_text(one)}{unused}"
 
 
 def _disagreement(found: SpotCheck) -> str:
@@ -219,8 +174,8 @@ def _disagreement(found: SpotCheck) -> str:
 def worst_disagreements(found: JudgeReliability) -> Iterator[tuple[str, str, float, float]]:
     """Yield metric key, case id, first and second score of the widest disagreements."""
     for key, one in found.spot_check.items():
-        for (_, case_id), first, second in one.worst:
-            yield key, case_id, first, second
+        for worst in one.worst:
+            yield key, worst.case_id, worst.first, worst.second
 
 
 def summarise_spot_checks(
@@ -234,14 +189,15 @@ def summarise_spot_checks(
     """
     pairs: dict[str, list[tuple[CaseKey, object, object]]] = {}
     for record in records:
-        for rubric in texts(record.verdicts.spot_check, "rubrics"):
-            first = value(record.verdicts.judgements, rubric, "scores")
+        second = second_scores(record.verdicts)
+        for rubric in record.verdicts.spot_check:
+            first = record.verdicts.of(rubric)
             for key in COMPARED.get(rubric, ()):
                 # Without the key the first judge had nothing to score.
-                if first is None or key in part(first):
-                    second = value(record.verdicts.spot_check, "scores", key)
+                if first is None or key in first.scores:
+                    score = None if first is None else first.scores[key]
                     pairs.setdefault(key, []).append(
-                        ((record.file, record.name), value(first, key), second)
+                        ((record.file, record.name), score, second.get(key))
                     )
     return {
         key: summarise_spot_check(

@@ -17,7 +17,7 @@ from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.authoring.interchange.values import json_text
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import whole_text
-from pytest_rageval.values.json_documents import count, number, part, word
+from pytest_rageval.values.json_documents import count, number
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
@@ -222,8 +222,8 @@ def _reasons(record: CaseRecord) -> dict[str, str]:
     """Return the judge's reasoning by the metrics that it gave."""
     found: dict[str, str] = {}
     for one in record.verdicts.judgements.values():
-        if (reasoning := word(one, "reasoning")) is not None:
-            found |= dict.fromkeys(map(str, part(one, "scores")), reasoning)
+        if one.verdict is not None:
+            found |= dict.fromkeys(one.verdict.scores, one.verdict.reasoning)
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.cli.output import (
@@ -24,6 +25,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.json_documents import number, part
+from pytest_rageval.values.verdict import usage_of
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
@@ -150,7 +152,6 @@ def _calibrate(
         request_of,
     )
     from pytest_rageval.engine.labels import load_labels
-    from pytest_rageval.judges.asking import judge_cost
     from pytest_rageval.judges.opening import judging_slots, open_judge
 
     rows = load_labels(labels, wanted.rubric)
@@ -182,7 +183,7 @@ def _calibrate(
         **calibration_document(found),
         "direction": "higher" if wanted.own is None else wanted.own.direction,
         "probes": probes,
-        "cost": judge_cost(asker.judgements),
+        "usage": to_builtins(usage_of(asker.judgements)),
     }
     return _with_history(document, judged, readings, settings, wanted)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import report_assumed, stored_run
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
@@ -60,7 +61,6 @@ def command(
     """
     from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.runs.record_json import to_plain
     from pytest_rageval.values.trace import trace_link
 
     stored, case = _open(run, case)
@@ -85,7 +85,7 @@ def command(
         explanations.append(explanation)
     if as_json:
         shown = [explanation.document() for explanation in explanations]
-        print_json({"run_id": run_id, "repeats": to_plain(shown)})
+        print_json({"run_id": run_id, "repeats": to_builtins(shown, str_keys=True)})
         return
     from pytest_rageval.analysis.aggregate.case_groups import record_outcome
     from pytest_rageval.report.view.explanation import render_explanation

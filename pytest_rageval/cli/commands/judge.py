@@ -32,6 +32,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.text import clean, counted, free_name
+from pytest_rageval.values.verdict import usage_of
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
@@ -152,7 +153,7 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, as_json: bool)
     _refuse_nothing(found)
     reliability = judge_reliability([one.record for one in found], labels)
     document = _document(stored, settings, identity, found)
-    document["judge_reliability"] = reliability.document()
+    document["judge_reliability"] = to_builtins(reliability.known)
     document["saved"] = _save(stored, settings, identity, found, document)
     lines = verdict_lines(document, list(reliability_lines(reliability)))
     print_result(document, lines, as_json=as_json)
@@ -215,7 +216,6 @@ def _document(
     from pytest_rageval.analysis.aggregate.run import aggregate
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys
-    from pytest_rageval.judges.asking import judge_cost
 
     registry = open_registry(settings)
     before = aggregate(stored.records, registry=registry)
@@ -236,7 +236,7 @@ def _document(
         "correctness_by_reference": to_builtins(apart) or None,
         "before": to_builtins({key: before.metrics[key] for key in keys}),
         "second_judge": second[0].judge if second else None,
-        "cost": judge_cost([*judgements, *second]),
+        "usage": to_builtins(usage_of([*judgements, *second])),
     }
 
 
@@ -260,8 +260,8 @@ def _save(
     taken = {path.stem for path in stored.folder.glob("judged-*.jsonl")}
     name = free_name(verdicts_name(identity, rubrics, versions), taken)
     keys = judged_keys(rubrics, open_registry(settings))
-    lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
-    write_text_document(stored.folder, f"{name}.jsonl", lines)
+    lines = b"".join(line + b"\n" for line in verdict_lines(found, keys))
+    write_text_document(stored.folder, f"{name}.jsonl", lines.decode())
     path = write_versioned(stored.folder, f"{name}.json", document)
     return shown_below(path, Path.cwd())
 

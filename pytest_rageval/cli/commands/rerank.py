@@ -214,8 +214,10 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
 
 def _save(run: StoredRun, document: dict[str, Any]) -> None:
     from pytest_rageval.report.view.rerank import TITLE, rerank_section
-    from pytest_rageval.runs.store import SECTIONS, write_versioned
+    from pytest_rageval.runs.store import SECTIONS, write_document, write_versioned
+    from pytest_rageval.values.section import ShownSections
 
-    others = [dict(one) for one in run.sections if one.get("title") != TITLE]
+    others = [one for one in run.sections if one.title != TITLE]
     write_versioned(run.folder, DOCUMENT, document)
-    write_versioned(run.folder, SECTIONS, {"sections": [*others, rerank_section(document)]})
+    sections = ShownSections(sections=(*others, rerank_section(document)))
+    write_document(run.folder, SECTIONS, sections)

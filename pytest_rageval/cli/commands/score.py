@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
-_JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
-"""Fields that a judge adds to a case, as in a record."""
-
 _PAGE_RECORDS = 20_000
 """Limit of writing the page unasked: unlike scoring, it keeps all records in memory."""
 
@@ -243,7 +240,7 @@ def _settings(flags: dict[str, Any]) -> Settings:
 
 def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
     scores = record.scores
-    item = {
+    item: dict[str, Any] = {
         "id": record.case.id,
         "repeat": record.repeat,
         "outcome": scores.outcome,
@@ -252,9 +249,7 @@ def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
         "metrics_before_rerank": scores.metrics_before_rerank,
         "not_applicable": scores.not_applicable,
     }
-    return (
-        {**item, **{name: getattr(record.verdicts, name) for name in _JUDGED}} if judged else item
-    )
+    return {**item, "verdicts": to_builtins(record.verdicts)} if judged else item
 
 
 def _numbers(totals: Aggregate, judge: str | None) -> dict[str, Any]:

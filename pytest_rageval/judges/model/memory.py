@@ -14,8 +14,7 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.numbers import sum_known
-from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict
+from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict, sum_known
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:

@@ -5,10 +5,10 @@ No value is computed here: the modules of ``metrics`` do that, and a sentence sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import claim_support, composite
@@ -25,8 +25,8 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.json_documents import part, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.verdict import Verdict
 
 _BY_RUBRIC: Final = {
     "groundedness": "groundedness",
@@ -34,7 +34,6 @@ _BY_RUBRIC: Final = {
     "correctness": "correctness",
     "key_fact_recall": "correctness",
 }
-_CLAIMS: Final = ("supported", "unsupported")
 _ABSTENTION: Final = (
     "abstention_accuracy",
     "hallucination_rate_unanswerable",
@@ -310,9 +309,9 @@ EMBEDDING_FIGURES: Final = {
 def judged_figures(record: CaseRecord) -> dict[str, Figure]:
     """Explain judged scores by the judge's verdicts."""
     figures = {
-        key: Figure(None, _reasoning(verdict))
-        for verdict in record.verdicts.judgements.values()
-        for key in part(verdict, "scores")
+        key: Figure(None, _reasoning(found.verdict))
+        for found in record.verdicts.judgements.values()
+        for key in (found.verdict.scores if found.verdict is not None else ())
     }
     figures |= {key: _verdict(record, key) for key in record.scores.metrics if key in _BY_RUBRIC}
     composed = composite(
@@ -325,37 +324,28 @@ def judged_figures(record: CaseRecord) -> dict[str, Figure]:
 
 
 def _verdict(record: CaseRecord, key: str) -> Figure:
-    verdict = getattr(record.verdicts, _BY_RUBRIC[key]) or {}
     if key in {"correctness", "key_fact_recall"} and record.reply.abstained:
         return Figure(0.0, "abstained on an answerable case: 0 without asking the judge")
-    if key == "claim_support_rate":
-        supported, unsupported = (_size(verdict, f"{name}_claims") for name in _CLAIMS)
-        if supported is not None and unsupported is not None:
-            text = f"{supported} of {counted(supported + unsupported, 'claim')} supported"
-            return Figure(claim_support(supported, unsupported), text)
+    grounded = _BY_RUBRIC[key] == "groundedness"
+    verdict = record.verdicts.claimed if grounded else record.verdicts.of("correctness")
+    if key == "claim_support_rate" and verdict is not None:
+        supported, total = sum(claim.supported for claim in verdict.claims), len(verdict.claims)
+        text = f"{supported} of {counted(total, 'claim')} supported"
+        return Figure(claim_support(supported, total - supported), text)
     return Figure(None, _reasoning(verdict))
 
 
-def _size(verdict: Mapping[str, Any], name: str) -> int | None:
-    claims = verdict.get(name)
-    return len(claims) if isinstance(claims, list | tuple) else whole(verdict, name)
-
-
-def _reasoning(verdict: Mapping[str, Any]) -> str:
-    reasoning = word(verdict, "reasoning")
-    return f"judge: {reasoning}" if reasoning else "the judge's verdict"
+def _reasoning(verdict: Verdict | None) -> str:
+    return f"judge: {verdict.reasoning}" if verdict and verdict.reasoning else "the judge's verdict"
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:
     """Return the kind of failure that left a judged metric without a score, if stored."""
-    verdicts = dict(record.verdicts.judgements)
-    for rubric in ("groundedness", "correctness", "abstention"):
-        verdicts.setdefault(rubric, getattr(record.verdicts, rubric))
+    verdicts = record.verdicts.judgements
     own = [name for name in verdicts if _gives(name, key)]
     for name in own or verdicts:
-        if error := value(verdicts[name], "error"):
-            kind = error.get("kind", "") if isinstance(error, Mapping) else str(error)
-            return f"no valid verdict of the judge ({kind})"
+        if (failure := verdicts[name].failure) is not None:
+            return f"no valid verdict of the judge ({failure.kind})"
     return "no valid verdict of the judge"
 
 

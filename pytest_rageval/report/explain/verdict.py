@@ -1,16 +1,12 @@
-"""Verdict on a case: outcome, failed stage and next steps, and the judge's verdicts on its answer.
-
-A judge's verdicts are stored unchanged, also those of code of a project: malformed values are
-left out.
-"""
+"""Verdict on a case: outcome, failed stage, next steps, and verdicts of the judge on its answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
-from pytest_rageval.judges.spot_check import COMPARED
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope, norm_path, order_chunks
 from pytest_rageval.metrics.scoring import (
@@ -34,10 +30,10 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.support.tracebacks import last_place
-from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts, word
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, Aspect
+from pytest_rageval.values.verdict import Claim, Judgement, Verdict
 
 _ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 
@@ -376,45 +372,30 @@ _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 
 def explain_judgements(record: CaseRecord) -> tuple[JudgementReason, ...]:
     """Explain every requested verdict in order, second opinions last."""
-    verdicts = _verdicts(record)
+    verdicts = record.verdicts.judgements
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
     first = (
-        JudgementReason(
-            rubric=rubric,
-            judge=word(verdict, "judge") or "",
-            scores=_scores(verdict.get("scores")),
-            reasoning=word(verdict, "reasoning") or "",
-            error=judge_error(verdict),
+        replace(
+            _reason(rubric, found),
             claims=_claims(record) if rubric == claimed else (),
             facts=_facts(record) if rubric == "correctness" else (),
         )
-        for rubric, verdict in verdicts.items()
+        for rubric, found in verdicts.items()
     )
-    return (*first, *_second_opinions(record))
+    again = record.verdicts.spot_check.items()
+    second = (_reason(f"{rubric}, second judge", found) for rubric, found in again if found)
+    return (*first, *second)
 
 
-def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
-    """Yield the verdicts of the spot check; nothing if the case was judged once."""
-    found = record.verdicts.spot_check
-    if not found:
-        return
-    scores, reasons, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
-    for rubric in texts(found, "rubrics"):
-        if rubric in reasons or rubric in errors:
-            keys = COMPARED.get(rubric, ())
-            yield JudgementReason(
-                rubric=f"{rubric}, second judge",
-                judge=word(found, "judge") or "",
-                scores=_scores({key: scores[key] for key in keys if key in scores}),
-                reasoning=word(reasons, rubric) or "",
-                error=judge_error({"error": errors.get(rubric)}),
-            )
-
-
-def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
-    """Return the verdicts by rubric."""
-    given = record.verdicts.judgements
-    return {rubric: verdict for rubric, verdict in given.items() if isinstance(verdict, OBJECT)}
+def _reason(rubric: str, found: Judgement) -> JudgementReason:
+    verdict = found.verdict or Verdict()
+    return JudgementReason(
+        rubric=rubric,
+        judge=found.judge,
+        scores=verdict.scores,
+        reasoning=verdict.reasoning,
+        error=None if found.failure is None else str(found.failure),
+    )
 
 
 def unsupported_claims(record: CaseRecord) -> tuple[str, ...]:
@@ -427,45 +408,26 @@ def missing_facts(record: CaseRecord) -> tuple[str, ...]:
     return tuple(fact.text for fact in _facts(record) if not fact.found)
 
 
-def judge_error(verdict: Mapping[str, Any]) -> str | None:
-    """Return kind and message of a verdict that failed; None: it did not."""
-    error = verdict.get("error")
-    if not error:
-        return None
-    if not isinstance(error, Mapping):
-        return error if isinstance(error, str) else "unknown"
-    return ": ".join(filter(None, (word(error, "kind"), word(error, "message"))))
-
-
 # --- claims --------------------------------------------------------------------------------
 
 
 def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
-    verdict = record.verdicts.groundedness or {}
-    passages = _passages(record)
-    listed = [claim for claim in items(verdict, "claims") if isinstance(claim, OBJECT)]
-    if listed:
-        return tuple(_claim(claim, passages) for claim in listed)
-    # Records from other tools may contain only the claims.
-    return tuple(
-        ClaimReason(text=text, supported=supported)
-        for name, supported in (("unsupported_claims", False), ("supported_claims", True))
-        for text in texts(verdict, name)
-    )
+    verdict, passages = record.verdicts.claimed, _passages(record)
+    return tuple(_claim(claim, passages) for claim in (verdict.claims if verdict else ()))
 
 
-def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChunk]]) -> ClaimReason:
-    number = claim.get("passage")
+def _claim(claim: Claim, passages: Sequence[tuple[int, RetrievedChunk]]) -> ClaimReason:
+    number = claim.passage
     rank, chunk = None, None
-    if type(number) is int and 1 <= number <= len(passages):
+    if number is not None and 1 <= number <= len(passages):
         rank, chunk = passages[number - 1]
     return ClaimReason(
-        text=word(claim, "text") or "",
-        supported=claim.get("supported") is True,
+        text=claim.text,
+        supported=claim.supported,
         rank=rank,
         rel_path=None if chunk is None else chunk.rel_path,
         heading_path=None if chunk is None else chunk.heading_path,
-        reason=word(claim, "reason") or "",
+        reason=claim.reason,
     )
 
 
@@ -473,29 +435,20 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
     """Return the chunks that the judge read, each with its rank; empty: unknown."""
     cut = order_chunks(record.reply.retrieved_chunks or ())[: record.k]
     read = [(rank, chunk) for rank, chunk in enumerate(cut, 1) if chunk.text is not None]
-    ids = list(items(record.verdicts.judge_input, "context_chunk_ids"))
-    return read if ids == [chunk.chunk_id for _, chunk in read] else []
+    same = record.verdicts.context_chunk_ids == tuple(chunk.chunk_id for _, chunk in read)
+    return read if same else []
 
 
 # --- key facts -----------------------------------------------------------------------------
 
 
 def _facts(record: CaseRecord) -> tuple[FactReason, ...]:
-    expected = record.case.expected_key_facts
-    found, held = (
-        items(record.verdicts.correctness, "key_facts_found"),
-        dict(context_ranks(record)),
-    )
+    expected, verdict = record.case.expected_key_facts, record.verdicts.of("correctness")
+    found = (verdict and verdict.key_facts_found) or ()
+    held = dict(context_ranks(record))
     if len(expected) != len(found):
         return ()
     return tuple(
-        FactReason(text=text, found=there is True, in_context=held.get(text))
+        FactReason(text=text, found=there, in_context=held.get(text))
         for text, there in zip(expected, found, strict=True)
     )
-
-
-# --- untrusted values ----------------------------------------------------------------------
-
-
-def _scores(value: object) -> dict[str, float]:
-    return {str(key): n for key, score in part(value).items() if (n := number(score)) is not None}

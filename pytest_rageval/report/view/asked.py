@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pytest_rageval.metrics.scoring import abstention_verdict
+from msgspec import to_builtins
+
 from pytest_rageval.report.view.blocks import (
     HEAD,
     Block,
@@ -18,7 +19,6 @@ from pytest_rageval.report.view.blocks import (
 )
 from pytest_rageval.report.view.word_diff import Piece, diff_words
 from pytest_rageval.support.text import clean, format_value
-from pytest_rageval.values.json_documents import word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -137,17 +137,17 @@ def _outcome(record: CaseRecord) -> Iterator[Block]:
 
 def judged_lines(record: CaseRecord) -> Iterator[Block]:
     """Yield the verdicts on the answer, and the outcome of a case by them."""
-    for rubric, verdict in record.verdicts.judgements.items():
-        if (error := verdict.get("error")) is not None:
-            yield Fact("judge", f"{rubric}: {error['message']}", status="bad")
+    for rubric, found in record.verdicts.judgements.items():
+        if found.failure is not None:
+            yield Fact("judge", f"{rubric}: {found.failure.message}", status="bad")
+        if (verdict := found.verdict) is None:
             continue
-        scores = verdict.get("scores") or {}
-        said = ", ".join(f"{key} {format_value(value)}" for key, value in scores.items())
+        said = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
         if rubric == "abstention":  # says yes or no
-            said = "abstained" if abstention_verdict(record) else "answered"
+            said = "abstained" if verdict.abstained else "answered"
         yield Fact("judge", f"{rubric}: {said or 'no score'}")
-        if reasoning := word(verdict, "reasoning"):
-            yield Fact("", clean(reasoning, SHOWN_CHARS), status="weak")
+        if verdict.reasoning:
+            yield Fact("", clean(verdict.reasoning, SHOWN_CHARS), status="weak")
     if record.verdicts.judgements and record.file:
         yield from _outcome(record)
 
@@ -238,9 +238,7 @@ def asked_document(record: CaseRecord) -> dict[str, Any]:
         "outcome": record.scores.outcome if record.file else None,
         "failure_stage": record.scores.failure_stage,
         "metrics": {key: v for key, v in record.scores.metrics.items() if v is not None},
-        "judgements": {
-            rubric: dict(verdict) for rubric, verdict in record.verdicts.judgements.items()
-        },
+        "judgements": to_builtins(record.verdicts.judgements),
     }
 
 

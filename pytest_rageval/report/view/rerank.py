@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Row, Table
 from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.values.section import ShownSection
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.rerank import Metric, Moved, OrderStudy, OrderTable, Reordered
@@ -269,21 +270,19 @@ def _costs(queries: Mapping[str, Any] | None) -> Iterator[Block]:
 # --- section -------------------------------------------------------------------------------
 
 
-def rerank_section(document: Mapping[str, Any]) -> dict[str, Any]:
+def rerank_section(document: Mapping[str, Any]) -> ShownSection:
     """Return the study as a section of the report, a table with one column for each order."""
-    orders = document["orders"]
-    keys = _shown_metrics(document)
-    return {
-        "title": TITLE,
-        "kind": "table",
-        "columns": ["metric", "delivered", "ceiling", *(clean(name, 200) for name in orders)],
-        "rows": [
-            [
+    orders, keys = document["orders"], _shown_metrics(document)
+    return ShownSection(
+        title=TITLE,
+        columns=("metric", "delivered", "ceiling", *(clean(name, 200) for name in orders)),
+        rows=tuple(
+            (
                 key,
                 document["delivered"][key],
                 document["ceiling"][key],
                 *(order["metrics"][key]["reranked"] for order in orders.values()),
-            ]
+            )
             for key in keys
-        ],
-    }
+        ),
+    )

@@ -115,9 +115,9 @@ def verdict_lines(document: Mapping[str, Any], reliability: Sequence[str]) -> It
     yield Fact("cases", ", ".join(counts))
     for line in reliability:
         yield Fact("judge", line)
-    if cost := document["cost"]:
-        tokens = cost["judge_prompt_tokens"] + cost["judge_completion_tokens"]
-        yield Fact("cost", _spent(cost["judge_cost_usd"], tokens))
+    if usage := document["usage"]:
+        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+        yield Fact("cost", _spent(usage["cost_usd"], tokens))
     yield Fact("saved", document["saved"])
 
 

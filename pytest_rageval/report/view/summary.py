@@ -20,7 +20,6 @@ from pytest_rageval.analysis.aggregate.case_groups import (
 from pytest_rageval.analysis.aggregate.operational import attempt_status
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import (
-    JudgeReliability,
     reliability_lines,
     worst_disagreements,
 )
@@ -64,7 +63,7 @@ from pytest_rageval.support.text import (
     format_value,
 )
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
-from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
+from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 

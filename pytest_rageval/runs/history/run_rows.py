@@ -126,8 +126,8 @@ def _metric_rows(numbers: Aggregate, config: RunConfig) -> tuple[Row, ...]:
 
 
 def _result_row(record: CaseRecord) -> Row:
-    case, error, cost = record.case, record.error, record.verdicts.cost
-    costs = ("judge_cost_usd", "judge_prompt_tokens", "judge_completion_tokens")
+    case, error, judged = record.case, record.error, record.verdicts.usage
+    spent = ("cost_usd", "prompt_tokens", "completion_tokens")
     row = {
         **_fields(record, "file", "parameters", "repeat", "case_hash", "counted", "status", "k"),
         **_fields(case, "category", "difficulty", "answerable", "required"),
@@ -138,7 +138,7 @@ def _result_row(record: CaseRecord) -> Row:
         "attempts": error.attempts if error else None,
         "abstained": record.reply.abstained,
         **{name: record.latency.get(name) for name in ("total_ms", "judge_ms")},
-        **{name: cost.get(name) for name in costs},
+        **{f"judge_{name}": getattr(judged, name, None) for name in spent},
         "metrics": json.dumps(record.scores.metrics, sort_keys=True),
     }
     return _kept(row)

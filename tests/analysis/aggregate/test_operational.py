@@ -7,10 +7,11 @@ from pytest_rageval.analysis.aggregate.operational import (
     LatencyObservation,
     attempt_status,
     operational_rates,
-    sum_costs,
     summarise_latency,
 )
-from tests.build.records import call_cost, failed, record
+from pytest_rageval.values.verdict import sum_usage
+from tests.build.records import failed, record
+from tests.build.verdicts import usage_of_call
 
 PRICE = {"input_per_mtok": 1.0, "output_per_mtok": 5.0}
 
@@ -89,25 +90,23 @@ def test_a_timeout_of_unknown_duration_cannot_be_placed() -> None:
 
 
 def test_cached_calls_cost_only_in_the_uncached_total() -> None:
-    costs = [call_cost(1000, 200, price=PRICE), call_cost(800, 100, cached=True, price=PRICE)]
-    found = sum_costs(costs)
+    hit = usage_of_call(800, 100, cached=True, price=PRICE)
+    found = sum_usage([usage_of_call(1000, 200, price=PRICE), hit])
     assert found.cost_usd == pytest.approx(0.002)
     assert found.cost_usd_uncached == pytest.approx(0.0033)
-    assert (found.tokens, found.n_calls, found.n_cached) == (1200, 1, 1)
+    assert (found.tokens, found.cached, sum_usage([hit]).cached) == (1200, False, True)
 
 
 def test_an_unknown_price_leaves_the_cost_unknown_and_the_tokens_known() -> None:
-    found = sum_costs([call_cost(10, 2, price=None)])
+    found = sum_usage([usage_of_call(10, 2)])
     assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (None, None, 12)
 
 
 def test_no_call_costs_nothing_at_any_price() -> None:
-    assert sum_costs([]).cost_usd == 0.0
+    assert sum_usage([]).cost_usd == 0.0
 
 
 def test_the_uncached_cost_of_a_run_needs_what_its_cached_verdicts_once_cost() -> None:
-    hit = {"judge_prompt_tokens": 9.0, "judge_cost_usd": 0.0, "cached": 1.0}
-    assert sum_costs(r.verdicts.cost for r in [record("a", cost=hit)]).cost_usd_uncached is None
-    known = {**hit, "judge_cost_usd_uncached": 0.25}
-    found = sum_costs(r.verdicts.cost for r in [record("a", cost=known)])
+    assert sum_usage([usage_of_call(9, cached=True)]).cost_usd_uncached is None
+    found = sum_usage([usage_of_call(9, cached=True, usd=0.25)])
     assert (found.cost_usd, found.cost_usd_uncached, found.tokens) == (0.0, 0.25, 0)

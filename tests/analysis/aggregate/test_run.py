@@ -20,6 +20,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.records import failed, hits, record
+from tests.build.verdicts import called, judged_by
 
 
 def mean(records: list[CaseRecord], key: str) -> float | None:
@@ -228,11 +229,12 @@ def test_flaky_rate_exists_only_with_repeats() -> None:
 
 
 def test_verdicts_that_failed_make_the_judge_error_rate() -> None:
-    lost, given = {"error": {"kind": "unreachable", "message": "gone"}}, {"error": None}
+    given = judged_by(scores={"groundedness": 4.0})
+    lost = judged_by("correctness", error=("unreachable", "gone"))
     records = [
-        record("a", judgements={"groundedness": given, "correctness": lost}),
+        record("a", judgements=given | lost),
         record("b", {"groundedness": None}, not_applicable={"groundedness": "no context"}),
-        replace(failed("d"), verdicts=record("d", judgements={"correctness": lost}).verdicts),
+        replace(failed("d"), verdicts=record("d", judgements=lost).verdicts),
     ]
     assert aggregate(records).rates["judge_error_rate"] == 0.5
 
@@ -300,24 +302,22 @@ def test_latency_takes_every_call_and_timeouts_at_the_limit() -> None:
 
 
 def test_cost_is_summed_over_verdicts_that_were_paid_for() -> None:
-    paid = {"judge_prompt_tokens": 100, "judge_completion_tokens": 20, "judge_cost_usd": 0.5}
-    found = aggregate(
-        [record("a", cost=paid), record("b", cost={**paid, "cached": 1}), record("c")]
-    )
+    paid, cached = called(100, 20, usd=0.5), called(100, 20, usd=0.5, cached=True)
+    found = aggregate([record("a", judgements=paid), record("b", judgements=cached), record("c")])
     assert (found.cost_usd, found.judge_tokens) == (0.5, 120)
     assert found.cost_usd_uncached == 1.0
 
 
 def test_an_unknown_price_is_not_zero() -> None:
-    cost = {"judge_prompt_tokens": 10, "judge_completion_tokens": 1, "judge_cost_usd": None}
-    found = aggregate([record("a", cost=cost)])
+    found = aggregate([record("a", judgements=called(10, 1))])
     assert (found.cost_usd, found.judge_tokens) == (None, 11)
 
 
 def test_indexing_coverage_that_does_not_add_up_warns() -> None:
     coverage = {"chunks_attempted": 10, "chunks_embedded": 8, "chunks_skipped": 1}
     found = aggregate([record("a", indexing_coverage=coverage), record("b")])
-    assert found.indexing["chunks_skipped_rate"] == 0.1
+    assert found.indexing is not None
+    assert found.indexing.chunks_skipped_rate == 0.1
     assert found.warnings == (
         "indexing coverage: chunks_attempted 10 is not chunks_embedded 8 + chunks_skipped 1",
     )
@@ -326,7 +326,8 @@ def test_indexing_coverage_that_does_not_add_up_warns() -> None:
 def test_an_index_that_changes_during_the_run_warns() -> None:
     records = [record(c, indexing_coverage={"docs_processed": n}) for c, n in [("a", 1), ("b", 2)]]
     found = aggregate(records)
-    assert found.indexing["reported"] == {"docs_processed": 2}
+    assert found.indexing is not None
+    assert found.indexing.reported == {"docs_processed": 2}
     assert "changed during the run" in found.warnings[0]
 
 

@@ -21,6 +21,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record
 from tests.build.runs import random_churn, run_of, scored, side
+from tests.build.verdicts import judged_by
 
 
 def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> Comparison:
@@ -278,8 +279,8 @@ def test_repeats_tell_how_noisy_a_judge_is() -> None:
 
 
 def test_a_second_judge_tells_how_noisy_the_first_is() -> None:
-    second = {"rubrics": ["groundedness"], "scores": {"groundedness": 1.0}}
-    first = {"groundedness": {"scores": {"groundedness": 5.0}}}
+    second = judged_by(scores={"groundedness": 1.0})
+    first = judged_by(scores={"groundedness": 5.0})
     new = judged("a", 5.0, judgements=first, spot_check=second)
     noise = compared([judged("a", 5.0)], [new]).metrics["groundedness"].noise
     assert noise is not None

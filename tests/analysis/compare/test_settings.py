@@ -29,6 +29,7 @@ from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettin
 from tests.build.records import record
 from tests.build.runs import config_of
 from tests.build.setting_values import another_value, with_value
+from tests.build.verdicts import judged_by
 
 BASE = Settings(rootdir=".", judge="none")
 MODEL = replace(BASE, judge="m-1")
@@ -51,8 +52,8 @@ def stored(settings: Settings) -> RunConfig:
 
 
 def judged(judge: str = "m-1", model: str | None = "m-1-2026", version: str = "g/1") -> CaseRecord:
-    found = {"judge": judge, "model": model, "rubric_version": version}
-    return record("a", {"groundedness": 5.0}, judgements={"groundedness": found})
+    found = judged_by(judge=judge, model=model, rubric_version=version)
+    return record("a", {"groundedness": 5.0}, judgements=found)
 
 
 def test_runs_of_the_same_settings_are_comparable() -> None:

@@ -22,6 +22,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.records import failed, record, selection_of
+from tests.build.verdicts import called
 
 HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
 DROP = Check(metric="hit_at_k", kind="max_drop", limit=0.05)
@@ -29,7 +30,7 @@ PART = Selection(
     n_selected=3, n_total=60, by_category={"a": (2, 2), "b": (1, 9)}, by_tag={"t": (3, 3)}
 )
 SYSTEM = [
-    record("a", latency={"total_ms": 100, "retrieval_ms": 10}, cost={"judge_cost_usd": 0.3}),
+    record("a", latency={"total_ms": 100, "retrieval_ms": 10}, judgements=called(usd=0.3)),
     record("b", latency={"total_ms": 300}, outcome="missed"),
     failed("c", "timeout"),
     failed("d", "empty"),

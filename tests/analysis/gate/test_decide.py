@@ -11,6 +11,7 @@ from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, Selection, Thresholds
 from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, check, gate, limit
 from tests.build.records import failed, hits, record, selection_of
+from tests.build.verdicts import called, judged_by
 
 # --- a metric mean -------------------------------------------------------------------------------
 
@@ -237,8 +238,7 @@ def test_a_censored_percentile_says_that_it_is_a_lower_bound() -> None:
 
 
 def test_an_unknown_price_is_no_data() -> None:
-    cost = {"judge_prompt_tokens": 5, "judge_cost_usd": None}
-    found = check([record("a", cost=cost)], limit("cost_usd.total", 1))
+    found = check([record("a", judgements=called(5))], limit("cost_usd.total", 1))
     assert found.message == "no data: the price of the judge's tokens is unknown"
 
 
@@ -303,8 +303,8 @@ def test_retrieval_metrics_are_gated_under_retrieval_only() -> None:
 
 def test_judge_errors_are_gated_only_where_a_verdict_was_needed() -> None:
     of = limit("judge_error_rate", 0.05)
-    verdicts: list[Any] = [{"error": {"kind": "unreachable", "message": "gone"}}, {"error": None}]
-    judged = [record(c, judgements={"x": v}) for c, v in zip("ab", verdicts, strict=True)]
+    lost = judged_by(error=("refused", "no"))
+    judged = [record("a", judgements=lost), record("b", judgements=judged_by())]
     assert check(hits(1), of).message == "the run has no judge"
     assert check(hits(1), of, judge_configured=True).message == "no verdict was needed"
     found = check(judged, of, judge_configured=True)

@@ -10,6 +10,7 @@ from pytest_rageval.values.gate import Check, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, gate, limit
 from tests.build.records import failed, hits, record
+from tests.build.verdicts import judged_by
 
 
 def test_one_failing_check_fails_the_run_with_its_sentence() -> None:
@@ -145,6 +146,6 @@ def test_a_run_that_could_check_nothing_fails(errors: int) -> None:
 
 
 def test_an_answer_that_the_judge_is_unsure_of_was_looked_at() -> None:
-    unsure = {"score": None, "unsure": True}
-    records = [record(name, unchecked=True, outcome="passed", correctness=unsure) for name in "ab"]
+    unsure = judged_by("correctness", unsure=("correctness",))
+    records = [record(name, unchecked=True, outcome="passed", judgements=unsure) for name in "ab"]
     assert gate(records, limit("error_rate", 0.5)).verdict == "pass"

@@ -7,17 +7,27 @@ import pytest
 
 from pytest_rageval.analysis.trust.judge import (
     corrected_mean,
+    corrected_text,
     measure_drift,
     summarise_spot_check,
     validation_of,
 )
 from pytest_rageval.judges.spot_check import choose_spot_check
+from pytest_rageval.values.numbers import SpotCheck
 
 # --- spot check ----------------------------------------------------------------------------------
 
 
+def compared(*pairs: tuple[str, object, object], **scale: Any) -> SpotCheck:
+    return summarise_spot_check([(("s.jsonl", name), a, b) for name, a, b in pairs], **scale)
+
+
+def worst(found: SpotCheck) -> list[tuple[str, float, float]]:
+    return [(one.case_id, one.first, one.second) for one in found.worst]
+
+
 def test_disagreements_are_those_of_the_metric_and_the_widest_come_first() -> None:
-    pairs: list[tuple[str, float | None, float | None]] = [
+    found = compared(
         ("same", 5, 4),
         ("line", 4, 3),
         ("far", 5, 0),
@@ -25,37 +35,36 @@ def test_disagreements_are_those_of_the_metric_and_the_widest_come_first() -> No
         ("two", 5, 3),
         ("lost", 5, None),
         ("wrong", 5.5, 0),
-    ]
-    found = summarise_spot_check(pairs)
+    )
     assert (found.n, found.n_error, found.disagreement_rate) == (5, 2, 0.6)
-    assert found.worst == (("far", 5, 0), ("two", 5, 3), ("line", 4, 3))
+    assert worst(found) == [("far", 5, 0), ("two", 5, 3), ("line", 4, 3)]
 
 
 def test_three_of_twenty_come_with_their_interval() -> None:
     pairs = [(str(i), 5.0, 0.0 if i < 3 else 5.0) for i in range(20)]
-    found = summarise_spot_check(pairs)
+    found = compared(*pairs)
     assert found.disagreement_rate == pytest.approx(0.15)
     assert (round(found.low or 0, 2), round(found.high or 0, 2)) == (0.05, 0.36)
 
 
 def test_disagreement_leaves_out_pairs_without_two_valid_scores() -> None:
     pairs = [("a", 5, 4), ("b", 4, 3), ("c", 2, None), ("d", 9, 1), ("e", "5", 1)]
-    found = summarise_spot_check(pairs)
+    found = compared(*pairs)
     assert (found.n, found.disagreement_rate) == (2, 0.5)
-    assert summarise_spot_check([("a", 2, None)]).disagreement_rate is None
+    assert compared(("a", 2, None)).disagreement_rate is None
 
 
 def test_another_scale_and_no_pairs() -> None:
-    assert summarise_spot_check([("a", 0.9, 0.75)], scale=(0, 1)).disagreement_rate == 1.0
-    none = summarise_spot_check([])
+    assert compared(("a", 0.9, 0.75), scale=(0, 1)).disagreement_rate == 1.0
+    none = compared()
     assert (none.n, none.disagreement_rate, none.low, none.worst) == (0, None, None, ())
 
 
 def test_only_the_five_widest_disagreements_are_named() -> None:
     pairs = [(f"c{i}", 5.0, i / 10) for i in range(9)]
-    assert [key for key, _, _ in summarise_spot_check(pairs).worst] == [f"c{i}" for i in range(5)]
-    again = summarise_spot_check([*pairs, *pairs])
-    assert again.worst == summarise_spot_check(pairs).worst
+    assert [name for name, *_ in worst(compared(*pairs))] == [f"c{i}" for i in range(5)]
+    again = compared(*pairs, *pairs)
+    assert again.worst == compared(*pairs).worst
     assert again.n == 2 * len(pairs)
 
 
@@ -70,8 +79,8 @@ def test_the_worked_example_of_the_specification() -> None:
     assert (round(found.weight, 2), round(found.estimate or 0, 2)) == (0.61, 0.70)
     assert (found.n_labels, found.n_judge_only, found.human_mean) == (10, 40, 0.7)
     assert found.judge_mean == pytest.approx(0.9)
-    assert "0.70 [" in str(found)
-    assert "the judge alone says 0.90 over 50 cases" in str(found)
+    assert "0.70 [" in corrected_text(found)
+    assert "the judge alone says 0.90 over 50 cases" in corrected_text(found)
 
 
 def test_a_lenient_judge_is_corrected_downwards() -> None:
@@ -96,7 +105,7 @@ def test_labels_without_a_score_are_counted_and_errors_have_no_part() -> None:
 def test_without_a_label_nothing_is_corrected() -> None:
     found = corrected_mean({}, {"a": 4.0})
     assert (found.estimate, found.low, found.judge_mean) == (None, None, 4.0)
-    assert str(found).startswith("no correction: ")
+    assert corrected_text(found).startswith("no correction: ")
 
 
 @pytest.mark.parametrize("wrong", [5.5, -1, float("nan"), True])

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import pytest
 
+from pytest_rageval.analysis.trust.judge import corrected_text
 from pytest_rageval.analysis.trust.reliability import (
     HumanLabel,
     JudgeLabels,
@@ -16,10 +17,13 @@ from pytest_rageval.analysis.trust.reliability import (
     worst_disagreements,
 )
 from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.numbers import Disagreement, JudgeReliability
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import record
+from tests.build.verdicts import judged_by
 
 FILE = "evals/set.jsonl"
+_NO: Final = ("unparseable", "no JSON")
 
 
 def twice(
@@ -30,8 +34,8 @@ def twice(
 ) -> CaseRecord:
     return record(
         name,
-        judgements={rubric: {"scores": first}},
-        spot_check={"rubrics": [rubric], "scores": second},
+        judgements=judged_by(rubric, first, error=_NO if first is None else None),
+        spot_check=judged_by(rubric, second) if second else {rubric: None},
     )
 
 
@@ -45,7 +49,7 @@ def human(case_id: str, label: float | bool, **fields: Any) -> HumanLabel:
 
 def test_a_run_without_second_judge_and_labels_knows_nothing() -> None:
     found = judge_reliability([record("a", {"groundedness": 4.0})])
-    assert found.document() is None
+    assert found == JudgeReliability()
     assert found.disagreement_rate is None
     assert list(reliability_lines(found)) == []
 
@@ -63,7 +67,7 @@ def test_scores_are_paired_within_their_rubric_and_the_rest_has_no_part() -> Non
         ]
     ).spot_check["groundedness"]
     assert (found.n, found.n_error, found.disagreement_rate) == (2, 2, 0.5)
-    assert found.worst == (((FILE, "apart"), 5.0, 3.0),)
+    assert found.worst == (Disagreement(file=FILE, case_id="apart", first=5.0, second=3.0),)
 
 
 def test_scores_of_quality_are_compared_on_their_own_scale() -> None:
@@ -76,20 +80,6 @@ def test_scores_of_quality_are_compared_on_their_own_scale() -> None:
     assert list(worst_disagreements(found)) == [("quality.overall", "a", 0.9, 0.6)]
 
 
-@pytest.mark.parametrize("odd", [None, "x", 3, [1], [], {"scores": [4]}, {"scores": 4}])
-def test_verdicts_of_another_shape_are_no_scores(odd: Any) -> None:
-    second = {"rubrics": ["groundedness"], "scores": {"groundedness": 4.0}}
-    first = record("a", judgements={"groundedness": odd}, spot_check=second)
-    for one in (first, record("b", judgements={"groundedness": {}}, spot_check={"rubrics": odd})):
-        found = judge_reliability([one]).spot_check.get("groundedness")
-        assert found is None or (found.n, found.n_error) == (0, 1)
-    scores = {"rubrics": ["groundedness"], "scores": odd}
-    both = {"groundedness": {"scores": {"groundedness": 4.0}}}
-    one = record("c", judgements=both, spot_check=scores)
-    found = judge_reliability([one]).spot_check["groundedness"]
-    assert (found.n, found.n_error) == (0, 1)
-
-
 def test_the_order_of_the_records_changes_nothing() -> None:
     rng = random.Random(1)
     records = [
@@ -97,7 +87,7 @@ def test_the_order_of_the_records_changes_nothing() -> None:
         for i in range(30)
     ]
     shuffled = rng.sample(records, len(records))
-    assert judge_reliability(records).document() == judge_reliability(shuffled).document()
+    assert judge_reliability(records) == judge_reliability(shuffled)
 
 
 JUDGED = [
@@ -111,41 +101,40 @@ def test_scores_of_people_correct_the_mean() -> None:
     found = judge_reliability(JUDGED, people)
     corrected = found.corrected["groundedness"]
     # The same numbers as in the example of judge_trust.corrected_mean.
-    assert str(corrected) == (
+    assert corrected_text(corrected) == (
         "3.16 [0.26-5.00] corrected by 4 labels; the judge alone says 4.33 over 6 cases"
     )
-    document = json.loads(json.dumps(found.document(), allow_nan=False))["corrected"]
-    assert document["groundedness"]["quantity"] == "mean"
-    assert document["groundedness"]["judge_mean"] == pytest.approx(26 / 6)
-    assert document["groundedness"]["human_mean"] == 3.0
-    assert {k: document["groundedness"][k] for k in ("n_labels", "n_judge_only", "n_unused")} == {
-        "n_labels": 4, "n_judge_only": 2, "n_unused": 0,
-    }  # fmt: skip
+    assert (corrected.quantity, corrected.human_mean) == ("mean", 3.0)
+    assert corrected.judge_mean == pytest.approx(26 / 6)
+    assert (corrected.n_labels, corrected.n_judge_only, corrected.n_unused) == (4, 2, 0)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=JudgeReliability) == found
 
 
 def test_true_and_false_correct_the_share_that_passes() -> None:
     people = labels(human("a", True), human("b", False), human("d", False))
-    corrected = judge_reliability(JUDGED, people).corrected["groundedness"]
+    found = judge_reliability(JUDGED, people)
+    corrected = found.corrected["groundedness"]
     assert corrected.quantity == "pass_share"
-    assert corrected.found.judge_mean == pytest.approx(5 / 6)
-    assert corrected.found.human_mean == pytest.approx(1 / 3)
-    assert str(corrected).startswith("share at 4 or above ")
+    assert corrected.judge_mean == pytest.approx(5 / 6)
+    assert corrected.human_mean == pytest.approx(1 / 3)
+    assert next(reliability_lines(found)).startswith("groundedness share at 4 or above ")
 
 
 def test_repeats_count_as_one_case() -> None:
     records = [record("a", {"groundedness": s}, repeat=i) for i, s in enumerate((5.0, 3.0))]
     scored = judge_reliability(records, labels(human("a", 4))).corrected["groundedness"]
     passed = judge_reliability(records, labels(human("a", True))).corrected["groundedness"]
-    assert (scored.found.judge_mean, scored.found.n_labels) == (4.0, 1)
-    assert passed.found.judge_mean == 0.5
+    assert (scored.judge_mean, scored.n_labels) == (4.0, 1)
+    assert passed.judge_mean == 0.5
 
 
 def test_labels_of_cases_without_a_score_are_counted_and_not_used() -> None:
     lost = record("lost", {"groundedness": None})
     people = labels(human("a", 5), human("lost", 5), human("elsewhere", 5))
-    corrected = judge_reliability([*JUDGED, lost], people).corrected["groundedness"]
-    assert (corrected.found.n_labels, corrected.found.n_unused) == (1, 2)
-    assert str(corrected).endswith("(2 labels without a score)")
+    found = judge_reliability([*JUDGED, lost], people)
+    corrected = found.corrected["groundedness"]
+    assert (corrected.n_labels, corrected.n_unused) == (1, 2)
+    assert next(reliability_lines(found)).endswith("(2 labels without a score)")
 
 
 def test_labels_of_nothing_in_the_run_correct_nothing() -> None:
@@ -153,7 +142,7 @@ def test_labels_of_nothing_in_the_run_correct_nothing() -> None:
     assert list(reliability_lines(found)) == [
         "groundedness no correction: no case has both a label and a score (1 label without a score)"
     ]
-    assert found.document() is not None
+    assert found.corrected["groundedness"].n_unused == 1
 
 
 def test_an_id_of_several_files_needs_the_file() -> None:

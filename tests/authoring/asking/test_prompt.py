@@ -18,6 +18,7 @@ from pytest_rageval.values.reply import ErrorInfo, FolderSelection
 from pytest_rageval.values.settings import Settings
 from tests.build.records import failed, record
 from tests.build.scores import case, chunk
+from tests.build.verdicts import judged_by
 
 SETTINGS = Settings(rootdir=".", k=5)
 
@@ -52,8 +53,8 @@ class Desk:
         )
 
     def judge(self, question: Question) -> CaseRecord:
-        verdict = {"scores": {"groundedness": 4.0}, "reasoning": "It is said there."}
-        return record("asked", answer="x", judgements={"groundedness": verdict})
+        verdict = judged_by(scores={"groundedness": 4.0}, reasoning="It is said there.")
+        return record("asked", answer="x", judgements=verdict)
 
     def save(self, line: Mapping[str, Any]) -> str:
         if line["id"] == "taken":

@@ -19,6 +19,7 @@ from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import span_id, trace_id
 from tests.build.records import failed, record
 from tests.build.runs import config_from
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import HOSTILE, hostile_record
 
 TRACE, SPAN = "a2f04230788775544abf3378861853e5", "f1bf4d9afb03cef9"
@@ -225,10 +226,7 @@ MARKED = record(
     answer="the answer",
     abstain_reason="the reason",
     retrieved_chunks=(RetrievedChunk(rel_path="a.md", text="the passage", score_final=0.5),),
-    correctness={"score": 4.0, "reasoning": "the reason"},
-    judgements={
-        "correctness": {"judge": "j", "scores": {"correctness": 4.0}, "reasoning": "the reason"}
-    },
+    judgements=judged_by("correctness", {"correctness": 4.0}, reasoning="the reason"),
     error=ErrorInfo(kind="empty", message="the message"),
     status="error",
 )

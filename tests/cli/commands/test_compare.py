@@ -16,8 +16,10 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judgement
 from tests.build.records import changed, failed, record
 from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
+from tests.build.verdicts import judged_by
 
 Output = pytest.CaptureFixture[str]
 RESULTS = Path("evals/results")
@@ -219,13 +221,11 @@ def test_runs_made_otherwise_are_refused_with_exit_3(
 
 
 def judged(*versions: str) -> dict[str, Any]:
-    verdict = {"judge": "offline/7", "model": None}
-    return {
-        "judgements": {
-            version.partition("/")[0]: {**verdict, "rubric_version": version}
-            for version in versions
-        }
-    }
+    judgements: dict[str, Judgement] = {}
+    for version in versions:
+        rubric = version.partition("/")[0]
+        judgements |= judged_by(rubric, judge="offline/7", rubric_version=version)
+    return {"judgements": judgements}
 
 
 def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: Output) -> None:

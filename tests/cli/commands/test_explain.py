@@ -24,6 +24,7 @@ from pytest_rageval.values.settings import Settings
 from tests.build.memory import peak_of
 from tests.build.records import changed
 from tests.build.scores import chunk, gold
+from tests.build.verdicts import judged_by
 
 Output = pytest.CaptureFixture[str]
 S, U = "a.md | # S", "a.md | # U"
@@ -215,7 +216,8 @@ def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output)
 
 
 def test_each_repeat_is_shown_unless_one_is_chosen(capsys: Output) -> None:
-    unsure = record("c", S, repeat=2, correctness={"unsure": True}, unchecked=True)
+    said = judged_by("correctness", unsure=("correctness",))
+    unsure = record("c", S, repeat=2, judgements=said, unchecked=True)
     unsure = changed(unsure, not_applicable={"correctness": "It lacks one."})
     write_run([record("c", S), record("c", U, repeat=1), unsure], config={})
     text = explain("one", "c", capsys=capsys)

@@ -68,7 +68,7 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     assert [Path(name).suffix for name in new] == [".json", ".jsonl"]
     lines = [json.loads(line) for line in after[new[1]].decode().splitlines()]
     assert [line["case_id"] for line in lines] == ["yes", "none", "lost"]
-    assert lines[0]["verdicts"]["groundedness"]["supported_claims"]
+    assert lines[0]["verdicts"]["judgements"]["groundedness"]["verdict"]["claims"]
     mean = document["statistics"]["correctness"]["mean"]
     assert lines[0]["scores"]["metrics"]["correctness"] == mean
 
@@ -195,7 +195,7 @@ def test_a_failed_verdict_is_counted_and_no_score(
     assert (document["verdicts"], document["failures"]) == (2, 1)
     assert document["statistics"]["groundedness"]["mean"] is None
     assert document["statistics"]["groundedness"]["n_error"] == 2
-    assert document["cost"]["judge_prompt_tokens"] == 200
+    assert document["usage"]["prompt_tokens"] == 200
 
 
 def test_what_the_cache_does_not_keep_is_said_on_stderr(

@@ -78,13 +78,14 @@ def test_a_stored_run_is_judged_twice_in_part(
     assert sum(is_alternate(asked) for asked in server.asked) == 2 * N
     found = document["judge_reliability"]["spot_check"]["groundedness"]
     assert (found["n"], found["n_error"], found["disagreement_rate"]) == (N, 0, 1 / N)
-    assert [one["id"] for one in found["worst"]] == ["c3"]
+    assert [one["case_id"] for one in found["worst"]] == ["c3"]
     assert document["statistics"]["groundedness"]["mean"] == 4.0
     assert (document["verdicts"], document["failures"]) == (2 * N, 0)
     (verdicts,) = stored.glob("judged-*.jsonl")
     kept = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
-    second = {line["case_id"]: line["verdicts"]["spot_check"]["scores"] for line in kept}
-    assert {case_id: scores["groundedness"] for case_id, scores in second.items()} == {
+    second = {one["case_id"]: one["verdicts"]["spot_check"]["groundedness"] for one in kept}
+    scores = {case_id: one["verdict"]["scores"] for case_id, one in second.items()}
+    assert {case_id: found["groundedness"] for case_id, found in scores.items()} == {
         f"c{i}": 2.0 if i == 3 else 4.0 for i in range(N)
     }
 

@@ -150,7 +150,7 @@ def test_an_endpoint_is_asked_with_the_texts_and_the_study_is_saved(
 
 def test_saving_again_replaces_its_section_and_keeps_others(project: Path, capsys: Output) -> None:
     folder = store(project)
-    other = {"title": "Mine", "kind": "bars", "unit": "", "bars": [["a", 1]]}
+    other = {"title": "Mine", "columns": ["", "value"], "rows": [["a", 1]], "bars": True}
     write_document(folder, "sections.json", {"schema_version": 1, "sections": [other]})
     for _ in range(2):
         run_json(capsys, "--save")

@@ -53,8 +53,10 @@ def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
     assert found["judge"] == "offline/11"
     one, none, lost = found["cases"]
     assert one["metrics"]["groundedness"] >= 4
-    assert one["groundedness"]["supported_claims"] == ["A refund takes thirty days."]
-    assert one["judgements"]["correctness"]["judge"] == "offline/11"
+    judged = one["verdicts"]["judgements"]
+    (claim,) = judged["groundedness"]["verdict"]["claims"]
+    assert (claim["text"], claim["supported"]) == ("A refund takes thirty days.", True)
+    assert judged["correctness"]["judge"] == "offline/11"
     assert none["not_applicable"]["groundedness"] == "The case is unanswerable."
     assert (lost["metrics"]["correctness"], "correctness" in lost["not_applicable"]) == (
         None,
@@ -110,7 +112,7 @@ def test_a_failed_verdict_is_an_error_and_no_zero(
     one = found["cases"][0]
     assert one["metrics"]["groundedness"] is None
     assert "groundedness" not in one["not_applicable"]
-    assert one["groundedness"]["error"]["kind"] == "refused"
+    assert one["verdicts"]["judgements"]["groundedness"]["failure"]["kind"] == "refused"
     assert found["metrics"]["groundedness"]["n_error"] == 2
     assert found["rates"]["judge_error_rate"] == 1.0
     assert found["judge_tokens"] == 110
@@ -146,8 +148,9 @@ def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert (config["settings"]["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
     first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert first["verdicts"]["groundedness"]["claims"][0]["passage"] == 1
-    assert first["verdicts"]["judge_input"]["context_chunk_ids"] == ["c1"]
+    verdicts = first["verdicts"]
+    assert verdicts["judgements"]["groundedness"]["verdict"]["claims"][0]["passage"] == 1
+    assert verdicts["context_chunk_ids"] == ["c1"]
 
 
 def test_people_see_what_the_judge_is_worth(

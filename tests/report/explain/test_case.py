@@ -11,8 +11,10 @@ from pytest_rageval.report.explain.values import Explanation
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import changed
 from tests.build.scores import case, chunk, cite, gold, response, score_reply
+from tests.build.verdicts import judged_by
 from tests.report.explain.builders import S, U, explained, metric, recorded
 
 
@@ -157,12 +159,10 @@ def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
         case(S),
         response(S, abstained=False),
         verdicts,
-        groundedness={
-            "score": 2,
-            "reasoning": "One claim is made up.",
-            "supported_claims": ["a", "b", "c"],
-            "unsupported_claims": ["d"],
-        },
+        judgements=judged_by(
+            reasoning="One claim is made up.",
+            claims=tuple(Claim(text=text, supported=text != "d") for text in "abcd"),
+        ),
     )
     assert metric(found, "groundedness").reason == "judge: One claim is made up."
     support = metric(found, "claim_support_rate")
@@ -172,18 +172,10 @@ def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
     assert found.next_steps
 
 
-@pytest.mark.parametrize("odd", [3, "x", [["a"]], {"scores": 3}, {"scores": [["a"]]}])
-def test_a_stored_verdict_of_another_shape_explains_nothing(odd: object) -> None:
-    verdicts = Verdicts(scores={"groundedness": 2.0})
-    reply = response(S, abstained=False)
-    found = judged(case(S), reply, verdicts, judgements={"groundedness": odd})
-    assert metric(found, "groundedness").reason == "the judge's verdict"
-
-
 def test_a_failed_verdict_is_an_error_with_its_kind() -> None:
     verdicts = Verdicts(scores={"groundedness": None, "correctness": None})
     reply = response(S, abstained=False)
-    found = judged(case(S), reply, verdicts, groundedness={"error": {"kind": "truncated"}})
+    found = judged(case(S), reply, verdicts, judgements=judged_by(error=("truncated", "")))
     one = metric(found, "groundedness")
     assert (one.status, one.reason) == ("error", "no valid verdict of the judge (truncated)")
 
@@ -199,14 +191,12 @@ def test_a_failed_verdict_is_an_error_with_its_kind() -> None:
 def test_the_metrics_of_every_rubric_are_explained_by_its_own_verdict(
     rubric: str, key: str
 ) -> None:
-    said = {
-        "correctness": {"scores": {"correctness": 4.0}, "reasoning": "Right."},
-        rubric: {"scores": {key: 0.5}, "reasoning": "So so."},
-    }
+    said = judged_by("correctness", {"correctness": 4.0}, reasoning="Right.")
+    said |= judged_by(rubric, {key: 0.5}, reasoning="So so.")
     plain = recorded(case(S), response(S, abstained=False))
     scored = changed(plain, metrics={**plain.scores.metrics, key: 0.5}, judgements=said)
     assert metric(explain_record(scored, ScoreSettings()), key).reason == "judge: So so."
-    failed = {**said, rubric: {"scores": None, "error": {"kind": "refused", "message": "no"}}}
+    failed = said | judged_by(rubric, error=("refused", "no"))
     missing = changed(plain, metrics={**plain.scores.metrics, key: None}, judgements=failed)
     missing = changed(
         missing, not_applicable=dict.fromkeys(set(plain.scores.not_applicable) - {key}, "")
@@ -241,7 +231,7 @@ def test_a_judge_may_be_the_one_who_says_that_it_abstained() -> None:
         case(answerable=False),
         response(),
         Verdicts(abstained=True),
-        abstention={"abstained": True, "source": "judge"},
+        judgements=judged_by("abstention", abstained=True),
     )
     one = metric(found, "abstention_accuracy")
     assert (one.value, one.computed, one.reason) == (1.0, 1.0, "the judge says it abstained")

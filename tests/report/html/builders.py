@@ -19,8 +19,10 @@ from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResu
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import record
 from tests.build.runs import config_from
+from tests.build.verdicts import judged_by
 
 HOSTILE: Final = (
     "<script>window.pwned = 1</script>",
@@ -216,7 +218,7 @@ def hostile_record(text: str, number: int) -> CaseRecord:
         notes=text,
         metadata={text: text},
     )
-    claims = [{"text": text, "supported": False, "passage": 1, "reason": text}]
+    claims = (Claim(text=text, supported=False, passage=1, reason=text),)
     fields: dict[str, Any] = {
         "file": f"{text}.jsonl",
         "outcome": "missed",
@@ -239,13 +241,12 @@ def hostile_record(text: str, number: int) -> CaseRecord:
             chunk(2, text_truncated=True, text=text, irrelevant=True),
         ),
         "folder_selection": FolderSelection(selected_folders=(text,), reasoning=text),
-        "groundedness": {"score": 1.0, "reasoning": text, "judge": text, "claims": claims},
-        "correctness": {"score": 1.0, "key_facts_found": [True, False]},
-        "judgements": {
-            "groundedness": {"judge": text, "reasoning": text, "scores": {text: 1.0}},
-            "correctness": {"judge": text, "error": {"kind": text, "message": text}},
-        },
-        "judge_input": {"prompt_hash": text, "context_chunk_ids": [text, "chunk-2"]},
+        "judgements": judged_by(
+            "groundedness", {text: 1.0}, judge=text, reasoning=text, claims=claims
+        )
+        | judged_by("correctness", judge=text, key_facts_found=(True, False))
+        | judged_by("quality", judge=text, error=("refused", text)),
+        "context_chunk_ids": (text, "chunk-2"),
         "latency": {"total_ms": 5.0, f"{text}_ms": 1.0},
         "models": {text: text},
         "case": case,

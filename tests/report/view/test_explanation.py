@@ -14,8 +14,10 @@ from pytest_rageval.report.view.explanation import render_explanation
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection, Search
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import changed
 from tests.build.scores import TIMEOUT, case, chunk, gold, response
+from tests.build.verdicts import judged_by
 from tests.report.explain.builders import S, T, U, explained, recorded, runs
 
 HOSTILE = "a\x1b[31mb\x1b]0;title\x07\u202ec\u200b\nd"
@@ -215,7 +217,7 @@ def test_a_case_of_which_the_judge_is_unsure_says_so_and_why() -> None:
     record = changed(
         recorded(case(S), response(S)),
         unchecked=True,
-        correctness={"unsure": True},
+        judgements=judged_by("correctness", unsure=("correctness",)),
         not_applicable={"correctness": "The answer lacks hinge."},
     )
     text = shown(explain_record(record, ScoreSettings()))
@@ -283,22 +285,21 @@ def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
 # --- verdicts --------------------------------------------------------------------------------
 
 
-def judged(*claims: dict[str, Any], **verdict: Any) -> Explanation:
+def judged(*claims: Claim, **verdict: Any) -> Explanation:
     reply = response(retrieved_chunks=(chunk(S, text="Thirty days.", chunk_id="c"),))
     record = changed(
         recorded(case(S), reply),
-        groundedness={"claims": list(claims)},
-        judgements={"groundedness": {"judge": "offline/7", **verdict}},
-        judge_input={"context_chunk_ids": ["c"]},
+        judgements=judged_by(**{"judge": "offline/7", "claims": claims, **verdict}),
+        context_chunk_ids=("c",),
     )
     return explain_record(record, ScoreSettings())
 
 
 def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_first() -> None:
     found = judged(
-        {"text": "Thirty days.", "supported": True, "passage": 1, "reason": "said there"},
-        {"text": "Forty.", "supported": False, "passage": 1, "reason": "not found: forty"},
-        {"text": "On Mars.", "supported": False, "passage": None, "reason": ""},
+        Claim(text="Thirty days.", supported=True, passage=1, reason="said there"),
+        Claim(text="Forty.", supported=False, passage=1, reason="not found: forty"),
+        Claim(text="On Mars.", supported=False),
         scores={"groundedness": 2.0},
         reasoning="1 of 3.",
     )
@@ -315,19 +316,22 @@ def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_firs
 
 
 def test_claims_beyond_a_dozen_are_counted_unless_all_are_asked_for() -> None:
-    found = judged(*({"text": f"claim {n}.", "supported": False} for n in range(15)))
+    found = judged(*(Claim(text=f"claim {n}.", supported=False) for n in range(15)))
     brief, verbose = shown(found), shown(found, verbose=True)
     assert "and 3 more claims; -v shows them" in brief
     assert (brief.count("UNSUPPORTED"), verbose.count("UNSUPPORTED")) == (12, 15)
 
 
 def test_a_verdict_that_failed_is_shown_as_one() -> None:
-    found = judged(error={"kind": "refused", "message": "I would rather not"})
+    found = judged(error=("refused", "I would rather not"))
     assert "  no valid verdict: refused: I would rather not" in shown(found)
 
 
 def test_a_verdict_reaches_no_terminal_raw() -> None:
-    claims = ({"text": HOSTILE, "reason": HOSTILE, "supported": n, "passage": 1} for n in (0, 1))
+    claims = (
+        Claim(text=HOSTILE, reason=HOSTILE, supported=supported, passage=1)
+        for supported in (False, True)
+    )
     found = judged(*claims, reasoning=HOSTILE, judge=HOSTILE, scores={HOSTILE: 1.0})
     text = shown(found, verbose=True)
     assert "UNSUPPORTED" in text

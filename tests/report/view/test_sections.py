@@ -2,15 +2,16 @@ from __future__ import annotations
 
 from pytest_rageval.report.faces.markdown import lines_of
 from pytest_rageval.report.view.sections import section_groups
+from pytest_rageval.values.section import ShownSection
 
 
 def test_long_tables_are_cut_and_bars_are_tables() -> None:
-    rows = [[f"r{i}", i] for i in range(40)]
+    rows = tuple((f"r{i}", i) for i in range(40))
     groups = section_groups(
         [
-            {"title": "a|b", "kind": "table", "columns": ["n", "v"], "rows": rows},
-            {"title": "c", "kind": "bars", "unit": "ms", "bars": [["x", 0.5]]},
-            {"title": "d", "error": "<lost>"},
+            ShownSection(title="a|b", columns=("n", "v"), rows=rows),
+            ShownSection(title="c", columns=("", "ms"), rows=(("x", 0.5),), bars=True),
+            ShownSection(title="d", error="<lost>"),
         ]
     )
     text = "\n".join(lines_of(groups))

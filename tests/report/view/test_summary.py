@@ -13,7 +13,6 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trust.reliability import (
     HumanLabel,
     JudgeLabels,
-    JudgeReliability,
     judge_reliability,
 )
 from pytest_rageval.report.faces.terminal import draw
@@ -28,10 +27,13 @@ from pytest_rageval.report.view.summary import (
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import failed, hits, record
+from tests.build.verdicts import judged_by
 
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> FinishedRun:
@@ -280,7 +282,7 @@ def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) ->
         case_id,
         {"hit_at_k": 1.0, "groundedness": score},
         failure_stage="ungrounded",
-        groundedness={"score": score, "unsupported_claims": list(claims)},
+        judgements=judged_by(claims=tuple(Claim(text=one, supported=False) for one in claims)),
         **fields,
     )
 
@@ -317,8 +319,8 @@ def test_a_miss_shows_what_the_judge_holds_against_it_too() -> None:
         "m",
         {"recall_at_k": 0.0, "groundedness": 4.5, "correctness": 1.0},
         outcome="missed",
-        groundedness={"unsupported_claims": ["A detail."]},
-        correctness={"key_facts_found": [True, False]},
+        judgements=judged_by(claims=(Claim(text="A detail.", supported=False),))
+        | judged_by("correctness", key_facts_found=(True, False)),
         case=of,
     )
     lines = text(view([missed]))
@@ -481,8 +483,8 @@ def reliability() -> JudgeReliability:
         record(
             f"c{i}",
             scores,
-            judgements={"groundedness": {"scores": scores, "reasoning": "SECRET"}},
-            spot_check={"rubrics": ["groundedness"], "scores": {"groundedness": float(second)}},
+            judgements=judged_by("groundedness", scores, reasoning="SECRET"),
+            spot_check=judged_by("groundedness", {"groundedness": float(second)}),
         )
         for i, second in enumerate((5, 1))
     ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,9 @@ from pytest_rageval.report.view.summary import FinishedRun, render_summary, view
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.verdict import Claim
 from tests.build.records import failed, hits, record
+from tests.build.verdicts import judged_by
 from tests.report.view.test_summary import mixed_references, reliability, result, view
 
 
@@ -91,8 +94,9 @@ def test_correctness_stands_apart_by_reference() -> None:
 
 
 def test_cases_to_look_at_are_named_by_id_alone() -> None:
-    said = {"unsupported_claims": ["SECRET"], "reasoning": "SECRET"}
-    fields = {"question": "SECRET?", "answer": "SECRET", "groundedness": said}
+    claims = (Claim(text="SECRET", supported=False),)
+    said = judged_by(claims=claims, reasoning="SECRET")
+    fields: dict[str, Any] = {"question": "SECRET?", "answer": "SECRET", "judgements": said}
     scores: dict[str, float | None] = {"groundedness": 1.0}
     records = [record("m-1", scores, outcome="missed", **fields), failed("bad")]
     document = written(view(records))

@@ -14,6 +14,7 @@ from pytest_rageval.values.record import CaseRecord
 from tests.build.postgres import execute
 from tests.build.records import failed
 from tests.build.runs import scored, write_run
+from tests.build.verdicts import called
 
 RESULTS = Path("evals/results")
 TABLES = ("evaluation_runs", "test_results", "metrics", "rageval_history")
@@ -29,7 +30,7 @@ def cases(n: int = 6, missed: Sequence[int] = (), **fields: Any) -> list[CaseRec
             category="multi_hop" if i % 2 else "factual",
             tags=("work", "old") if i % 3 else ("old",),
             failure_stage="not_retrieved" if i in missed else None,
-            cost={"judge_prompt_tokens": 10.0, "judge_cost_usd": None},
+            judgements=called(10),
             **fields,
         )
         for i in range(n - 1)

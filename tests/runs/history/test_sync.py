@@ -22,10 +22,12 @@ from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.verdict import Claim
 from tests.build.postgres import postgres_server, stopped
 from tests.build.records import changed
 from tests.build.root_rights import without_root_rights
 from tests.build.runs import write_run
+from tests.build.verdicts import judged_by
 from tests.runs.history.builders import (
     OURS,
     RESULTS,
@@ -100,7 +102,7 @@ def test_every_record_of_the_folders_is_in_the_index(url: str) -> None:
         assert len(stored) == len(records) == 6
         for row, record in zip(stored, records, strict=True):
             error = record.error.kind if record.error else None
-            tokens = record.verdicts.cost.get("judge_prompt_tokens")
+            tokens = record.verdicts.usage and record.verdicts.usage.prompt_tokens
             assert row[:-1] == (
                 record.case.id,
                 record.case_hash,
@@ -126,7 +128,7 @@ def test_a_run_says_what_it_was_made_with(url: str) -> None:
     columns += ", answerer_version, k, n_cases, passed, missed, errored"
     assert rows(url, "evaluation_runs", columns) == [
         (
-            *("acme/bot", "r1", "best main", "pass", "none"),
+            *("acme/bot", "r1", "best main", "pass", "j"),
             *(document["config_hash"], document["dataset_hash"], "abc", "m2", 5, 6, 5, 0, 1),
         )
     ]
@@ -139,10 +141,10 @@ def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) ->
             record,
             question=f"What is {secret}?",
             answer=f"It is {secret}.",
-            groundedness={"score": 3, "reasoning": secret, "supported_claims": [secret]},
+            judgements=judged_by(reasoning=secret, claims=(Claim(text=secret, supported=True),)),
             abstain_reason=secret,
             not_applicable={"mrr": secret},
-            judge_input={"question": secret},
+            context_chunk_ids=(secret,),
             models={"llm_model": "m"},
         )
         for record in cases()
@@ -172,7 +174,7 @@ def test_what_no_database_keeps_is_written_out(url: str) -> None:
     write_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800"}, answerer_version="3\ud800")
     assert sync(url).broken == {}
     ids = {row[0] for row in rows(url, "test_results", "case_id")}
-    assert ids == {f"a\\x00b?{i}" for i in range(3)}
+    assert ids == {f"a\\x00b\\ud800{i}" for i in range(3)}
     times = {row[0] for row in rows(url, "test_results", "total_ms")}
     assert times == {None, 12345.0, 1e12}
     assert rows(url, "evaluation_runs", "git_commit, answerer_version, git_dirty") == [

@@ -9,13 +9,13 @@ from itertools import islice
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import pass_line
 from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import CaseRow
 from pytest_rageval.runs.read import case_key
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.json_documents import number, part
 from pytest_rageval.values.record import CaseRecord
 
 _SHOWN: Final = 5
@@ -132,13 +132,7 @@ def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
         if 0 < distance <= _NEAR:
             line = format_value(pass_line(key))
             yield 1 - distance, f"{key} {format_value(value)} is close to {line}, which passes"
-    second = part(record.verdicts.spot_check, "scores")
-    for key in second:
-        one, other, info = (
-            record.scores.metrics.get(key),
-            number(second, key),
-            BUILT_IN.cases.get(key),
-        )
-        if info is not None and one is not None and other is not None and one != other:
-            gap = abs(one - other) / info.width
+    for key, other in second_scores(record.verdicts).items():
+        if (one := record.scores.metrics.get(key)) is not None and one != other:
+            gap = abs(one - other) / BUILT_IN.cases[key].width
             yield 1 + gap, f"two judges: {key} {format_value(one)} and {format_value(other)}"

@@ -39,7 +39,6 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
-from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -171,7 +170,6 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         ),
         total_ms=record.latency.get("total_ms"),
         commands=(f"pytest {shlex.quote(record.nodeid)}", _explain_command(run, record.nodeid)),
-        prompt_hash=text_at(record.verdicts.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.config.settings.target.trace_url, record.trace_id),
     )

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.charts import value_bars
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import items, number, text
+from pytest_rageval.values.section import Cell, ShownSection
 
 
-def view_sections(sections: Iterable[Mapping[str, Any]]) -> tuple[Element, ...]:
+def view_sections(sections: Iterable[ShownSection]) -> tuple[Element, ...]:
     """Return the markup of stored sections."""
     return tuple(
-        element("section", element("h2", text(one, "title")), *_content(place, one))
+        element("section", element("h2", one.title), _content(place, one))
         for place, one in enumerate(sections)
     )
 
 
-def _content(place: int, one: Mapping[str, Any]) -> Iterator[Element]:
-    if error := text(one, "error"):
-        yield element("p", f"This section could not be made: {error}", class_="legend")
-    elif text(one, "kind") == "bars":
-        pairs = [pair for pair in items(one, "bars") if isinstance(pair, list) and len(pair) == 2]
-        bars = [(str(name), n) for name, value in pairs if (n := number(value)) is not None]
-        yield value_bars(f"own{place}", text(one, "title"), bars, text(one, "unit"))
-    else:
-        head = element(
-            "tr", *(element("th", cell_text(c), scope="col") for c in items(one, "columns"))
-        )
-        body = (_row(row) for row in items(one, "rows") if isinstance(row, list))
-        table = element("table", element("thead", head), element("tbody", *body))
-        yield element(
-            "div", table, class_="wide", tabindex="0", role="region", aria_label=text(one, "title")
-        )
+def _content(place: int, one: ShownSection) -> Element:
+    if one.error:
+        return element("p", f"This section could not be made: {one.error}", class_="legend")
+    if one.bars:
+        bars = [(str(name), float(number or 0)) for name, number in one.rows]
+        return value_bars(f"own{place}", one.title, bars, one.unit)
+    head = element("tr", *(element("th", name, scope="col") for name in one.columns))
+    table = element(
+        "table", element("thead", head), element("tbody", *(_row(row) for row in one.rows))
+    )
+    return element("div", table, class_="wide", tabindex="0", role="region", aria_label=one.title)
 
 
-def _row(row: Sequence[object]) -> Element:
+def _row(row: Sequence[Cell]) -> Element:
     cells = (
         element("td", cell_text(value), class_="num" if isinstance(value, int | float) else "text")
         for value in row
@@ -45,7 +39,7 @@ def _row(row: Sequence[object]) -> Element:
     return element("tr", *cells)
 
 
-def cell_text(value: object) -> str:
+def cell_text(value: Cell) -> str:
     """Return a cell of a stored table as text."""
     if value is None:
         return "-"

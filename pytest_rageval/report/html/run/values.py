@@ -125,7 +125,6 @@ class CaseDetail:
     total_ms: float | None
     commands: tuple[str, ...]
     """To run it again, where its file may be named, and to explain it."""
-    prompt_hash: str
     trace_id: str
     """Trace that the target was asked in; empty: none."""
     trace_link: str

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
-from pytest_rageval.analysis.aggregate.run import target_warnings
+from pytest_rageval.analysis.aggregate.run import warnings_of_target
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trust.reliability import (
-    JudgeReliability,
     reliability_lines,
     summarise_spot_checks,
 )
@@ -44,6 +43,7 @@ from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.config import NO_CONFIG
+from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun
 
 
@@ -173,7 +173,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     if not options.redact:  # they include the target's notes about its index
         yield from numbers_of(run).warnings
         coverages = (record.reply.indexing_coverage for record in reversed(run.records))
-        yield from target_warnings([coverage for coverage in coverages if coverage][:1])
+        yield from warnings_of_target([coverage for coverage in coverages if coverage][:1])
 
 
 _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (

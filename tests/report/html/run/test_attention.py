@@ -9,6 +9,7 @@ from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import errored, missed, passed, run
 
 
@@ -83,9 +84,8 @@ def test_a_case_that_was_asked_several_times_is_named_once() -> None:
 def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> None:
     near = passed("near", metrics={"mrr": 1.0, "correctness": 3.8})
     clear = passed("clear", metrics={"mrr": 1.0, "correctness": 5.0})
-    split = passed(
-        "split", metrics={"mrr": 1.0, "correctness": 5.0}, spot_check={"scores": {"correctness": 1}}
-    )
+    second = judged_by("correctness", {"correctness": 1.0})
+    split = passed("split", metrics={"mrr": 1.0, "correctness": 5.0}, spot_check=second)
 
     found = chosen([near, clear, split])
 

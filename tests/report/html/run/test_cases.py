@@ -14,6 +14,7 @@ from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import against, chunk, errored, missed, page, passed, run
 
 
@@ -127,8 +128,7 @@ def test_a_gold_below_the_cut_counts_as_missed() -> None:
 
 
 def test_expected_facts_say_whether_the_judge_found_them() -> None:
-    record = passed("a", correctness={"score": 1.0, "key_facts_found": [True]})
-    facts = detail(changed(record, judgements={"correctness": {"judge": "j", "scores": {}}}))
+    facts = detail(passed("a", judgements=judged_by("correctness", key_facts_found=(True,))))
 
     assert [(fact.letter, fact.text, fact.finding) for fact in facts.facts] == [
         ("A", "a fact", "found")

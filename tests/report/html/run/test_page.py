@@ -18,8 +18,10 @@ from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
+from pytest_rageval.values.verdict import Claim
 from tests.analysis.gate.builders import gate
 from tests.build.records import failed
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import (
     HOSTILE,
     against,
@@ -262,7 +264,7 @@ SECRET = "Zx9secret"
 def secret_record(case_id: str, **fields: Any) -> CaseRecord:
     """Record whose every text of a case, document, model or server holds the secret."""
     gold = Anchor(rel_path=f"{SECRET}.md", heading_path=f"# {SECRET}", snippets=(SECRET,))
-    claims = [{"text": SECRET, "supported": True, "passage": 1, "reason": SECRET}]
+    claims = (Claim(text=SECRET, supported=True, passage=1, reason=SECRET),)
     given: dict[str, Any] = {
         "file": f"{SECRET}.jsonl",
         "question": SECRET,
@@ -278,14 +280,10 @@ def secret_record(case_id: str, **fields: Any) -> CaseRecord:
             chunk(2, chunk_id=SECRET, matched_golds=(0,), text=SECRET),
         ),
         "folder_selection": FolderSelection(selected_folders=(SECRET,), reasoning=SECRET),
-        "groundedness": {"score": 1.0, "reasoning": SECRET, "claims": claims},
-        "correctness": {"score": 1.0, "reasoning": SECRET, "key_facts_found": [True]},
-        "judgements": {
-            "groundedness": {"judge": "offline/7", "reasoning": SECRET, "scores": {"x": 1.0}},
-            "correctness": {"judge": "offline/7", "error": SECRET},
-            "quality": {"judge": "m", "error": {"kind": "refused", "message": SECRET}},
-        },
-        "judge_input": {"question": SECRET, "answer": SECRET, "context_chunk_ids": [None, SECRET]},
+        "judgements": judged_by("groundedness", {"x": 1.0}, reasoning=SECRET, claims=claims)
+        | judged_by("correctness", reasoning=SECRET, key_facts_found=(True,))
+        | judged_by("quality", error=("refused", SECRET)),
+        "context_chunk_ids": (None, SECRET),
         "indexing_coverage": {"docs_processed": 1, "warnings": [SECRET]},
         "case": Case(
             id=case_id,

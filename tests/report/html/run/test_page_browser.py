@@ -15,8 +15,10 @@ import pytest
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.verdict import Claim
 from tests.build.browser import Open, Watched, ends_at_the_left
 from tests.build.records import changed
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import (
     check,
     chunk,
@@ -93,7 +95,7 @@ def test_texts_run_in_their_own_direction(open_page: Open) -> None:
     hebrew = "זמן ההחזר הוא 14 days!"
     heading = "# החזרים > ## Model X"
     case = Case(id="rtl", question=hebrew, expected_key_facts=(hebrew,), expected_answer=hebrew)
-    claims = [{"text": hebrew, "supported": False}]
+    claims = (Claim(text=hebrew, supported=False),)
     record = passed(
         "rtl",
         question=hebrew,
@@ -101,9 +103,7 @@ def test_texts_run_in_their_own_direction(open_page: Open) -> None:
         retrieved_chunks=(chunk(1, heading_path=heading, text="עוד 2 days!"),),
     )
     judged = changed(
-        record,
-        groundedness={"score": 1.0, "judge": "j", "claims": claims},
-        judgements={"groundedness": {"judge": "j", "scores": {"groundedness": 1.0}}},
+        record, judgements=judged_by("groundedness", {"groundedness": 1.0}, claims=claims)
     )
     tab = open_page(page(run([judged])), "#case-rtl")
     places = (".question", ".facts-list span", "[data-part=expected]", ".chunks i", ".fold")

@@ -21,6 +21,7 @@ from pytest_rageval.values.numbers import OwnFigure
 from pytest_rageval.values.own_metric import MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
+from tests.build.verdicts import judged_by
 from tests.report.html.builders import against, check, config, gated, missed, page, passed, run
 
 SCORES = (("a", 1.0), ("b", 0.5), ("c", 0.25))
@@ -53,8 +54,8 @@ def test_the_largest_fall_of_an_outcome_comes_first() -> None:
 
 
 def test_the_page_says_how_often_a_second_judge_disagrees() -> None:
-    twice = {"rubrics": ["correctness"], "scores": {"correctness": 1.0}}
-    first = {"correctness": {"scores": {"correctness": 5.0}}}
+    twice = judged_by("correctness", {"correctness": 1.0})
+    first = judged_by("correctness", {"correctness": 5.0})
     split = passed("split", judgements=first, spot_check=twice)
     (note,) = view_report(run([split, passed("b")]), options=ReportOptions(redact=True)).notes
     assert re.fullmatch(r"second judge disagrees: correctness 1\.00 \[.+\] \(n 1\)", note)
