@@ -77,10 +77,11 @@ async def call_client(
             wrong settings.
     """
     ask = check_client(client)
-    held = None if getattr(client, "takes_slots", False) else slots
+    takes_slots = getattr(client, "takes_slots", False)
+    held = None if takes_slots else slots
     call = _Call(ask, request, clock)
     async with held.hold() if held else nullcontext():
-        reply = await call.reply_or_error()
+        reply = await call.reply_or_error(apart=not takes_slots)
     if isinstance(reply, AskResult):
         return reply
     if isinstance(reply, ConfigError):
@@ -183,12 +184,12 @@ class _Call:
         self._started = 0.0
         self.asked_at = self.total_ms = 0.0
 
-    async def reply_or_error(self) -> object:
+    async def reply_or_error(self, *, apart: bool) -> object:
+        """Return the outcome; ``apart``: in a task of its own, which the client may cancel."""
         found = self._called() if is_async(self._ask) else await called(self._called)
         if not inspect.isawaitable(found):
             return found
-        # In a task of its own, which a client may cancel without ending the case.
-        reply = await asyncio.create_task(self._awaited(found))
+        reply = await (asyncio.create_task(self._awaited(found)) if apart else self._awaited(found))
         if is_cancelled(reply):
             raise asyncio.CancelledError
         return reply
