@@ -316,7 +316,7 @@ def test_a_run_without_headings_finds_evidence_by_its_snippets_and_says_so() -> 
     assert metrics["matching"] == {"snippet": 1}
     assert metrics["metrics"]["recall_at_k"]["mean"] == 0.5
     folder = Path("evals/results/texts")
-    assert "Chunks compared with evidence by snippet 1." in (folder / "summary.md").read_text(
+    assert "- **evidence** chunks compared by snippet 1\n" in (folder / "summary.md").read_text(
         encoding="utf-8"
     )
     assert "snippet 1" in (folder / "report.html").read_text(encoding="utf-8")

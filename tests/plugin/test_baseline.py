@@ -119,8 +119,8 @@ def test_the_summary_has_a_column_of_differences_at_80_columns(compared: Project
     assert any(line.strip().startswith("recall_at_k max_drop: with 30 paired") for line in lines)
     folder = compared.path / "evals" / "results" / "r2"
     markdown = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "Baseline main (r1): 30 paired cases about 30 documents." in markdown
-    assert "| errors | vs main |" in markdown
+    assert "- **baseline** main (r1): 30 paired cases about 30 documents" in markdown
+    assert "| limit | vs main |" in markdown
 
 
 @pytest.mark.parametrize("columns", ["60", "79"])

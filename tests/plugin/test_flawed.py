@@ -56,8 +56,8 @@ def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
     assert flawed.stored("config.json")["settings"]["judged_on"] == ["retrieval", "answer"]
     (folder,) = flawed.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "3 cases, 1 passed, 1 missed, 1 flawed, 0 errors." in summary
-    assert "Failure stages: 1 not_retrieved, 1 not_cited." in summary
+    assert "3 cases, 1 passed, 1 missed, 1 flawed, 0 errors\n" in summary
+    assert "- **stages** 1 not\\_retrieved, 1 not\\_cited\n" in summary
     assert "<details><summary>1 flawed</summary>" in summary
     tests = json.loads((flawed.path / ".report.json").read_text(encoding="utf-8"))["tests"]
     found = sorted(one["outcome"] for one in tests)

@@ -87,7 +87,7 @@ def test_own_metrics_are_limited_and_shown(
     lines = "\n".join(summary_lines(result))
     assert re.search(r"acme\.pii_free +24 +0\.500 +\d\.\d\d-\d\.\d\d +>= 0\.9 +FAIL", lines)
     summary = (own.folder("one") / "summary.md").read_text(encoding="utf-8")
-    assert re.search(r"\| acme\.pii_free \| 24 \| 0\.500 \|", summary)
+    assert re.search(r"\| acme\.pii\\_free \| 24 \| 0\.500 \|", summary)
     junit = ElementTree.parse(own.path / "junit.xml")
     failed = [one.get("name") for one in junit.iter("testcase") if one.find("failure") is not None]
     assert "acme.pii_free" in " ".join(map(str, failed))

@@ -96,7 +96,7 @@ def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ..
         assert record["error"]["traceback"].splitlines() == [PLACE, "    return question.lower()"]
     (folder,) = raising.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "- raised in 3 cases: AttributeError at conftest.py:7" in summary
+    assert "- **error** raised in 3 cases: AttributeError at conftest.py:7" in summary
     assert "has no attribute" not in summary
     assert PLACE in (folder / "report.html").read_text(encoding="utf-8")
     for case_xml in ElementTree.parse(raising.path / "j.xml").iter("testcase"):
