@@ -188,7 +188,7 @@ def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
     assert "<summary>25 errors</summary>" in summary
-    assert "`e24`" in summary
+    assert ", e24\n" in summary
     assert "<summary>1 missed</summary>" in summary
 
 
