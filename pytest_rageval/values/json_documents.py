@@ -1,7 +1,6 @@
-"""Reading of JSON documents that may lack any part, or hold something of another type there.
+"""Reading of foreign JSON documents, which may lack any part or contain another type there.
 
-The documents of a run may be missing, cut short or written by another tool. Everything that shows
-or compares them reads them here, so that a wrong type means the same everywhere.
+Our own documents are read as the dataclasses that they were written from (``runs.store``).
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_LARGEST: Final = 2**63 - 1
-"""Largest integer that a database keeps."""
 OBJECT: Final = (dict, Mapping)
 """A dictionary is recognised at once, which no other mapping is."""
 _LIST: Final = (list, tuple)
@@ -55,14 +52,6 @@ def number(document: object, *path: str) -> float | None:
     except OverflowError:  # an integer of hundreds of digits
         return None
     return as_float if math.isfinite(as_float) else None
-
-
-def whole(document: object, *path: str) -> int | None:
-    """Return the integer at a path; None: there is none, or no database would keep it."""
-    found = value(document, *path)
-    if isinstance(found, bool) or not isinstance(found, int):
-        return None
-    return found if abs(found) <= _LARGEST else None
 
 
 def word(document: object, *path: str) -> str | None:

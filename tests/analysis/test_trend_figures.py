@@ -9,7 +9,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
-from pytest_rageval.values.json_documents import number, whole
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.numbers import Aggregate, LatencySummary
 from tests.build.records import changed, failed, hits
 
@@ -55,9 +55,8 @@ def test_phases_of_latency_have_names_of_their_own() -> None:
     assert values == {"latency_ms.p95": 9, "latency_ms.retrieval.p95": 4.5}
 
 
-def test_numbers_are_finite_and_counts_fit() -> None:
+def test_numbers_are_finite() -> None:
     assert [number(v) for v in (1, 0.5, True, "1", float("nan"), 10**400, None)] == [
         *(1.0, 0.5),
         *[None] * 5,
     ]
-    assert [whole(v) for v in (3, 3.0, True, 2**63, -(2**62))] == [3, None, None, None, -(2**62)]
