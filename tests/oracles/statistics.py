@@ -211,7 +211,7 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
         intervals.quantile_interval(**_options(args, xs="values", conf="confidence"))
     ),
     "bootstrap_mean_ci": lambda args: _bounds(
-        intervals.bootstrap_mean(_sample(args), **_options(args, conf="confidence"))[0]
+        intervals.bootstrap_means([_sample(args)], **_options(args, conf="confidence"))[0][0]
     ),
     "paired_diff": _paired_diff,
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),

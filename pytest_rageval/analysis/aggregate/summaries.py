@@ -13,7 +13,9 @@ from pytest_rageval.analysis.aggregate.scores import Floats, Sample, cluster_cod
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable
 from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
+    Interval,
     Scale,
+    bootstrap_means,
     clustered_se,
     mean_intervals,
 )
@@ -55,7 +57,8 @@ def summarise_metric(
     """
     codes = cluster_codes([None] * len(values) if clusters is None else clusters)
     sample = Sample(np.array(values, dtype=float), codes)
-    return _summary(sample, len(values), info, confidence, not repeated)
+    intervals = mean_intervals(sample, _scale(info, once=not repeated), confidence=confidence)
+    return _summary(sample, len(values), info, intervals)
 
 
 def summarise_groups(
@@ -88,19 +91,29 @@ def summarise_parts(
     """
     if np.isnan(column).all():  # of no case, so of no part
         return [MetricSummary(n=0, n_not_applicable=len(part.cases)) for part in parts]
+    samples = [Sample(column[part.cases], part.clusters) for part in parts]
+    if _scale(info).span is None:  # the random numbers of all are drawn once
+        intervals = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
+    else:
+        intervals = [
+            mean_intervals(sample, _scale(info, once=part.once), confidence=confidence)
+            for sample, part in zip(samples, parts, strict=True)
+        ]
     return [
-        _summary(
-            Sample(column[part.cases], part.clusters), len(part.cases), info, confidence, part.once
-        )
-        for part in parts
+        _summary(sample, len(part.cases), info, found)
+        for sample, part, found in zip(samples, parts, intervals, strict=True)
     ]
 
 
+def _scale(info: MetricInfo | None, *, once: bool = True) -> Scale:
+    return Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
+
+
 def _summary(
-    sample: Sample, n_cases: int, info: MetricInfo | None, confidence: float, once: bool
+    sample: Sample, n_cases: int, info: MetricInfo | None, intervals: Sequence[Interval]
 ) -> MetricSummary:
     worst = None if info is None else info.worst
-    n, n_error = sample.n, sample.n_error
+    n, n_error, (two, one) = sample.n, sample.n_error, intervals
     unscored = MetricSummary(
         n=n,
         n_not_applicable=n_cases - n - n_error,
@@ -109,8 +122,6 @@ def _summary(
     )
     if not n:
         return unscored
-    scale = Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
-    two, one = mean_intervals(sample, scale, confidence=confidence)
     as_worst = None
     if n_error and worst is not None:
         as_worst = math.fsum([sample.total, n_error * worst]) / (n + n_error)

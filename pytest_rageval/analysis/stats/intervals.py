@@ -12,7 +12,7 @@ import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
@@ -21,6 +21,10 @@ from pytest_rageval.analysis.stats.distributions import (
     normal_quantile,
     student_t_quantile,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
@@ -210,7 +214,7 @@ def mean_intervals(
     if not sample.n:
         return [NO_INTERVAL] * len(sides)
     if scale.lo is None or scale.hi is None:
-        return bootstrap_mean(sample, confidence=confidence, sides=sides)
+        return bootstrap_means([sample], confidence=confidence, sides=sides)[0]
     if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
         return [wilson(sample.total, sample.n, confidence=confidence, sided=one) for one in sides]
     return _plus_twos(sample, scale.lo, scale.hi, confidence=confidence, sides=sides)
@@ -273,37 +277,55 @@ def quantile_interval(
     )
 
 
-def bootstrap_mean(
-    sample: ClusteredSample,
+def bootstrap_means(
+    samples: Sequence[ClusteredSample],
     *,
     confidence: float = 0.95,
     sides: Sequence[Sided] = (2,),
     resamples: int = 10_000,
-) -> list[Interval]:
-    """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
+) -> list[list[Interval]]:
+    """Percentile bootstrap of means, resampling whole clusters; for unbounded scales only.
 
     Fewer than two clusters have no interval.
     """
-    clusters = sample.n_clusters if sample.n_clusters < sample.n else None
-    if sample.n_clusters < 2:
-        return [replace(NO_INTERVAL, clusters=clusters)] * len(sides)
-    means = sorted(_resampled_means(sample.pieces, resamples))
-    se, levels = statistics.pstdev(means), [tail_level(confidence, sided) for sided in sides]
-    return [
-        Interval(
-            low=percentile(means, 100 * (1 - level)),
-            high=percentile(means, 100 * level),
-            method="bootstrap",
-            se=se,
-            detectable_se=se,
-            clusters=clusters,
+    drawn = [sample for sample in samples if sample.n_clusters > 1]
+    resampled = iter(_resampled_means([sample.pieces for sample in drawn], resamples))
+    levels, found = [tail_level(confidence, sided) for sided in sides], []
+    for sample in samples:
+        none = replace(
+            NO_INTERVAL, clusters=sample.n_clusters if sample.n_clusters < sample.n else None
         )
-        for level in levels
-    ]
+        if sample.n_clusters < 2:
+            found.append([none] * len(sides))
+            continue
+        means = sorted(next(resampled).tolist())
+        se = statistics.pstdev(means)
+        found.append(
+            [
+                replace(
+                    none,
+                    low=percentile(means, 100 * (1 - level)),
+                    high=percentile(means, 100 * level),
+                    method="bootstrap",
+                    se=se,
+                    detectable_se=se,
+                )
+                for level in levels
+            ]
+        )
+    return found
 
 
-def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> list[float]:
-    """Return the means of the resamples of clusters that ``random.choices`` draws."""
+def _resampled_means(
+    every: Sequence[Sequence[tuple[float, int]]], resamples: int
+) -> Sequence[NDArray[np.float64]]:
+    """Return the means of the resamples of each set of clusters that ``random.choices`` draws.
+
+    The generators of all sets begin with one seed, so that their numbers are drawn once: that takes
+    longer than adding.
+    """
+    if not every:
+        return ()
     # Imported here, since commands that draw nothing read the settings of intervals.
     import numpy as np
 
@@ -311,13 +333,24 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
-    n, found = len(pieces), list[float]()
-    totals = np.array([total for total, _ in pieces], dtype=float)
-    sizes = np.array([size for _, size in pieces], dtype=np.int64)
-    while rows := min(_DRAWN_AT_ONCE // n + 1, resamples - len(found)):
-        places = (uniform.random_sample(rows * n) * n).astype(np.intp).reshape(rows, n)
-        # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
-        drawn = np.ascontiguousarray(places.T)
-        counts = np.add.reduce(sizes.take(drawn), axis=0)
-        found += (np.add.reduce(totals.take(drawn), axis=0) / counts).tolist()
-    return found
+    totals = [np.array([total for total, _ in pieces], dtype=float) for pieces in every]
+    sizes = [np.array([size for _, size in pieces], dtype=np.int64) for pieces in every]
+    means, done = [np.empty(resamples) for _ in every], [0] * len(every)
+    most, numbers, begin = max(map(len, every)), np.empty(0), 0
+    while min(done) < resamples:
+        kept = numbers[-most:]  # the resample of a set may begin there
+        begin += len(numbers) - len(kept)
+        numbers = np.concatenate([kept, uniform.random_sample(_DRAWN_AT_ONCE)])
+        for nth, pieces in enumerate(every):
+            n, start = len(pieces), done[nth] * len(pieces) - begin
+            rows = min((len(numbers) - start) // n, resamples - done[nth])
+            if rows <= 0:
+                continue
+            places = (numbers[start : start + rows * n] * n).astype(np.intp).reshape(rows, n)
+            # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
+            drawn = np.ascontiguousarray(places.T)
+            counts = np.add.reduce(sizes[nth].take(drawn), axis=0)
+            found = np.add.reduce(totals[nth].take(drawn), axis=0) / counts
+            means[nth][done[nth] : done[nth] + rows] = found
+            done[nth] += rows
+    return means

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.stats.intervals import (
     Interval,
     Scale,
     beta_credible,
-    bootstrap_mean,
+    bootstrap_means,
     clopper_pearson,
     clustered_se,
     mean_interval,
@@ -197,14 +197,14 @@ def test_quantile_of_nothing_has_no_interval() -> None:
 def test_bootstrap_agrees_with_scipy() -> None:
     values = [random.Random(i).expovariate(1) for i in range(60)]
     expected = stats.bootstrap((values,), np.mean, method="percentile", rng=1)
-    [interval] = bootstrap_mean(cluster_sums(values))
+    [[interval]] = bootstrap_means([cluster_sums(values)])
     got = bounds(interval)
     assert got == pytest.approx(tuple(expected.confidence_interval), abs=0.03)
 
 
 def test_bootstrap_gives_the_same_interval_each_time() -> None:
     values = [1.0, 2.0, 9.0, 4.0]
-    first, again = (bootstrap_mean(cluster_sums(values), resamples=200) for _ in range(2))
+    first, again = (bootstrap_means([cluster_sums(values)], resamples=200) for _ in range(2))
     assert first == again
 
 
@@ -222,13 +222,28 @@ def test_bootstrap_draws_and_adds_as_the_generator_of_python_does(digits: int) -
         for of_cluster, _ in drawn:
             total += of_cluster
         means.append(total / sum(size for _, size in drawn))
-    [interval] = bootstrap_mean(sample, resamples=3000)
+    [[interval]] = bootstrap_means([sample], resamples=3000)
     assert interval.se == pstdev(means)
+
+
+def test_samples_that_share_their_random_numbers_are_drawn_as_each_alone() -> None:
+    draw = random.Random(4)
+    samples = [
+        cluster_sums(
+            [float(draw.randint(-low, 900)) for _ in range(n)],
+            [draw.randrange(groups) for _ in range(n)] if groups else None,
+        )
+        for n, groups, low in [(2, 0, 0), (1, 0, 0), (700, 0, 5), (90, 20, 0), (80_000, 0, 0)]
+    ]
+    together = bootstrap_means(samples, sides=(2, 1), resamples=50)
+    alone = [bootstrap_means([one], sides=(2, 1), resamples=50) for one in samples]
+    assert together == [found for [found] in alone]
+    assert [two.method is None for two, _ in together] == [False, True, False, False, False]
 
 
 def test_bootstrap_resamples_whole_clusters() -> None:
     values, clusters = [0.0, 0.0, 9.0, 9.0], ["a", "a", "b", "b"]
-    [got] = bootstrap_mean(cluster_sums(values, clusters), resamples=500)
+    [[got]] = bootstrap_means([cluster_sums(values, clusters)], resamples=500)
     assert bounds(got) == (0.0, 9.0)
 
 
