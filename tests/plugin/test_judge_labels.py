@@ -107,10 +107,10 @@ def test_workers_correct_alike(scratch: Project) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ({"id": "ask-0", "rubric": "tone", "label": 1}, '*judge.jsonl:1: rubric: "tone"*'),
+        ({"id": "ask-0", "rubric": "tone", "label": 1}, '*judge.jsonl:1: rubric: *"tone"*'),
         (
             {"id": "ask-0", "rubric": "correctness", "label": "yes"},
-            '*:1: label: "yes", expected*',
+            '*:1: label: *"yes", expected*',
         ),
     ],
 )

