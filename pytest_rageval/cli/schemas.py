@@ -19,7 +19,16 @@ from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import case as cases
-from pytest_rageval.values import config, gate, numbers, own_metric, record, reply, settings
+from pytest_rageval.values import (
+    config,
+    gate,
+    numbers,
+    own_metric,
+    record,
+    reply,
+    settings,
+    verdict,
+)
 
 _MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "case": case_json_schema,
@@ -51,7 +60,7 @@ def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
 def _field_docs() -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: dict[str, dict[str, str]] = {}
-    for module in (cases, record, reply, numbers, gate, config, own_metric, settings):
+    for module in (cases, record, reply, numbers, gate, config, own_metric, settings, verdict):
         found |= dict(_classes(module))
     return found
 

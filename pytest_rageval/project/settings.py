@@ -16,8 +16,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from msgspec import to_builtins
-
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.option_values import (
     Read,
@@ -383,6 +381,8 @@ def check_stored(settings: Settings) -> None:
     Raises:
         StorageError: names those that no file of settings can have.
     """
+    from msgspec import to_builtins
+
     faults = [
         f"settings.{option.name}: {fault.text}"
         for option in OPTIONS

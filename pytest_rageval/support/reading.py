@@ -6,7 +6,7 @@ The types are those of pydantic, which is imported at the first reading.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hints
@@ -135,6 +135,8 @@ def read(
     """
     from pydantic import ValidationError
 
+    if secret:
+        form = form._replace(show=lambda found: f"a value of type {type(found).__name__}")
     try:
         return adapter(model).validate_python(value), []
     except ValidationError as error:
@@ -142,11 +144,7 @@ def read(
         for n, one in enumerate(error.errors(include_url=False)):
             # Pydantic counts the valid items alone.
             if one["type"] != "too_short" or not one["input"]:
-                fault = _fault(model, one, form, meant if n < _MOST_HINTS else None)
-                if secret and "found" in fault.facts:
-                    found = f"a value of type {type(one['input']).__name__}"
-                    fault = replace(fault, facts={**fault.facts, "found": found})
-                faults.append(fault)
+                faults.append(_fault(model, one, form, meant if n < _MOST_HINTS else None))
         return None, faults
 
 
@@ -173,7 +171,7 @@ def _fault(
         schema = schema_at(model, loc)
         facts = {"found": form.show(error["input"]), "expected": _expected(schema, error, form)}
         if isinstance(error["input"], str):
-            facts |= hint(error["input"], schema.get("enum", ()))
+            facts |= hint(error["input"], [x for x in schema.get("enum", ()) if isinstance(x, str)])
     return Fault(loc=loc, field=field_text(loc), code=code, facts=facts)
 
 

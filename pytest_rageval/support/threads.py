@@ -26,7 +26,7 @@ _Put = Callable[[Callable[[], None]], object]
 """Takes a call that a thread then makes."""
 
 _caller: ContextVar[_Put | None] = ContextVar("rageval_caller", default=None)
-"""Where calls of a task are made, in place of threads: on the one that waits for the task."""
+"""Maker of the calls of a task, in place of threads: the thread that waits for the task."""
 
 
 def _here(call: Callable[[], None]) -> None:

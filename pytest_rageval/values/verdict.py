@@ -65,7 +65,9 @@ class Claim:
     """One statement of an answer, and whether the context supports it."""
 
     text: str
+    """As the judge gave it."""
     supported: bool
+    """Whether the context supports it."""
     passage: int | None = None
     """1-based position of the passage that supports it best; None: none does."""
     reason: str = ""
@@ -83,6 +85,7 @@ class Verdict:
     unsure: tuple[str, ...] = ()
     """Those keys of ``not_applicable`` that apply, but of which the judge is not sure."""
     reasoning: str = ""
+    """Reason for the scores, in the judge's words."""
     claims: tuple[Claim, ...] = ()
     """Under ``groundedness`` and ``claims``."""
     key_facts_found: tuple[bool, ...] | None = None
@@ -100,6 +103,7 @@ class JudgeFailure:
     """Reason for a missing verdict."""
 
     kind: JudgeErrorKind
+    """Cause, such as ``rate_limited``."""
     message: str
     """One line, without secrets."""
     raw: str | None = None
@@ -114,10 +118,13 @@ class JudgeUsage:
     """Tokens and money of the calls behind one judgement, repair turns included."""
 
     prompt_tokens: int = 0
+    """Sum over all calls."""
     completion_tokens: int = 0
+    """Sum over all calls."""
     calls: int = 0
     """Requests sent for it now; 0 for a cached one."""
     cached: bool = False
+    """Whether the verdict came from the cache."""
     cost_usd: float | None = 0.0
     """Cost of the requests sent now: 0 for a cached one; None, never 0: the price is unknown."""
     cost_usd_uncached: float | None = 0.0
@@ -163,6 +170,7 @@ class Judgement:
     """One answer judged under one rubric: a verdict or a failure, with its circumstances."""
 
     rubric: str
+    """Name of a rubric of the package, or path of the user's."""
     rubric_version: str
     """Name + first 12 hex digits of the sha256 of template and schema; empty: the judge raised."""
     judge: str
@@ -171,7 +179,9 @@ class Judgement:
     failure: JudgeFailure | None = None
     """Exactly one of ``verdict`` and ``failure`` is set."""
     usage: JudgeUsage = JudgeUsage()
+    """Of all calls behind it."""
     level: OutputLevel = "offline"
+    """Form in which the structure of the reply was requested."""
     prompt_hash: str = ""
     """sha256 of the rendered prompt, 64 hex digits; empty: there was none."""
     truncated_chunk_ids: tuple[str | None, ...] = ()

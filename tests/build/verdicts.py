@@ -75,5 +75,5 @@ def called(
 
 
 def usage_of_call(*tokens: int, **given: Any) -> JudgeUsage:
-    """What such a call used."""
+    """Return the usage of such a call."""
     return called(*tokens, **given)["r"].usage

@@ -44,7 +44,7 @@ def test_the_judge_of_the_setting_judges_and_is_named(acme: Project) -> None:
     assert judged(acme) == ["acme-length/1"]
     record = acme.records()["one"]
     assert record["metrics"]["groundedness"] == record["metrics"]["correctness"] == 5.0
-    assert record["groundedness"]["reasoning"] == "3 words"
+    assert record["judgements"]["groundedness"]["verdict"]["reasoning"] == "3 words"
 
 
 def test_the_fixture_of_the_page_judges_alike(acme: Project) -> None:
@@ -71,8 +71,9 @@ def test_a_flag_goes_before_it(acme: Project, other: str) -> None:
 def test_it_is_the_second_judge_where_it_is_named_as_that(acme: Project) -> None:
     acme.write("pyproject.toml", f'{NAMED}spot_check_model = "acme_judge:LengthJudge"\n')
     result = acme.run("--judge", "offline", "--judge-spot-check", "2", "--rageval-run-id", "one")
-    second = acme.records()["one"]["spot_check"]
-    assert (second["judge"], second["scores"]["groundedness"]) == ("acme-length/1", 5.0)
+    second = acme.records()["one"]["spot_check"]["groundedness"]
+    score = second["verdict"]["scores"]["groundedness"]
+    assert (second["judge"], score) == ("acme-length/1", 5.0)
     assert "unpinned alias" not in result.stdout.str()
 
 

@@ -43,7 +43,9 @@ def test_the_markers_are_read_judged_and_kept(
     assert record["answer"] == ANSWER
     assert [one["rel_path"] for one in record["citations"]] == ["a.md"]
     assert record["metrics"]["attribution_hit_rate"] == 1.0
-    assert record["groundedness"]["supported_claims"] == ["The pump needs oil every month."]
+    claims = record["judgements"]["groundedness"]["verdict"]["claims"]
+    supported = [one["text"] for one in claims if one["supported"]]
+    assert supported == ["The pump needs oil every month."]
     config = json.loads((citing.folder("one") / "config.json").read_text(encoding="utf-8"))
     assert config["settings"]["citation_presets"] == ["doc"]
     monkeypatch.chdir(citing.path)

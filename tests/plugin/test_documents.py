@@ -151,10 +151,10 @@ def test_nothing_is_put_in_where_nothing_is_asked(
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (({"scope_prefix": ""}, ROSES), "*garden.jsonl:1: scope_prefix: '', expected*"),
-        (({"scope_prefix": "/"}, ROSES), "*garden.jsonl:1: scope_prefix: '/', expected*"),
-        (({"scope_prefix": "notes/"}, ROSES), "*garden.jsonl:1: scope_prefix: 'notes/'*"),
-        ((HEAD, {"rel_path": "notes/own.md", "text": "x"}), "*garden.jsonl:2: rel_path:*outside*"),
+        (({"scope_prefix": ""}, ROSES), '*garden.jsonl:1: scope_prefix: got "", expected*'),
+        (({"scope_prefix": "/"}, ROSES), '*garden.jsonl:1: scope_prefix: got "/", expected*'),
+        (({"scope_prefix": "notes/"}, ROSES), '*garden.jsonl:1: scope_prefix: got "notes/"*'),
+        ((HEAD, {"rel_path": "notes/own.md", "text": "x"}), "*garden.jsonl:2: rel_path:*garden*"),
     ],
 )
 def test_a_faulty_file_of_documents_ends_the_session_before_anything_is_sent(

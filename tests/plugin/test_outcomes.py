@@ -123,9 +123,9 @@ def test_answers_are_judged_offline_unless_told_otherwise(project: Project) -> N
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*judge offline*"])
     records = project.records()
-    judged = [r for r in records.values() if r["groundedness"] is not None]
+    judged = [r["judgements"]["groundedness"] for r in records.values() if r["judgements"]]
     assert judged
-    assert {r["groundedness"]["judge"] for r in judged} == {"offline/11"}
+    assert {one["judge"] for one in judged} == {"offline/11"}
     assert project.stored("metrics.json")["metrics"]["groundedness"]["n"] == len(judged)
 
 
@@ -133,7 +133,7 @@ def test_a_run_of_retrieval_alone_names_no_judge(project: Project) -> None:
     project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
     result = project.run("--retrieval-only")
     result.stdout.fnmatch_lines(["*judge off"])
-    assert {record["groundedness"] for record in project.records().values()} == {None}
+    assert not any(record["judgements"] for record in project.records().values())
     checks = [one["name"] for one in project.stored("gate.json")["checks"]]
     assert "error_rate" in checks
     assert "judge_error_rate" not in checks
@@ -146,7 +146,8 @@ def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Proj
     records = project.records().values()
     scores = {r["metrics"]["groundedness"] for r in records} - {None}
     assert scores == {2.0}
-    assert {r["groundedness"]["judge"] for r in records if r["groundedness"]} == {"house/1"}
+    judged = [one for record in records for one in record["judgements"].values()]
+    assert {one["judge"] for one in judged} == {"house/1"}
 
 
 def test_a_judge_without_its_key_is_a_usage_error(

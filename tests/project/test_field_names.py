@@ -38,17 +38,17 @@ def test_every_name_means_a_field_of_a_case_or_an_anchor() -> None:
     ],
 )
 def test_a_name_of_another_tool_is_answered_with_the_field_it_means(name: str, field: str) -> None:
-    with pytest.raises(DatasetError, match=f"{name}: unknown field, did you mean '{field}'"):
+    with pytest.raises(DatasetError, match=f'{name}: unknown field, did you mean "{field}"'):
         parse_case({"id": "a", "question": "b?", name: []})
 
 
 @pytest.mark.parametrize(("name", "field"), [("path", "rel_path"), ("section", "heading_path")])
 def test_so_is_a_name_within_an_anchor(name: str, field: str) -> None:
     golds = [{"rel_path": "a.md", name: "A"}]
-    with pytest.raises(DatasetError, match=rf"\[0\]\.{name}: .* did you mean '{field}'"):
+    with pytest.raises(DatasetError, match=rf'\[0\]\.{name}: .* did you mean "{field}"'):
         parse_case({"id": "a", "question": "b?", "gold_supports": golds})
 
 
 def test_a_misspelt_field_is_still_answered_with_the_nearest_one() -> None:
-    with pytest.raises(DatasetError, match=r"gold_suports: .* did you mean 'gold_supports'"):
+    with pytest.raises(DatasetError, match=r'gold_suports: .* did you mean "gold_supports"'):
         parse_case({"id": "a", "question": "b?", "gold_suports": []})

@@ -101,8 +101,8 @@ def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str)
     ("arguments", "message"),
     [
         (["add"], "--question: expected the question"),
-        (["add", "--question", " "], 'question: " ", expected a string that is not blank'),
-        (["add", "--id", "a b", "--question", "x"], 'id: "a b", expected a string'),
+        (["add", "--question", " "], 'question: got " ", expected a string that is not blank'),
+        (["add", "--id", "a b", "--question", "x"], 'id: got "a b", expected a string'),
         (["add", "--id", "a", "--question", "x"], "evals/eval_set.jsonl:1: has the id 'a' already"),
         (["add", "--question", "x", "--set", "qestion=y"], "unknown field, did you mean"),
         (["add", "--question", "x", "--set", "k"], "expected FIELD=JSON"),
@@ -114,7 +114,7 @@ def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str)
         (["edit", "a", "--id", "b"], "evals/eval_set.jsonl:3: has the id 'b' already"),
         (["edit", "a", "--unset", "k"], "--unset k: the case has no such field"),
         (["edit", "a", "--unset", "question"], "question: missing"),
-        (["edit", "a", "--difficulty", "odd"], "expected 'easy', 'medium' or 'hard'"),
+        (["edit", "a", "--difficulty", "odd"], 'expected one of "easy", "medium", "hard"'),
         (["edit", "a", "-f", "no.jsonl", "--k", "1"], "no.jsonl: cannot be read"),
     ],
 )

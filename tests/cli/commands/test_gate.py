@@ -139,7 +139,7 @@ def test_a_missing_baseline_is_said(capsys: Output) -> None:
     thresholds(DROP.replace("main", "nightly"))
     assert cli.run(["gate", "r2"]) == ExitCode.YES
     out = " ".join(capsys.readouterr().out.split())
-    assert "no baseline: run 'nightly': not found" in out
+    assert "baseline none: run 'nightly': not found" in out
     assert "make one with `rageval runs tag RUN nightly`" in out
     assert "1 skipped (no baseline)" in out
 
@@ -149,7 +149,7 @@ def test_no_tag_makes_a_missing_baseline_that_is_not_one(capsys: Output) -> None
     thresholds(DROP.replace("main", "last~7"))
     assert cli.run(["gate", "r2"]) == ExitCode.YES
     out = " ".join(capsys.readouterr().out.split())
-    assert "no baseline: run 'last~7': evals/results holds only" in out
+    assert "baseline none: run 'last~7': evals/results holds only" in out
     assert "runs tag" not in out
 
 

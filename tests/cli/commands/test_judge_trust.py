@@ -141,5 +141,5 @@ def test_a_fault_of_the_labels_is_told_before_anybody_is_asked(
     assert cli.run(["judge", "run-1", "--labels", "labels.jsonl"]) == ExitCode.USAGE
     told = capsys.readouterr().err
     assert "labels.jsonl:1: rubric: missing" in told
-    assert "labels.jsonl:1: label: 7, expected" in told
+    assert "labels.jsonl:1: label: got 7, expected" in told
     assert server.asked == []
