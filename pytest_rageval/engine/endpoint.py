@@ -21,9 +21,10 @@ from pytest_rageval.support.http.address import (
     reply_secrets,
 )
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
+from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.target.contract import parse_reply_bytes
+from pytest_rageval.values.diagnoses import with_facts
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
 _TEXT_REFUSED: Final = frozenset({400, 413, 422})
@@ -112,9 +113,11 @@ class EndpointClient:
         )
         error = last.error
         if error is not None:
-            message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
+            error = with_facts(error, attempts=attempts if attempts > 1 else None)
             kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
-            raise kind(error.kind, message, attempts=attempts) from error.__cause__
+            raise kind(
+                error.kind, error.message, attempts=attempts, code=error.code, facts=error.facts
+            ) from error.__cause__
         try:
             return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
         except EndpointError as wrong:
@@ -123,14 +126,14 @@ class EndpointClient:
 
     def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
         """Return an error of this endpoint without secrets."""
-        return failure(kind, self._address, blot_out(text, self._secrets))
+        return EndpointError(kind, f"{self._address.shown}: {blot_out(text, self._secrets)}")
 
     async def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s
         request = Request(
             address=self._address, content=content, secrets=self._of_reasons, limit_s=limit
         )
-        return await attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
+        return await attempt(http, request)
 
 
 def _address(url: str, resource: str, option: str) -> Address:

@@ -48,6 +48,7 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.values.diagnoses import error_info
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import AskResult, ErrorInfo
@@ -453,8 +454,7 @@ class RecordedRun:
                 response = replace(response, answer=_UNRECORDED)
             return answered(response, total_ms=None)
         except EndpointError as error:
-            info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
-            return AskResult(response=None, error=info, total_ms=None)
+            return AskResult(response=None, error=error_info(error, attempts=1), total_ms=None)
 
 
 class _CaseIds:

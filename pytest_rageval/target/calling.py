@@ -23,9 +23,10 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import called, computed, is_async, is_cancelled
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
-from pytest_rageval.target.contract import parse_ask_response, reply_keys
+from pytest_rageval.target.contract import OTHER_TYPE, parse_ask_response, reply_keys
 from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.target.size import MOST_CHARS, size_of
+from pytest_rageval.values.diagnoses import endpoint_error, error_info, target_error, with_facts
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
     TOP_FIELDS,
@@ -144,14 +145,9 @@ def answered(
     """
     error = None
     if is_empty_answer(response):
-        message = refusal("the answer is empty and abstained is not true", reported)
-        error = ErrorInfo(kind="empty", message=message, attempts=attempts)
+        empty = target_error("answer_empty", abstained="true", reported=reported)
+        error = error_info(empty, attempts=attempts)
     return AskResult(response=response, error=error, total_ms=total_ms, attempts=attempts)
-
-
-def refusal(fault: str, reported: str) -> str:
-    """Put the error that a reply reports before the reason why the reply is refused."""
-    return f"the reply reports an error: {reported} ({fault})" if reported else fault
 
 
 def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequest], object]:
@@ -226,34 +222,29 @@ def _response(reply: object, client: object) -> AskResponse:
     if isinstance(payload, Mapping):
         payload = _plain(payload)
         if size_of(payload) > MOST_CHARS:
-            raise EndpointError("protocol", f"the reply has over {MOST_CHARS:,} characters")
+            raise target_error("reply_too_long", most=f"{MOST_CHARS:,}")
         payload = blot_out_of_reply(payload, reply_secrets(os.environ))
         try:
             response = parse_ask_response(payload)
         except EndpointError as error:
-            if error.kind == "protocol" and (advice := _advice(error.message, payload)):
-                raise EndpointError("protocol", f"{error.message}; {advice}") from error
-            raise
+            raise with_facts(error, **_to_return(error, payload)) from error
         if response.retrieved_chunks:
             return response
         given = _given(payload) if isinstance(reply, AskResponse) else payload
         return replace(response, reply_keys=reply_keys(given))
-    message = (
-        f"{named(client)} returned {named(reply)}; expected an AskResponse or a dict with answer"
-    )
-    if isinstance(reply, Iterator | AsyncIterator):
-        message += ", made of what it yields"
-    raise EndpointError("protocol", message)
+    gives = "yields" if isinstance(reply, Iterator | AsyncIterator) else ""
+    raise target_error("reply_type", client=named(client), got=named(reply), gives=gives)
 
 
-def _advice(fault: str, payload: Mapping[str, Any]) -> str:
-    """Return what the client should return instead; empty: the fault says it."""
-    if fault.startswith("answer: ") and not fault.endswith(" null"):
+def _to_return(error: EndpointError, payload: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the facts about what the client should return instead; empty: the fault says it."""
+    field, got = str(error.facts.get("field", "")), str(error.facts.get("got", ""))
+    if field == "answer" and got != "null":
         text = likely_answer(payload)
-        return f"return `{text}` as answer" if text else "return its text as answer"
-    if fault.startswith("debug.retrieved_chunks[") and "a value of type" in fault:
-        return "from_documents of pytest_rageval makes chunks of the documents of a framework"
-    return ""
+        return {"returned": f"`{text}`" if text else "its text"}
+    if field.startswith("debug.retrieved_chunks[") and got.startswith(OTHER_TYPE):
+        return {"maker": "from_documents"}
+    return {}
 
 
 def _payload(response: AskResponse) -> dict[str, Any]:
@@ -291,24 +282,32 @@ def _members(value: object) -> object:
 
 def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorInfo:
     if isinstance(error, EndpointError):
-        said = clean(blot_out_known(str(error.message), _BODY_BYTES), _MESSAGE_CHARS)
-        message = said if error.kind == "target" else refusal(said, reported)
-        return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
+        info = error_info(error, _shown, traceback=place)
+        if error.kind == "target" or not reported:
+            return info
+        return error_info(with_facts(endpoint_error(info), reported=reported), traceback=place)
     status, body = _failed_reply(error)
     said = error_text(error).strip()
     if status:  # the second line of httpx links to a page about the status
         said = said.partition("\n")[0]
     said = clean(blot_out_known(said, _BODY_BYTES), 200)
-    text = f"{type(error).__name__}{said and ': '}{said}"
+    name, text = type(error).__name__, said
     if isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose text does not say the fault
         inner = _error_info(error.exceptions[0], place, reported)
-        return replace(inner, message=f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS])
+        holds = target_error("raised", exception=name, said=said, inner=inner.message)
+        facts = {**inner.facts, "exception": name, "said": said, "inner": inner.message}
+        message = holds.message[:_MESSAGE_CHARS]
+        return replace(inner, message=message, code="raised", facts=facts)
     hide = partial(blot_out_known, limit=_BODY_BYTES)
     reason = reply_reason(body, blot_out_known) or clean(page_text(body, hide), 200)
-    if reason and reason not in text:
-        text += f"; the reply says: {reason}"
-    kind: TargetErrorKind = "http" if status else _kind(error)
-    return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)
+    reason = "" if reason in f"{name}: {text}" else reason
+    raised = target_error("raised", exception=name, said=text, reason=reason, status=status)
+    raised.kind = "http" if status else _kind(error)
+    return error_info(raised, traceback=place)
+
+
+def _shown(text: str) -> str:
+    return clean(blot_out_known(text, _BODY_BYTES), _MESSAGE_CHARS)
 
 
 def _failed_reply(error: BaseException) -> tuple[int | None, str]:
@@ -322,7 +321,7 @@ def _failed_reply(error: BaseException) -> tuple[int | None, str]:
     try:
         reply: Any = error if own else getattr(error, "response", None)
         status = getattr(reply, "code" if own else "status_code", None)
-        if not isinstance(status, int) or (status < 400 and not own):
+        if not isinstance(status, int) or status > 999 or (status < 400 and not own):
             return None, ""
         try:
             body = reply.read(_BODY_BYTES).decode("utf-8", "replace") if own else reply.text

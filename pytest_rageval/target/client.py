@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import random
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +28,6 @@ from pytest_rageval.support.http.address import (
     resolve_request,
 )
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
@@ -38,7 +36,7 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.target.auth import HeaderSource
-from pytest_rageval.target.calling import answered, refusal
+from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import (
     last_data,
     parse_ask_response,
@@ -55,11 +53,10 @@ from pytest_rageval.target.mapping import (
     propose_chunks,
 )
 from pytest_rageval.target.stream import (
-    ENDED_EARLY,
     StreamReader,
     StreamRules,
     likely_stream_answer,
-    stream_advice,
+    stream_facts,
 )
 from pytest_rageval.target.tracing import Spans
 from pytest_rageval.target.variables import (
@@ -69,25 +66,24 @@ from pytest_rageval.target.variables import (
     query_parameters,
     request_document,
 )
+from pytest_rageval.values.diagnoses import (
+    endpoint_error,
+    error_info,
+    target_error,
+    with_facts,
+)
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
     AskResponse,
     AskResult,
-    ErrorInfo,
     is_empty_answer,
 )
 from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
-_REFUSED: Final = re.compile(r": HTTP (400|422)\b")
-"""Status of a server that does not accept the fields of a request."""
-_NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
-_TABLE: Final = "[tool.rageval.target]"
-_FORM: Final = "an API that reads a form needs a client in Python"
-WANTS_SESSION: Final = "the server wants a session"
-"""Beginning of the advice on an MCP server that refuses a call outside one."""
-ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
-"""Advice on a reply that accepts a question and does not answer it."""
+_CUT_STREAMS: Final = frozenset(
+    {"stream_closed", "stream_text_closed", "stream_no_event", "stream_no_last_event"}
+)
 
 
 class HttpRagClient:
@@ -144,7 +140,7 @@ class HttpRagClient:
         """
         result = self.ask_result(request)
         if (error := result.error) is not None:
-            raise EndpointError(error.kind, error.message, attempts=error.attempts)
+            raise endpoint_error(error)
         assert result.response is not None  # one of the two is always set
         return result.response
 
@@ -245,43 +241,39 @@ class HttpRagClient:
         return await (once(request) if self._auth is None else self._auth.attempt(request, once))
 
     async def _timed(self, request: Request) -> Attempt:
-        def timeout_text(fault: TransportError) -> str:
-            if fault.name == "TotalTimeout":
-                return self._timeout("no complete reply", "timeout_s")
-            if fault.name == "ConnectTimeout":
-                return self._timeout("no connection", "connect_timeout_s")
-            return self._timeout("nothing received or sent", "read_timeout_s")
-
-        reader, watch = None, Stopwatch(self._clock)
-        request = replace(request, limit_s=self._target.timeout_s, watch=watch)
+        target, reader, watch = self._target, None, Stopwatch(self._clock)
+        limits = {
+            "timeout_total": (target.timeout_s, "timeout"),
+            "timeout_connect": (target.connect_timeout_s, "connect_timeout"),
+            "timeout_read": (target.read_timeout_s, "read_timeout"),
+        }
+        request = replace(request, limit_s=target.timeout_s, watch=watch)
         if self._stream is not None:
             hide = partial(blot_out, secrets=request.secrets)
             reader = StreamReader(self._stream, watch, hide)
             request.on_piece = reader.feed
-        done = await attempt(self._http, request, timeout_text)
+        done = await attempt(self._http, request, limits)
         done.total_ms, done.sent_at = watch.elapsed_ms, watch.sent_at
         return done if reader is None else reader.timed(done)
 
-    def _document(self, last: Attempt, secrets: Sequence[str]) -> tuple[object, str]:
-        """Return a decoded reply, and the fault of a stream that ended early; empty: none.
+    def _document(
+        self, last: Attempt, secrets: Sequence[str]
+    ) -> tuple[object, EndpointError | None]:
+        """Return a decoded reply, and the error of a stream that ended early; None: it did not.
 
         Raises:
             EndpointError: the reply cannot be read.
         """
         try:
             if self._stream is None:
-                return parse_reply_bytes(last.body, partial(blot_out, secrets=secrets)), ""
-            found: tuple[object, str] = last.reader.document(
+                return parse_reply_bytes(last.body, partial(blot_out, secrets=secrets)), None
+            found: tuple[object, EndpointError | None] = last.reader.document(
                 last.body, last.content_type, delimited=last.delimited
             )
             return found
         except EndpointError as error:
-            advice = stream_advice(last.body, self._target.stream, last.content_type)
-            raise EndpointError(error.kind, error.message + advice) from error
-
-    def _timeout(self, what: str, setting: str) -> str:
-        key = setting.removesuffix("_s")  # as users write it
-        return f"{what} within {getattr(self._target, setting):g} s ({key} in {_TABLE})"
+            facts = stream_facts(last.body, self._target.stream, last.content_type)
+            raise with_facts(error, **facts) from error
 
     def _open(self) -> Client:
         target = self._target
@@ -304,78 +296,72 @@ class HttpRagClient:
         )
 
     def _explained(self, error: EndpointError, raw: object, sent: object) -> EndpointError:
-        """Add to an error where the settings can mend it."""
+        """Add to an error where the settings can fix it."""
         if error.kind == "target":
             return error
-        message = error.message
         if reported := reported_error(last_data(raw), self._hide):
-            message = refusal(message, reported)
-        elif message.startswith(ENDED_EARLY):
-            pass  # the expressions are not at fault
-        elif raw is not None and self._target.response is not None:
+            return with_facts(error, reported=reported)
+        if error.code in _CUT_STREAMS:
+            return error  # the expressions are not at fault
+        if raw is not None and self._target.response is not None:
             found = mapping_report(self._target, {}, raw)
-            message = found.explained(message, likely_stream_answer(raw))
-            if self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw:
-                message += "; it came as one JSON document and not as a stream"
-        elif message.startswith(("answer: ", "the reply: ")) and not message.endswith(" null"):
-            message += f"; {map_answer(likely_stream_answer(raw))}"
-        elif error.kind == "http":
-            message += self._http_advice(message, sent)
-        return EndpointError(error.kind, message)
+            error = found.explained(error, likely_stream_answer(raw))
+            streamed = self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw
+            return with_facts(error, came_as="one JSON document" if streamed else "")
+        facts = error.facts
+        if error.code == "reply_field" and facts["field"] in {"answer", "the reply"}:
+            absent = facts["got"] == "null"
+            return error if absent else with_facts(error, **map_answer(likely_stream_answer(raw)))
+        return self._refused(error, sent) if error.kind == "http" else error
 
-    def _http_advice(self, message: str, sent: object) -> str:
-        """Return where the settings can mend a status that is theirs; empty: it is not."""
-        rpc = isinstance(sent, Mapping) and "jsonrpc" in sent
-        if rpc and "session" in message.lower():
-            return f"; {WANTS_SESSION}: name a function that opens one as auth in {_TABLE}"
-        if _REFUSED.search(message):
-            names = sent if isinstance(sent, Mapping) else ()
-            lines = likely_request(message, names)
-            mapped = f"map them in {REQUEST_TABLE}" + (f": {lines}" if lines else "")
-            advice = self._preset_advice(f"path or a field of {REQUEST_TABLE}") or mapped
-            as_json = "" if self._target.method == "GET" else " as JSON"
-            if as_json and (name := missed_though_sent(message, names)):
-                advice += f"; {name} was sent: {_FORM}"
-            elif as_json and not lines and "; the reply begins: " in message:  # such as Flask's
-                advice += f"; {_FORM}"
-            return f"; fields sent{as_json}: {shown_keys(sent)}; {advice}"
-        if status := _NOT_FOUND.search(message):
-            other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
-            if status[1] == "405":
-                other = f"it takes no {self._target.method} there: set method or path in {_TABLE}"
-            return f"; {self._preset_advice('path') or other}"
-        return ""
+    def _refused(self, error: EndpointError, sent: object) -> EndpointError:
+        """Add to a status that is a matter of the settings which one to change."""
+        said = str(error.facts.get("reason") or error.facts.get("begins") or "")
+        if isinstance(sent, Mapping) and "jsonrpc" in sent and "session" in said.lower():
+            return with_facts(error, "http_session", setting="auth")
+        method = self._target.method
+        if error.code == "http_not_found":
+            return with_facts(error, **(self._preset("path") or {"setting": "path"}))
+        if error.code == "http_method":
+            return with_facts(error, **(self._preset("path") or {"method": method}))
+        if error.code != "http_fields":
+            return error
+        names = sent if isinstance(sent, Mapping) else ()
+        lines = likely_request(said, names)
+        facts = self._preset(f"path or a field of {REQUEST_TABLE}")
+        facts = facts or {"table": REQUEST_TABLE, "lines": lines}
+        if method == "GET":
+            return with_facts(error, query=shown_keys(sent), **facts)
+        missed = missed_though_sent(said, names)
+        form = not missed and not lines and "begins" in error.facts  # such as Flask's
+        facts = {**facts, "missed": missed, "body": "form" if form else ""}
+        return with_facts(error, sent=shown_keys(sent), **facts)
 
-    def _preset_advice(self, own: str) -> str:
-        """Return where settings of a preset can be mended, or ``own`` ones; empty: no preset."""
+    def _preset(self, own: str) -> Mapping[str, str]:
+        """Return the facts of a preset whose settings can be changed, or ``own``; empty: none."""
         if self._target.preset is None:
-            return ""
+            return {}
         from pytest_rageval.project.presets.preset import load_preset
 
         preset = load_preset(self._target.preset)
-        names = ", ".join(preset.variables)
-        values = f" and its vars ({names})" if names else ""
-        return (
-            f"preset {preset.name!r} set this: check url{values}, or write a {own} of your own, "
-            "which goes before the preset's"
-        )
+        return {"preset": preset.name, "vars": ", ".join(preset.variables), "write": own}
 
-    def _response(self, raw: Any, cut: str, secrets: Sequence[str]) -> AskResponse:
+    def _response(self, raw: Any, cut: EndpointError | None, secrets: Sequence[str]) -> AskResponse:
         """Read a decoded reply; a stream that ended early gives only the error it reports."""
         try:
             if self._stream is not None and last_data(raw) is not raw:
                 if reported := self._stream.error(raw["last"]):
-                    raise EndpointError("target", reported)
+                    raise target_error("target_reported", reason=reported)
             mapped = raw
             if self._target.response is not None:
                 # Again, because a mapping may decode or join texts in which a secret was hidden.
                 mapped = blot_out_of_reply(self._map_response(raw), secrets)
             response = parse_ask_response(mapped)
         except EndpointError as error:
-            if not cut or error.kind == "target":
+            if cut is None or error.kind == "target":
                 raise
-        if cut:
-            raise EndpointError("protocol", cut)
+        if cut is not None:
+            raise cut
         return response
 
     def _requoted(
@@ -386,7 +372,7 @@ class HttpRagClient:
         Only so are they removed before a message is cut, and from no word that is not the reply's.
         """
         try:
-            self._response(hidden, "", secrets)
+            self._response(hidden, None, secrets)
         except EndpointError as found:
             return found if found.kind == error.kind else error
         return error
@@ -412,7 +398,7 @@ class HttpRagClient:
             if not accepted or self._target.response is not None:
                 error = self._explained(error, hidden, sent)
             if accepted:
-                error = EndpointError(error.kind, f"{error.message}; {ANSWERED_LATER}")
+                error = with_facts(error, accepted=HTTPStatus.ACCEPTED.value)
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
         ttft_ms = last.reader and last.reader.ttft_ms
         if ttft_ms is not None:
@@ -428,15 +414,12 @@ def _encoded(body: object) -> bytes:
         # ASCII, so that even a lone surrogate in a question can be sent.
         return json.dumps(body, allow_nan=False).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
-        reason = clean(str(error), 80)
-        raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
+        raise target_error("request_not_json", reason=clean(str(error), 80)) from error
 
 
 def _failed(
     error: EndpointError, *, attempts: int, total_ms: float | None, secrets: Sequence[str]
 ) -> AskResult:
-    message = blot_out_written(error.message, secrets)
-    if attempts > 1:
-        message += f" (after {attempts} attempts)"
-    info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)
+    error = with_facts(error, attempts=attempts if attempts > 1 else None)
+    info = error_info(error, partial(blot_out_written, secrets=secrets), attempts=attempts)
     return AskResult(response=None, error=info, total_ms=total_ms, attempts=attempts)

@@ -29,6 +29,7 @@ from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.reading import field_text
 from pytest_rageval.support.text import clean, first_few, whole_text
+from pytest_rageval.values.diagnoses import target_error
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.lenient import USAGE, finite_float, integer_or_none, is_integer
 from pytest_rageval.values.limits import expected
@@ -54,7 +55,9 @@ _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
 _UNNAMED: Final = "the reply reports an error without a message"
-_MOST_LEVELS: Final = 100
+MOST_LEVELS: Final = 100
+OTHER_TYPE: Final = "a value of type "
+"""Beginning of the fact ``got`` of a value that is none of JSON."""
 _PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
 """Number of the first page by field of a chunk."""
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
@@ -122,20 +125,18 @@ def parse_reply_bytes(body: bytes, hide: Callable[[str], str] = str) -> object:
         text = body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         byte = body[error.start : error.start + 1].hex()
-        raise _protocol(
-            f"the reply is not UTF-8: byte 0x{byte} at offset {error.start}; expected JSON in UTF-8"
-        ) from error
+        raise target_error("reply_not_utf8", byte=byte, offset=error.start) from error
     if not text.strip():
-        raise _protocol("the reply is empty; expected a JSON object")
+        raise target_error("reply_empty", size="empty")
     try:
         return parse_json_text(text)
     except RecursionError as error:
-        raise _protocol(f"the reply is {error}") from error
+        raise target_error("reply_deep", levels=MOST_LEVELS) from error
     except ValueError as error:
-        kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
+        code = "reply_html" if text.lstrip()[:1] == "<" else "reply_not_json"
         begins = clean(hide(text[:READ_CHARS]), 80)
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _protocol(f"the reply is {kind}{where}; it begins: {begins}") from error
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise target_error(code, line=line, begins=begins) from error
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None, parse_float=finite_float)
@@ -148,15 +149,15 @@ def parse_json_text(text: str) -> object:
         ValueError: it is not JSON, or has an integer of more than 4300 digits.
         RecursionError: it is nested too deeply, for what reads it then calls itself per level.
     """
-    fault = f"nested deeper than {_MOST_LEVELS} levels"
+    fault = f"nested deeper than {MOST_LEVELS} levels"
     try:
         value = read_json(text, _DECODER)
     except RecursionError:
         raise RecursionError(fault) from None
-    if text.count("{") + text.count("[") <= _MOST_LEVELS:  # nearly always
+    if text.count("{") + text.count("[") <= MOST_LEVELS:  # nearly always
         return value
     level = [value]
-    for _ in range(_MOST_LEVELS + 1):
+    for _ in range(MOST_LEVELS + 1):
         containers = [one for one in level if isinstance(one, dict | list)]
         if not containers:
             return value
@@ -180,13 +181,13 @@ def parse_ask_response(payload: object) -> AskResponse:
 
     try:
         if isinstance(payload, Mapping) and (reported := error_message(payload.get("error"))):
-            raise EndpointError("target", reported)
+            raise target_error("target_reported", reason=reported)
         reply = _object(_sound(payload), "the reply")
         return _response(reply)
     except ValidationError as error:
-        raise _protocol(_message(error.errors(include_url=False)[0], reply)) from error
+        raise _field_error(error.errors(include_url=False)[0], reply) from error
     except RecursionError as error:
-        raise _protocol("the reply is nested too deeply to be read") from error
+        raise target_error("reply_deep", use="read") from error
 
 
 def _sound(payload: object) -> object:
@@ -227,7 +228,7 @@ def _adapter() -> TypeAdapter[AskResponse]:
 
 def _object(value: object, place: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _protocol(f"{place}: expected an object, got {_shown(value)}")
+        raise target_error("reply_field", field=place, expected="an object", got=_shown(value))
     return value
 
 
@@ -237,7 +238,7 @@ def _without(names: Set[str], part: Any) -> Any:
     return {name: value for name, value in part.items() if name not in names}
 
 
-def _message(fault: ErrorDetails, reply: Mapping[str, Any]) -> str:
+def _field_error(fault: ErrorDetails, reply: Mapping[str, Any]) -> EndpointError:
     """Name the invalid place in a reply, with the value received and the one expected."""
     loc, came = fault["loc"], _shown(fault["input"])
     wanted = expected(fault)
@@ -248,7 +249,7 @@ def _message(fault: ErrorDetails, reply: Mapping[str, Any]) -> str:
         names = clean(", ".join(sorted(map(str, parent))[:10]), 80) or "none"
         came, wanted = f"nothing (fields: {names})", "a string"  # only strings are required
     place = field_text(("debug", *loc) if loc[0] in DEBUG_FIELDS else loc)
-    return f"{place}: expected {wanted}, got {came}"
+    return target_error("reply_field", field=place, expected=wanted, got=came)
 
 
 def _shown(value: object) -> str:
@@ -262,7 +263,7 @@ def _shown(value: object) -> str:
         return repr(clean(value, 40))
     if isinstance(value, float) or is_integer(value):
         return clean(repr(value), 40)
-    return f"a value of type {type(value).__name__}"
+    return f"{OTHER_TYPE}{type(value).__name__}"
 
 
 def reply_json_schema() -> dict[str, Any]:
@@ -295,7 +296,9 @@ def _with_pages(chunks: Sequence[Any]) -> list[Any]:
                 except ValueError as error:
                     place = f"debug.retrieved_chunks[{index}].{name}"
                     came = _shown(chunk[name])
-                    raise _protocol(f"{place}: expected {error}, got {came}") from None
+                    raise target_error(
+                        "reply_field", field=place, expected=str(error), got=came
+                    ) from None
             chunk = {**chunk, "pages": tuple(sorted(found)) or None}
         read.append(_without(_OURS[RetrievedChunk], chunk))
     return read
@@ -407,7 +410,3 @@ def error_message(error: object) -> str:
             return ""
         return document_reason(error) or _UNNAMED
     return "" if not error else _UNNAMED if error is True else clean(f"error {error}", 40)
-
-
-def _protocol(message: str) -> EndpointError:
-    return EndpointError("protocol", message)

@@ -24,13 +24,14 @@ from pytest_rageval.support.http.exchange import (
     Reply,
     Request,
     attempt,
-    failed_text,
     open_client,
+    status_error,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import batches
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.auth import HeaderSource
+from pytest_rageval.values.diagnoses import target_error
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -114,8 +115,7 @@ class DocumentsClient:
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
 
             async def sent(request: Request) -> Attempt:
-                late = f"no answer within {TIMEOUT_S:g} s"
-                return await attempt(http, request, lambda _: late, _status_text)
+                return await attempt(http, request, refused=_refused)
 
             async def once() -> Attempt:
                 return await (sent(request) if auth is None else auth.attempt(request, sent))
@@ -123,7 +123,8 @@ class DocumentsClient:
             settled = self._pacing.until_settled(once, retries=self._retries)
             last, attempts = session_loop().run(settled)
         if last.error is not None:
-            raise EndpointError(last.error.kind, last.error.message, attempts=attempts)
+            last.error.attempts = attempts
+            raise last.error
 
 
 def _refuse(scope_prefix: str) -> None:
@@ -133,11 +134,12 @@ def _refuse(scope_prefix: str) -> None:
         raise ConfigError(f"scope prefix: {fault}")
 
 
-def _status_text(reply: Reply, request: Request) -> str:
+def _refused(reply: Reply, request: Request) -> EndpointError:
     if reply.status in {404, 405, 501}:
-        return (
-            f"HTTP {reply.status} to {request.method}: the target takes no documents here; name "
-            "another place with [tool.rageval.documents] path, or let a rag_client fixture of "
-            "your own take them from the fixture rageval_documents"
+        return target_error(
+            "documents_refused",
+            address=request.address.shown,
+            status=reply.status,
+            verb=request.method,
         )
-    return f"{request.method}: {failed_text(reply, request)}"
+    return status_error(reply, request, request.method)

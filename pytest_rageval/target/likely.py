@@ -103,12 +103,11 @@ def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
 
     A server that reads a form finds no field of JSON.
 
-    >>> missed_though_sent("http://bot/ask: HTTP 400: question is missing", {"question", "k"})
+    >>> missed_though_sent("question is missing", {"question", "k"})
     'question'
     """
-    reason = refusal.partition(": HTTP ")[2]
-    named = (word for word in re.findall(r"\w+", reason) if word in sent)
-    return next(named, "") if _MISSES.search(reason) else ""
+    named = (word for word in re.findall(r"\w+", refusal) if word in sent)
+    return next(named, "") if _MISSES.search(refusal) else ""
 
 
 def likely_answer(reply: object) -> str:

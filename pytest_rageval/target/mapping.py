@@ -25,6 +25,7 @@ from pytest_rageval.target.contract import (
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
+from pytest_rageval.values.diagnoses import target_error, with_facts
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS
@@ -47,8 +48,6 @@ _MADE_BY_ALL: Final = frozenset({"or_expression", "flatten"})
 _DEPTH: Final = re.compile(r"\bk\b|@")
 _QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
 _ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
-_FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
-"""Field of the contract that a fault of a reply begins with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,34 +89,33 @@ class MappingReport:
             return ""
         return f"`{self.response[name]}` in {RESPONSE_TABLE} gave nothing; {self._keys}"
 
-    def explained(self, fault: str, answer: str) -> str:
-        """Return a fault of a mapped reply with the expression behind it, and the reply's keys.
+    def explained(self, error: EndpointError, answer: str) -> EndpointError:
+        """Return the error of a mapped reply with the expression behind it, and the reply's keys.
 
         Args:
-            fault: such as ``debug.retrieved_chunks[0].rel_path: expected a string, got null``.
+            error: such as ``reply_field``.
             answer: expression of a text that may be the answer; empty: none is likely.
         """
-        found = _FIELD.match(fault)
-        field = found[1] if found else ""
-        if nothing := self.nothing(field) if field == "answer" else "":
-            return f"{field}: {nothing}"
-        name = self.name_of(field) if found else None
-        if name is not None:
-            fault += f", by `{self.response[name]}` in {RESPONSE_TABLE}"
-        elif field == "answer":
-            fault += f"; {map_answer(answer)}"
-        return f"{fault}; {self._keys}"
+        keys, place = self.keys or "none", str(error.facts.get("field", ""))
+        if error.code != "reply_field" or " " in place:  # of the whole reply
+            return with_facts(error, keys=keys)
+        field = re.split(r"[.\[]", place.removeprefix("debug."))[0]
+        name = self.name_of(field)
+        expression = None if name is None else self.response[name]
+        if field == "answer" and self.nothing(field):
+            return target_error("mapping_nothing", field=field, expression=expression, keys=keys)
+        if expression is None and field == "answer":
+            error = with_facts(error, **map_answer(answer))
+        return with_facts(error, expression=expression, keys=keys)
 
     @property
     def _keys(self) -> str:
         return f"keys of the reply: {self.keys or 'none'}"
 
 
-def map_answer(expression: str) -> str:
-    """Return the advice to map the answer of a reply, by a likely expression if there is one."""
-    if expression:
-        return f'map it: {RESPONSE_TABLE} answer = "{expression}"'
-    return f"map it with answer in {RESPONSE_TABLE}"
+def map_answer(expression: str) -> Mapping[str, str]:
+    """Return the facts about the answer of a reply: a likely expression, or that it is unmapped."""
+    return {"likely": expression} if expression else {"unmapped": "answer"}
 
 
 def mapping_report(
@@ -357,8 +355,7 @@ def compile_mapping(
 def _bounded(mapped: object, where: str) -> object:
     """Refuse what would fill the memory as soon as it is copied, such as one part many times."""
     if size_of(mapped) > MOST_CHARS:
-        text = f"{where} makes over {MOST_CHARS:,} characters of the document"
-        raise EndpointError("protocol", text)
+        raise target_error("mapping_too_large", setting=where, most=f"{MOST_CHARS:,}")
     return mapped
 
 
@@ -375,7 +372,7 @@ def compile_expression(expression: object, where: str) -> MapFunction:
         ConfigError: the expression is wrong.
     """
     import jmespath
-    from jmespath.exceptions import JMESPathError
+    from jmespath.exceptions import JMESPathError, JMESPathTypeError
 
     from pytest_rageval.target.functions import MappingFunctions
 
@@ -399,9 +396,12 @@ def compile_expression(expression: object, where: str) -> MapFunction:
             return compiled.search(document, options)
         except Exception as error:  # of a hostile reply: ceil() of infinity is an OverflowError
             reason = clean(str(error), 160)
-            if "function join()" in reason and reason.endswith('received: "list"'):
-                reason += "; write join('', map(&to_string(@), ...)) where a piece may be a list"
-            raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
+            joins = isinstance(error, JMESPathTypeError) and error.function_name == "join"
+            lists = isinstance(error, JMESPathTypeError) and error.actual_type == "list"
+            instead = "join('', map(&to_string(@), ...))" if joins and lists else ""
+            raise target_error(
+                "mapping_failed", setting=where, reason=reason, instead=instead
+            ) from error
 
     return search
 

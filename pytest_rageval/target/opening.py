@@ -23,7 +23,8 @@ from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean, did_you_mean, shown
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.diagnoses import target_error
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def serve_vault(settings: Settings) -> Iterator[str]:
     except UpstreamError as error:
         where = "[tool.rageval.target] embedded"
         said = clean(blot_out_known(str(error)), 300)
-        raise EndpointError("connection", f"{where}: {said}") from error
+        raise target_error("embedder_failed", setting=where, reason=said) from error
     with handle:
         yield handle.url
 

@@ -16,8 +16,9 @@ from typing import Any, Final
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.stopwatch import Stopwatch
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import (
+    MOST_LEVELS,
     error_message,
     last_data,
     parse_json_text,
@@ -26,6 +27,7 @@ from pytest_rageval.target.contract import (
 )
 from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.target.mapping import compile_expression, compile_mapping
+from pytest_rageval.values.diagnoses import target_error, with_facts
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -34,10 +36,6 @@ Event = dict[str, Any]
 
 DONE: Final = "[DONE]"
 """Data of the event that ends many streams; it is not listed among the events."""
-ENDED_EARLY: Final = "the stream ended early"
-_CLOSED: Final = "the connection was closed, which does not say that it is complete"
-_IN_CHUNKS: Final = "serve it in chunks of HTTP/1.1, as gunicorn and uvicorn do"
-"""The development server of Django only closes the connection."""
 _ACCEPT: Final = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
@@ -211,8 +209,8 @@ class StreamReader:
 
     def document(
         self, body: bytes, content_type: str = "", *, delimited: bool = True
-    ) -> tuple[object, str]:
-        """Return a decoded body, and the fault of a stream that ended early. To be called once.
+    ) -> tuple[object, EndpointError | None]:
+        """Return a decoded body, and the error of a stream that ended early. To be called once.
 
         Args:
             body: all of it, of which ``feed`` may have read the beginning.
@@ -221,17 +219,18 @@ class StreamReader:
             delimited: whether HTTP marks its end, which else nothing but an event does.
 
         Returns:
-            ``{"events": [...], "last": ...}``, of plain text ``{"answer": ...}``, and a text that
-            is empty if the stream is complete.
+            ``{"events": [...], "last": ...}``, of plain text ``{"answer": ...}``, and None if
+            the stream is complete.
 
         Raises:
             EndpointError: kind ``protocol``; it cannot be read, or has too many events.
         """
         if _JSON_TYPE.match(content_type) and _format(body) != self._rules.kind:
             self.ttft_ms = None
-            return parse_reply_bytes(body, self._hide), ""
+            return parse_reply_bytes(body, self._hide), None
         if self._rules.kind == "text":
-            cut = "" if delimited else f"{ENDED_EARLY}: {_CLOSED}; {_IN_CHUNKS}"
+            # The development server of Django only closes the connection.
+            cut = None if delimited else target_error("stream_text_closed", form="chunks")
             return {"answer": self._text(body, content_type)}, cut
         self._take(self._parser.feed(body[self._n_read :]))
         self._take(self._parser.end())
@@ -242,8 +241,8 @@ class StreamReader:
         last = self._events[-1] if self._events else None
         whole = {"events": self._events, "last": last}
         if self._ended or (self._rules.last_event is None and last is not None and delimited):
-            return whole, ""
-        return whole, f"{ENDED_EARLY}: {self._missing(body, content_type)}"
+            return whole, None
+        return whole, self._missing(body, content_type)
 
     def timed(self, done: Attempt) -> Attempt:
         """Return an attempt with this reader.
@@ -253,9 +252,8 @@ class StreamReader:
         error = done.error
         begun = self._rules.kind == "text" and self.ttft_ms is not None
         if error is not None and error.kind == "connection" and (self._events or begun):
-            n = counted(self._n_read, "byte") if begun else counted(len(self._events), "event")
-            text = f"{error.message}; {ENDED_EARLY}, after {n}"
-            error = EndpointError("protocol", text)
+            n = {"n_bytes": self._n_read} if begun else {"n_events": len(self._events)}
+            error = target_error("stream_lost", cause=error.message, **n)
         if error is not None:
             self._drop_events()
         return replace(done, error=error, reader=self)
@@ -267,8 +265,7 @@ class StreamReader:
             for event in events:
                 if event["data"] != DONE:
                     if len(self._events) == MOST_EVENTS:
-                        text = f"the stream has more than {MOST_EVENTS} events"
-                        raise EndpointError("protocol", text)
+                        raise target_error("stream_too_long", most=MOST_EVENTS)
                     if len(self._events) % _EVENTS_AT_ONCE == 0:
                         self._watch.check()
                     self._events.append(event)
@@ -284,30 +281,30 @@ class StreamReader:
     def _text(self, body: bytes, content_type: str) -> str:
         page = _PAGE.match(body)
         if page or (_format(body) and not _TEXT_TYPE.match(content_type)):
-            what = "an HTML page" if page else "no plain text"
-            begins = _beginning(body, self._hide)
-            raise EndpointError("protocol", f"the reply is {what}; it begins: {begins}")
+            code = "reply_html" if page else "reply_no_text"
+            raise target_error(code, begins=_beginning(body, self._hide))
         return body.removeprefix(_BOM).decode("utf-8", "replace")
 
     def _drop_events(self) -> None:
         """Drop all but the first two events, since the frames of an error would keep them."""
         del self._events[2:]
 
-    def _missing(self, body: bytes, content_type: str) -> str:
+    def _missing(self, body: bytes, content_type: str) -> EndpointError:
         if not self._events:
             begins = _beginning(body, self._hide)
-            shown = f"it begins: {begins}" if begins else "it is empty"
-            return f"no event came; {shown}{stream_advice(body, self._rules.kind, content_type)}"
+            error = target_error("stream_no_event", begins=begins, size="" if begins else "empty")
+            return with_facts(error, **stream_facts(body, self._rules.kind, content_type))
         if self._rules.last_event is None:
-            return f"{_CLOSED}; name the event that ends it: last_event in [tool.rageval.target]"
+            return target_error("stream_closed", setting="last_event")
         names = Counter(str(event["event"]) for event in self._events if event["event"])
         shown = ", ".join(f"{n} {name}" for name, n in names.most_common(_SHOWN_EVENTS))
         keys = shown_keys(self._events[-1]["data"])
-        return (
-            f"last_event `{self._rules.last_event}` holds for none of its "
-            + counted(len(self._events), "event")
-            + (f" ({clean(self._hide(shown), 200)})" if shown else "")
-            + (f"; keys of the last one's data: {self._hide(keys)}" if keys else "")
+        return target_error(
+            "stream_no_last_event",
+            last_event=self._rules.last_event,
+            n_events=len(self._events),
+            names=clean(self._hide(shown), 200),
+            last_keys=self._hide(keys),
         )
 
 
@@ -368,8 +365,8 @@ class StreamRules:
         return isinstance(text, str) and bool(text.strip())
 
 
-def stream_advice(body: bytes, kind: str, content_type: str = "") -> str:
-    """Return the advice to read a body as a stream of another kind; empty: none.
+def stream_facts(body: bytes, kind: str, content_type: str = "") -> Mapping[str, str]:
+    """Return the kind of stream that a body looks like and the setting that reads it, if another.
 
     Args:
         body: all of it, which cannot be read by the setting.
@@ -380,8 +377,8 @@ def stream_advice(body: bytes, kind: str, content_type: str = "") -> str:
     text = readable and _TEXT_TYPE.match(content_type)
     found = _format(body) or ("text" if text else "")
     if found in ("", kind):
-        return ""
-    return f'; it looks like {_FORMATS[found]}: set stream = "{found}" in [tool.rageval.target]'
+        return {}
+    return {"looks_like": _FORMATS[found], "stream": found}
 
 
 def _format(body: bytes) -> str:
@@ -457,7 +454,7 @@ def _event_data(text: str) -> object:
     try:
         return parse_json_text(text)
     except RecursionError as error:
-        raise EndpointError("protocol", f"the data of an event is {error}") from error
+        raise target_error("stream_event_deep", levels=MOST_LEVELS) from error
     except ValueError:
         return text
 
@@ -475,7 +472,8 @@ def _line_event(line: bytes, number: int, hide: Callable[[str], str]) -> Event:
         return {"event": name, "data": DONE}
     try:
         return {"event": name, "data": parse_json_text(rest.decode("utf-8"))}
-    except (RecursionError, ValueError) as error:
-        deep = isinstance(error, RecursionError)
-        fault = str(error) if deep else f"not JSON; it begins: {_beginning(rest, hide)}"
-        raise EndpointError("protocol", f"line {number} of the stream is {fault}") from error
+    except RecursionError as error:
+        raise target_error("stream_line_deep", line=number, levels=MOST_LEVELS) from error
+    except ValueError as error:
+        begins = _beginning(rest, hide)
+        raise target_error("stream_line_not_json", line=number, begins=begins) from error

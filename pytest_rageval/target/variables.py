@@ -18,6 +18,7 @@ from pytest_rageval.project.option_values import REQUEST_FIELDS
 from pytest_rageval.support.http.address import ENV_VALUE, is_sendable
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.target.contract import request_body
+from pytest_rageval.values.diagnoses import target_error
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
@@ -141,11 +142,11 @@ def filled_path(path: str, document: Mapping[str, Any]) -> str:
 
     def encoded(name: str, text: str) -> str:
         if text in {".", ".."}:
-            raise _fault("path", f"{{{name}}} is {text!r}, which would name another path", document)
+            raise _fault("placeholder_path", "path", name, document, found=repr(text))
         try:
             return quote(text, safe="")
         except UnicodeEncodeError:
-            raise _fault("path", f"{{{name}}} is not valid Unicode", document) from None
+            raise _fault("placeholder_unicode", "path", name, document) from None
 
     return _filled(path, document, "path", encoded)
 
@@ -166,8 +167,7 @@ def filled_headers(
 
     def checked(where: str, name: str, text: str) -> str:
         if not is_sendable(text):
-            message = f"{{{name}}} holds a character that no header may hold"
-            raise _fault(where, message, document)
+            raise _fault("placeholder_header", where, name, document)
         return text
 
     found = dict(resolved)
@@ -188,11 +188,11 @@ def _filled(text: str, document: Mapping[str, Any], where: str, encoded: Any) ->
             found = found.get(part) if isinstance(found, Mapping) else None
         written = _written(found)
         if written is None:
-            fault = "has no value" if found is None else "is an object, expected text or a number"
+            code = "placeholder_empty" if found is None else "placeholder_object"
             root = name.split(".")[0]
             known = [*REQUEST_FIELDS, *VARIABLES]
             hint = "" if root in known else did_you_mean(root, known, before="; ")
-            raise _fault(where, f"{{{name}}} {fault}{hint}", document)
+            raise _fault(code, where, name, document, hint=hint)
         return str(encoded(name, written))
 
     return PLACEHOLDER.sub(value, text)
@@ -210,10 +210,13 @@ def _written(value: object) -> str | None:
     return None
 
 
-def _fault(where: str, message: str, document: Mapping[str, Any]) -> EndpointError:
+def _fault(
+    code: str, where: str, name: str, document: Mapping[str, Any], **facts: str
+) -> EndpointError:
     case = document.get("case")
-    asking = f"in case {case['id']}" if case else "for a question that no case asks"
-    return EndpointError("protocol", f"{_WHERE} {where}: {message} {asking}", attempts=0)
+    asking = {"case": case["id"]} if case else {"asker": "no case"}
+    shown = f"{{{name}}}"
+    return target_error(code, attempts=0, setting=where, placeholder=shown, **asking, **facts)
 
 
 def query_parameters(body: object) -> list[tuple[str, str]]:
@@ -223,14 +226,13 @@ def query_parameters(body: object) -> list[tuple[str, str]]:
         EndpointError: the request is not an object, or a field is an object or a nested list.
     """
     if not isinstance(body, Mapping):
-        raise EndpointError("protocol", "a GET needs a request that is an object", attempts=0)
+        raise target_error("query_shape", attempts=0)
     pairs = []
     for name, value in body.items():
         for one in value if isinstance(value, list) else [value]:
             written = None if isinstance(one, list) else "" if one == "" else _written(one)
             if written is None and one is not None:
-                fault = f"{name}: expected text, a number or a list of them in a GET"
-                raise EndpointError("protocol", f"{_WHERE} request.{fault}", attempts=0)
+                raise target_error("query_field", attempts=0, field=str(name))
             if written is not None:
                 pairs.append((name, written))
     return pairs

@@ -26,6 +26,9 @@ TargetErrorKind = Literal[
 reports itself in the field ``error``, ``protocol`` a reply of another shape, ``raised`` an
 exception in the user's client, ``fixture`` one in a fixture of the case."""
 
+Fact = str | int
+"""A value that a sentence names."""
+
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
 
 
@@ -138,13 +141,25 @@ class EndpointError(RagEvalError):
         kind: one of ``TARGET_ERROR_KINDS``.
         message: what happened, without secrets.
         attempts: how many requests were sent (0 if none was).
+        code: row of ``values.diagnoses``; empty: an error of other code.
+        facts: values that the sentence names, without secrets, such as ``status``.
     """
 
-    def __init__(self, kind: TargetErrorKind, message: str, *, attempts: int = 1) -> None:
+    def __init__(
+        self,
+        kind: TargetErrorKind,
+        message: str,
+        *,
+        attempts: int = 1,
+        code: str = "",
+        facts: Mapping[str, Fact] | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind: TargetErrorKind = kind
         self.message = str(self)
         self.attempts = attempts
+        self.code = code
+        self.facts: Mapping[str, Fact] = dict(facts or {})
 
 
 class JudgeError(RagEvalError):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.errors import Fact, TargetErrorKind
 from pytest_rageval.values.lenient import (
     integer_or_none,
     number_or_none,
@@ -239,6 +239,10 @@ class ErrorInfo:
     traceback: str = ""
     """Place in the user's client that raised, or returned a reply that was refused: lines such as
     ``conftest.py:12: in answer``, each with its source below it; empty: not known."""
+    code: str = ""
+    """Row of ``values.diagnoses``; empty: the message is of other code, or of an older run."""
+    facts: Mapping[str, Fact] = field(default_factory=dict, hash=False)
+    """Values that the message names, without secrets, such as ``status`` and ``reason``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,7 +103,11 @@ def records() -> st.SearchStrategy[CaseRecord]:
         references=st.none() | CITATIONS,
         citations=st.none() | CITATIONS,
         folder_selection=st.none() | st.from_type(FolderSelection),
-        error=st.none() | st.from_type(ErrorInfo),
+        error=st.none()
+        | st.builds(
+            ErrorInfo,
+            facts=st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1), max_size=3),
+        ),
         tags=st.lists(TEXT, max_size=2).map(tuple),
     )
 

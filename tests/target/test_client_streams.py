@@ -138,7 +138,7 @@ def test_plain_text_that_is_cut_is_an_error_and_not_tried_again(chunked: bool) -
 def test_a_page_in_place_of_plain_text_is_no_answer() -> None:
     page = b"<!DOCTYPE html>\n<html><title>Sign in</title></html>"
     kind, text = failure(whole(page, "text/html"), stream="text")
-    assert (kind, text.partition(";")[0]) == ("protocol", "the reply is an HTML page")
+    assert (kind, text.partition(";")[0]) == ("protocol", "the reply is HTML")
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_reply_in_small_pieces_does_not_extend_the_time_of_a_request(
     over = threading.Event()
     with (
         fake_target(drip(json_reply({}), 0.1, over)) as target,
-        pytest.raises(EndpointError, match=r"no answer within 0\.4 s") as caught,
+        pytest.raises(EndpointError, match=r"no complete reply within 0\.4 s") as caught,
     ):
         client(target.url).delete(PREFIX)
     over.set()

@@ -11,6 +11,7 @@ from pytest_rageval.target.mapping import (
     propose_chunks,
     unread_fields,
 )
+from pytest_rageval.values.diagnoses import target_error
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -153,15 +154,20 @@ def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:
     report = mapping_report(TargetSettings(response=response), {}, reply)
     keys = "keys of the reply: hits, text; hits[]: path"
     table = "in [tool.rageval.target.response]"
-    fault = "debug.retrieved_chunks[0].rel_path: expected a string, got null"
-    assert report.explained(fault, "") == f"{fault}, by `hits[].{{rel_path: file}}` {table}; {keys}"
+    place = "debug.retrieved_chunks[0].rel_path"
+    error = target_error("reply_field", field=place, expected="a string", got="null")
+    found = report.explained(error, "")
+    assert found.message == f"{error.message}, by `hits[].{{rel_path: file}}` {table}; {keys}"
+    assert found.facts["expression"] == "hits[].{rel_path: file}"
     whole = mapping_report(TargetSettings(response="{answer: out}"), {}, reply)
-    fault = "answer: expected a string, got nothing (fields: none)"
-    assert whole.explained(fault, "text") == f"{fault}, by `{{answer: out}}` {table}; {keys}"
+    error = target_error("reply_field", field="answer", expected="a string", got="nothing")
+    found = whole.explained(error, "text")
+    assert found.message == f"{error.message}, by `{{answer: out}}` {table}; {keys}"
     lacking = mapping_report(TargetSettings(response={"references": "refs"}), {}, reply)
-    assert lacking.explained("answer: got nothing", "text") == (
-        'answer: got nothing; map it: [tool.rageval.target.response] answer = "text"; ' + keys
-    )
+    found = lacking.explained(error, "text")
+    advice = 'map it: [tool.rageval.target.response] answer = "text"'
+    assert found.message == f"{error.message}; {advice}; {keys}"
+    assert lacking.explained(error, "").facts["unmapped"] == "answer"
 
 
 def test_the_keys_of_a_nested_reply_reach_those_of_a_chunk() -> None:

@@ -163,7 +163,9 @@ def rules(**target: Any) -> StreamRules:
     return StreamRules(TargetSettings(**{"stream": "sse", **target}))
 
 
-def document(body: bytes, *, delimited: bool = True, **target: Any) -> tuple[Any, str]:
+def document(
+    body: bytes, *, delimited: bool = True, **target: Any
+) -> tuple[Any, EndpointError | None]:
     return StreamReader(rules(**target)).document(body, delimited=delimited)
 
 
@@ -172,7 +174,7 @@ def test_the_last_event_ends_the_stream_and_what_follows_is_left_out() -> None:
     found, fault = document(body, last_event="event == 'end'")
     assert [event["data"] for event in found["events"]] == [{"text": "a"}, {"n": 1}]
     assert found["last"] == message({"n": 1}, "end")
-    assert fault == ""
+    assert fault is None
 
 
 @pytest.mark.parametrize("last_event", [None, "data == '[DONE]'"])
@@ -180,7 +182,7 @@ def test_the_mark_of_the_end_is_no_event(last_event: str | None) -> None:
     body = sse({"text": "a"}) + sse("[DONE]") + sse({"text": "b"})
     found, fault = document(body, last_event=last_event)
     assert found == {"events": [message({"text": "a"})], "last": message({"text": "a"})}
-    assert fault == ""
+    assert fault is None
 
 
 def test_the_answer_of_an_mcp_server_ends_its_stream() -> None:
@@ -188,45 +190,52 @@ def test_the_answer_of_an_mcp_server_ends_its_stream() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
     found, fault = document(sse(note) + sse(answer) + sse(note))
     assert found["last"]["data"] == answer
-    assert fault == ""
+    assert fault is None
 
 
 def test_a_stream_without_its_last_event_ended_early() -> None:
     body = sse({"answer": "14 da"}, "token") + sse({"answer": "ys"}, "token")
     fault = document(body, last_event="event == 'end'")[1]
-    assert fault == (
+    assert fault is not None
+    assert (fault.kind, fault.code) == ("protocol", "stream_no_last_event")
+    assert fault.message == (
         "the stream ended early: last_event `event == 'end'` holds for none of its 2 events "
         "(2 token); keys of the last one's data: answer"
     )
 
 
 def test_a_body_without_an_event_ended_early() -> None:
-    assert document(b"<html>")[1] == ("the stream ended early: no event came; it begins: <html>")
-    assert document(b"")[1] == "the stream ended early: no event came; it is empty"
+    early = "the stream ended early: no event came"
+    assert str(document(b"<html>")[1]) == f"{early}; it begins: <html>"
+    assert str(document(b"")[1]) == f"{early}; it is empty"
+    fault = document(line({"a": 1}) * 2)[1]
+    assert fault is not None
+    assert (fault.code, fault.facts["stream"]) == ("stream_no_event", "ndjson")
 
 
 def test_a_body_that_only_the_connection_ends_needs_a_last_event() -> None:
     fault = document(sse("a"), delimited=False)[1]
-    assert "name the event that ends it: last_event in [tool.rageval.target]" in fault
-    assert document(sse("a") + sse("[DONE]"), delimited=False)[1] == ""
+    assert "name the event that ends it: last_event in [tool.rageval.target]" in str(fault)
+    assert document(sse("a") + sse("[DONE]"), delimited=False)[1] is None
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "advice"),
+    ("body", "kind", "read_as"),
     [
-        (line({"a": 1}) * 2, "sse", '; it looks like lines of JSON: set stream = "ndjson"'),
-        (line({"a": 1}) * 2, "off", '; it looks like lines of JSON: set stream = "ndjson"'),
-        (b"\n: hi\n\n" + sse({}), "off", '; it looks like server-sent events: set stream = "sse"'),
-        (sse("a"), "ndjson", '; it looks like server-sent events: set stream = "sse"'),
+        (line({"a": 1}) * 2, "sse", "ndjson"),
+        (line({"a": 1}) * 2, "off", "ndjson"),
+        (b"\n: hi\n\n" + sse({}), "off", "sse"),
+        (sse("a"), "ndjson", "sse"),
         (sse("a"), "sse", ""),
         (b'{\n"a": 1\n}', "off", ""),
         (b"<html>", "sse", ""),
         (b"", "sse", ""),
     ],
 )
-def test_a_body_in_another_format_is_recognised(body: bytes, kind: str, advice: str) -> None:
-    found = stream.stream_advice(body, kind)
-    assert found == (f"{advice} in [tool.rageval.target]" if advice else "")
+def test_a_body_in_another_format_is_recognised(body: bytes, kind: str, read_as: str) -> None:
+    names = {"ndjson": "lines of JSON", "sse": "server-sent events"}
+    found = stream.stream_facts(body, kind)
+    assert found == ({"looks_like": names[read_as], "stream": read_as} if read_as else {})
 
 
 def test_the_pieces_of_a_stream_are_read_once() -> None:
@@ -242,7 +251,7 @@ def test_a_stream_of_too_many_events_is_an_error(
     monkeypatch: pytest.MonkeyPatch, live: bool
 ) -> None:
     monkeypatch.setattr(stream, "MOST_EVENTS", 3)
-    assert document(sse("a") * 3 + sse("[DONE]"))[1] == ""
+    assert document(sse("a") * 3 + sse("[DONE]"))[1] is None
     reader = StreamReader(rules())
     if live:
         assert reader.feed("text/event-stream", sse("a") * 4)

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.errors import Fact, TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 
-_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
-_EXCEPTION: Final = re.compile(
-    r"[A-Z]\w*(?:Error|Exception|ExceptionGroup|Warning|Timeout|Iteration|Redirects|Protocol)(?=[:;]|$)"
-    r"|(?:Error|Exception|ExceptionGroup|Timeout)(?=[:;]|$)"
-)
-"""Name of an exception. Another first word may be text of the target: a client may raise an
-``EndpointError`` with any message."""
 _VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+)?")
 """Parts of a message that vary within one cause; a status is matched to be kept."""
 
@@ -39,16 +32,15 @@ class ErrorGroup:
     message: str
     """Message of the first."""
     traceback: str
+    facts: Mapping[str, Fact] = field(default_factory=dict, hash=False)
+    """Of the first."""
 
     @property
     def label(self) -> str:
         """The cause without text of the target: a status, or an exception and its place."""
-        if found := _STATUS.search(self.message):
-            return found[0]
-        if not self.traceback:
-            return ""
-        named = _EXCEPTION.match(self.message)
-        return " at ".join([*([named[0]] if named else []), last_place(self.traceback)])
+        status, name = self.facts.get("status"), str(self.facts.get("exception", ""))
+        named = name or (f"HTTP {status}" if status else "")
+        return " at ".join(filter(None, (named, last_place(self.traceback))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +82,11 @@ def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
         assert first is not None
         groups.append(
             ErrorGroup(
-                records=members, kind=first.kind, message=first.message, traceback=first.traceback
+                records=members,
+                kind=first.kind,
+                message=first.message,
+                traceback=first.traceback,
+                facts=first.facts,
             )
         )
     # Cases that were given up are an effect of the others.

@@ -6,19 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from pytest_rageval.values.diagnoses import advice, tls_code
+
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
-
-_NO_TLS: Final = re.compile(r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|record layer failure")
-"""Errors of OpenSSL, by its version, at a server that answers without TLS."""
 
 
 def tls_fix(message: str) -> str:
     """Return the advice for an error of TLS; empty: it is another."""
-    if re.search("self.signed certificate|local issuer certificate", message):
-        return "export SSL_CERT_FILE=... with the PEM file of its certificate or of who signed it"
-    spoken = not _NO_TLS.search(message)
-    return "" if spoken else "write http:// in its address: what answers there does not speak TLS"
+    code = tls_code(message)
+    return advice(code, "connection", {}, "doctor") if code else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.doctor.findings import Finding, Findings, tls_fix
+from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.deciding import anchors_of
@@ -21,10 +21,10 @@ from pytest_rageval.support.thoughts import thought_spans
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
-from pytest_rageval.target.client import ANSWERED_LATER, WANTS_SESSION, HttpRagClient
+from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport, unread_fields
-from pytest_rageval.target.stream import ENDED_EARLY
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.diagnoses import DIAGNOSES, advice
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings
@@ -34,10 +34,6 @@ _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _TABLE: Final = "[tool.rageval.target]"
 _HELP: Final = "help(pytest_rageval.AskResponse) has the fields"
 _CHUNK_HELP: Final = "help(pytest_rageval.RetrievedChunk) has the fields"
-_SEE_LOG: Final = "look at its log, and at that of a proxy before it"
-_REPORTED: Final = f"mend what it names in {REQUEST_TABLE}, or look at the log of the target"
-_STATUS: Final = re.compile(r": HTTP (\d{3})\b")
-"""First in a message is the status itself; what the target wrote may name others."""
 _END_TAG: Final = re.compile(r"</(?:p|div|span|sup|a|li|b|strong|em|h\d)>", re.IGNORECASE)
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
 
@@ -164,46 +160,6 @@ def _unread_fields(mapping: MappingReport) -> Iterator[Finding]:
         yield _FOUND.warn(check, said, fix)
 
 
-def _refused(message: str, check: str) -> Finding:
-    found = _STATUS.search(message)
-    status = int(found[1]) if found else 0
-    fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
-    if WANTS_SESSION in message:
-        fix = 'write auth = "mcp_session:headers", with the function of docs/target.md#mcp-servers'
-        return _FOUND.fail("session", message, fix)
-    if status in {404, 405} or 300 <= status < 400:  # the message says what to set
-        fix = f'set that in {_TABLE}, such as path = "/chat", or answer there with 200'
-    elif status in {401, 403}:
-        check = "auth"
-        fix = "check the token or key that headers or auth of [tool.rageval.target] send"
-        if "CSRF" in message:
-            fix = "exempt this view from the CSRF check, as csrf_exempt of Django does"
-    elif status == 429:
-        fix = "ask again later, or with a key of a higher limit"
-    elif status >= 500:
-        fix = _SEE_LOG
-    return _FOUND.fail(check, message, fix)
-
-
-def _stream_fix(message: str) -> str:
-    """Return the advice for a stream that ended early: expressions over its events are not read."""
-    if "last_event" in message:
-        return "set last_event in [tool.rageval.target] to what holds for the last event of a reply"
-    if "no event came" in message:
-        return "set stream in [tool.rageval.target] to the form in which the target answers"
-    return "run it on such a server" if "in chunks" in message else _SEE_LOG
-
-
-def _unreachable(kind: str, message: str, check: str) -> Finding:
-    fix = "start the service, or name its address with --rag-url"
-    if kind == "timeout" and "connect_timeout" not in message:
-        setting = "there" if _TABLE in message else f"(`timeout` in {_TABLE})"
-        fix = f"find out why it takes so long, or allow more time {setting}"
-    elif "connection cut short" in message:
-        fix = _SEE_LOG
-    return _FOUND.fail(check, message, tls_fix(message) or fix, unreachable=True)
-
-
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
     error = error or ErrorInfo(kind="protocol", message="no answer", attempts=1)
     kind, message = error.kind, error.message
@@ -211,50 +167,36 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         message = f"{message}, at {place}"
     if asked.mapping is None:
         return _failed_fixture(kind, message, check)
+    lost = kind in _UNREACHABLE
     if place:  # over HTTP nothing else of the project runs
-        fix = "change the function that [tool.rageval.target] auth names"
-        return _FOUND.fail("auth", message, fix, unreachable=kind in _UNREACHABLE)
-    if kind in _UNREACHABLE:
-        return _unreachable(kind, message, check)
-    if kind == "http" and REQUEST_TABLE in message:
-        fix = 'name the fields that your API takes there, such as q = "question"'
-        if f"{REQUEST_TABLE}: " in message:
-            fix = "write that there, and a line for each other field that your API takes"
-        return _FOUND.fail("request", message, fix)
+        fix = f"change the function that {_TABLE} auth names"
+        return _FOUND.fail("auth", message, fix, unreachable=lost)
+    fix = advice(error.code, kind, error.facts, "doctor")
     if kind == "target":
-        return _FOUND.fail(check, f"the target reports an error: {message}", _REPORTED)
-    if kind == "http":
-        return _refused(message, check)
-    if not error.attempts:
-        fix = f"give the case what its request needs, or change the setting in {_TABLE}"
-        return _FOUND.fail("request", message, fix)
-    return _unread(message, asked, asked.mapping)
+        message = f"the target reports an error: {message}"
+    elif kind == "protocol" and error.attempts:
+        return _unread(error, fix, asked, asked.mapping)
+    row = DIAGNOSES.get(error.code)
+    if not error.attempts and not fix:  # such as of a cassette
+        check, fix = "request", f"give the case what its request needs, or change {_TABLE}"
+    return _FOUND.fail((row and row.check) or check, message, fix, unreachable=lost)
 
 
-def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
+def _unread(error: ErrorInfo, fix: str, asked: Asked, mapping: MappingReport) -> Finding:
     """Advise on a reply that came and could not be read."""
-    fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
-    fix += f"or map yours in {RESPONSE_TABLE}"
-    if ENDED_EARLY in message:
-        fix = _stream_fix(message)
-    elif message.endswith(ANSWERED_LATER):
-        fix = f"write a rag_client fixture, or the client that {_TABLE} names"
-    elif message.startswith("the reply is "):  # such as HTML
-        fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
-        if "set stream = " in message:
-            fix = "write that there"
-        elif message.startswith("the reply is HTML"):
-            fix = f"set path and headers in {_TABLE}, or turn HTML into text in a client in Python"
-    elif "reports an error" in message:
-        fix = _REPORTED
+    if fix:
+        pass
     elif nothing := asked.nothing("answer"):
         return _FOUND.fail("answer", nothing, asked.fix("answer", ""))
     elif mapping.response:
-        wrong = message.startswith("debug.retrieved_chunks")
+        wrong = str(error.facts.get("field", "")).startswith("debug.retrieved_chunks")
         fix = (wrong and mapping.proposal) or f"change {RESPONSE_TABLE}"
-    elif mapping.proposal or "map it: " in message:
+    elif mapping.proposal or "likely" in error.facts:
         fix = mapping.proposal or "write that there"
-    return _FOUND.fail("reply", message, fix)
+    else:
+        fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": '
+        fix += f"[...]}}}}, or map yours in {RESPONSE_TABLE}"
+    return _FOUND.fail("reply", error.message, fix)
 
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:

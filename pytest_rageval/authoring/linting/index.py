@@ -26,6 +26,7 @@ from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.diagnoses import endpoint_error
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest, RetrievedChunk
@@ -138,7 +139,7 @@ def _retrieved(client: object, request: AskRequest) -> tuple[RetrievedChunk, ...
         assert result.error is not None  # one of the two is always set
         error, place = result.error, last_place(result.error.traceback)
         message = f"{error.message}, at {place}" if place else error.message
-        raise EndpointError(error.kind, message, attempts=error.attempts)
+        raise endpoint_error(error, message)
     if result.response.retrieved_chunks is None:
         message = "the target reports no debug.retrieved_chunks, so no anchor can be looked for"
         raise EndpointError("protocol", message)

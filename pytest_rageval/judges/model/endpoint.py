@@ -41,7 +41,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
-from pytest_rageval.support.http.retry import Pacing, long_pause_text
+from pytest_rageval.support.http.retry import Pacing, long_pause_s
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.support.threads import computed
@@ -295,7 +295,8 @@ class ChatEndpoint:
             said = f"HTTP {status}"
             if text := document_reason(attempt.body, self._hide):
                 said = f"{said}: {text}"
-            said += long_pause_text(attempt.retry_after_s)
+            pause_s = long_pause_s(attempt.retry_after_s)
+            said += f"; asks to wait {pause_s} s" if pause_s else ""
             said += self._hint(status) if kind == "unreachable" else ""
         tries = f" (after {calls} attempts)" if calls > 1 else ""
         return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")

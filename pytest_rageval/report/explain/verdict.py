@@ -30,9 +30,10 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.support.tracebacks import last_place
+from pytest_rageval.values.diagnoses import advice
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
-from pytest_rageval.values.settings import REQUEST_TABLE, Aspect
+from pytest_rageval.values.settings import Aspect
 from pytest_rageval.values.verdict import Claim, Judgement, Verdict
 
 _ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
@@ -73,34 +74,6 @@ _UNSEEN: Final[Mapping[str, tuple[str, str]]] = {
     "incorrect": ("The answer is not right.", "answer wrong"),
 }
 """Meaning and name of stages where no chunks are reported, so that nothing is known of evidence."""
-_ERRORS: Final[Mapping[str, str]] = {
-    "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
-    "connection": "Is the target up, and is --rag-url right?",
-    "target": "The target reports this error itself: look at its log for this question.",
-    "protocol": "Compare the target's reply with what rageval doctor expects of it.",
-    "raised": "Mend the client at the place named there.",
-    "fixture": "Mend the fixture at the place named there.",
-    "empty": "Let the target answer, or set abstained = true; a search that writes none gives a "
-    "placeholder, such as '-', with retrieval_only = true in [tool.rageval].",
-    "not_attempted": "Run it again with pytest --lf once the cause is gone.",
-}
-_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
-"""First in a message is the status itself; what the target wrote may name others."""
-_REFUSED: Final[Mapping[str, str]] = {
-    "401": "Check the token or key that headers or auth of [tool.rageval.target] send.",
-    "403": "Check the token or key that headers or auth of [tool.rageval.target] send, and what it "
-    "may read.",
-    "429": "Ask fewer questions at once (--rageval-concurrency), or with a key of a higher limit.",
-}
-_MOVED: Final = (
-    "Set url and path in [tool.rageval.target] to the address that it redirects to, or headers if "
-    "that is a login."
-)
-_LOG: Final = "Look at the target's log for this question."
-_MAP_REQUEST: Final = (
-    f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers other cases, look "
-    "at its log for this question."
-)
 _STAGES: Final[Mapping[str, str]] = {
     "not_indexed": "Check that the indexing job ran, over the right folder.",
     "out_of_scope": "Look at how the target selects folders; --rag-folder-mode on_with_fallback "
@@ -192,11 +165,8 @@ def next_steps(
     if record.error is not None:
         if place := last_place(record.error.traceback):
             return (f"Look at {place}, the last line of your code that ran.",)
-        if REQUEST_TABLE in record.error.message:
-            return (_MAP_REQUEST,)
-        if record.error.kind == "http":
-            return (_refused(record.error.message),)
-        return (_ERRORS.get(record.error.kind, _LOG),)
+        error = record.error
+        return (advice(error.code, error.kind, error.facts, "run"),)
     stage, steps = record.scores.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
@@ -211,13 +181,6 @@ def next_steps(
         return (_UNSEEN_REFUSAL, *steps)
     usual = _STAGES.get(stage or "")
     return (*steps, usual) if usual else tuple(steps)
-
-
-def _refused(message: str) -> str:
-    """Say what to try for a status that is not 200."""
-    found = _STATUS.search(message)
-    status = found[1] if found else ""
-    return _MOVED if status.startswith("3") else _REFUSED.get(status, _LOG)
 
 
 def _leaked(record: CaseRecord) -> list[str]:

@@ -21,11 +21,12 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.reason import page_text, reply_reason
-from pytest_rageval.support.http.retry import is_retryable, long_pause_text, requested_pause_s
+from pytest_rageval.support.http.retry import is_retryable, long_pause_s, requested_pause_s
 from pytest_rageval.support.http.route import find_route
 from pytest_rageval.support.http.stopwatch import Stopwatch
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import EndpointError, TargetErrorKind
+from pytest_rageval.values.diagnoses import http_code, target_error, tls_code
+from pytest_rageval.values.errors import EndpointError
 
 if TYPE_CHECKING:
     import httpx
@@ -36,17 +37,23 @@ KEEPALIVE_S: Final = 5.0
 """Time after which an idle connection is closed."""
 _HEAD_BYTES: Final = 4096
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
-    (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
-    (ConnectionError, "connection reset: the server closed it before the reply was complete"),
+_LOST: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ConnectionRefusedError, "connection_refused"),
+    (ConnectionError, "connection_reset"),
 )
-"""Text for the first type that an error of the system is of."""
-_UNREADABLE: Final = {
-    "DecodingError": "the reply cannot be decoded",
-    "HeadTooLarge": "the head of the reply is too large",
-    "ReplyTooLarge": "the reply is too large",
+"""Code for the first type that an error of the system is of."""
+_CODES: Final = {
+    "TotalTimeout": "timeout_total",
+    "ConnectTimeout": "timeout_connect",
+    "DecodingError": "reply_undecodable",
+    "HeadTooLarge": "reply_head_too_large",
+    "ReplyTooLarge": "reply_too_large",
+    "RemoteProtocolError": "connection_cut",
+    "ResolveError": "connection_unresolved",
 }
-"""Text for a fault that another attempt would meet as well."""
+"""Codes of faults of the transport by name. Another attempt would meet those of a reply as well."""
+Limits = Mapping[str, tuple[float, str]]
+"""Seconds and the setting of each limit, by the code of its timeout."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,44 +246,43 @@ def _take_head(reply: httpx.Response, request: Request, found: Reply) -> None:
 async def attempt(
     http: Sender,
     request: Request,
-    timeout_text: Callable[[TransportError], str],
-    status_text: Callable[[Reply, Request], str] | None = None,
+    limits: Limits | None = None,
+    refused: Callable[[Reply, Request], EndpointError] | None = None,
 ) -> Attempt:
     """Send one request and return its body or its error; that of an error is not kept.
 
     Args:
         http: result of ``open_client``.
         request: the request to send.
-        timeout_text: describes a passed limit.
-        status_text: describes a status that is not 2xx; None: ``failed_text``.
+        limits: of its phases; of one without, that of the request is named.
+        refused: makes the error of a status that is not 2xx; None: ``status_error``.
     """
     try:
         reply = await send(http, request)
     except EndpointError as error:
         return Attempt(error=error)
-    return _attempt(reply, request, timeout_text, status_text)
+    return _attempt(reply, request, limits or {}, refused or status_error)
 
 
 def _attempt(
     reply: Reply,
     request: Request,
-    timeout_text: Callable[[TransportError], str],
-    status_text: Callable[[Reply, Request], str] | None,
+    limits: Limits,
+    refused: Callable[[Reply, Request], EndpointError],
 ) -> Attempt:
-    address = request.address
-    fault = reply.fault
     if reply.status is not None and not reply.is_success:
         # The status decides, even if the error page is incomplete.
         return Attempt(
-            error=failure("http", address, (status_text or failed_text)(reply, request)),
-            status=reply.status,
-            retry_after_s=reply.retry_after_s,
+            error=refused(reply, request), status=reply.status, retry_after_s=reply.retry_after_s
         )
-    if fault is not None:
-        return Attempt(error=_broken(request, fault, timeout_text))
+    shown = request.address.shown
+    if reply.fault is not None:
+        error = _broken(request, reply.fault, limits)
+        error.__cause__ = reply.fault
+        return Attempt(error=error)
     if reply.too_large:
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
-        return Attempt(error=failure("protocol", address, f"the reply is larger than {limit} MB"))
+        return Attempt(error=target_error("reply_too_large", address=shown, limit_mb=limit))
     return Attempt(
         body=reply.body,
         status=reply.status,
@@ -285,40 +291,53 @@ def _attempt(
     )
 
 
-def _broken(
-    request: Request, fault: TransportError, timeout_text: Callable[[TransportError], str]
-) -> EndpointError:
-    address = request.address
+def _broken(request: Request, fault: TransportError, limits: Limits) -> EndpointError:
+    address, code = request.address.shown, _CODES.get(fault.name, "")
     if fault.is_timeout:
-        return failure("timeout", address, timeout_text(fault), cause=fault)
-    if what := _UNREADABLE.get(fault.name):
-        return failure("protocol", address, f"{what}: {clean(str(fault), 80)}", cause=fault)
-    return failure("connection", address, _connection_text(fault, request.secrets), cause=fault)
+        code = code or "timeout_read"
+        limit, setting = limits.get(code, (request.limit_s or 0.0, ""))
+        return target_error(code, address=address, limit_s=f"{limit:g}", setting=setting)
+    if code.startswith("connection"):
+        return target_error(code, address=address)
+    if code:
+        return target_error(code, address=address, reason=clean(str(fault), 80) or fault.name)
+    for kind, lost in _LOST:
+        if isinstance(fault.__cause__, kind):
+            return target_error(lost, address=address)
+    said = blot_out(str(fault), request.secrets)  # a proxy may repeat what was sent to it
+    code = tls_code(said) or "connection_failed"
+    return target_error(code, address=address, reason=clean(said, 160) or fault.name)
 
 
-def failure(
-    kind: TargetErrorKind, address: Address, text: str, *, cause: BaseException | None = None
-) -> EndpointError:
-    """Return an error that names the address without its secrets."""
-    error = EndpointError(kind, f"{address.shown}: {text}")
-    error.__cause__ = cause
-    return error
+def status_error(reply: Reply, request: Request, verb: str = "") -> EndpointError:
+    """Return the error of a status that is not 2xx, with the reason or the beginning of the reply.
 
-
-def failed_text(reply: Reply, request: Request) -> str:
-    """Describe a status that is not 2xx, with the reason or the beginning of the reply."""
-    text = f"HTTP {reply.status}"
+    Args:
+        reply: what was received.
+        request: what was sent.
+        verb: method to be named; empty: none.
+    """
+    status, shown = reply.status or 0, request.address.shown
     if reply.location is not None:
         location = clean(blot_out(without_secrets(reply.location), request.secrets), 200)
-        login = ", or headers if it leads to a login" if reply.status in {302, 303} else ""
-        text += f" redirects to {location}; redirects are not followed: "
-        return f"{text}set the URL to the address itself{login}"
-    body, pause = reply.body.decode("utf-8", "replace"), long_pause_text(reply.retry_after_s)
-    if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
-        return f"{text}: {reason}{pause}"
-    hide = partial(blot_out, secrets=request.secrets, cut=reply.too_large)
-    shown = clean(page_text(body, hide), 200)
-    return f"{text}{pause}; the reply begins: {shown}" if shown else text + pause
+        page = "login" if status in {302, 303} else ""
+        return target_error(
+            "http_moved", address=shown, verb=verb, status=status, location=location, page=page
+        )
+    body = reply.body.decode("utf-8", "replace")
+    begins, reason = "", reply_reason(body, partial(blot_out, secrets=request.secrets))
+    if not reason:
+        hide = partial(blot_out, secrets=request.secrets, cut=reply.too_large)
+        begins = clean(page_text(body, hide), 200)
+    return target_error(
+        http_code(status, reason or begins),
+        address=shown,
+        verb=verb,
+        status=status,
+        reason=reason,
+        begins=begins,
+        pause_s=long_pause_s(reply.retry_after_s),
+    )
 
 
 def _joined(url: str, location: str) -> str:
@@ -326,15 +345,3 @@ def _joined(url: str, location: str) -> str:
         return urljoin(url, location)
     except ValueError:  # such as http://[
         return location
-
-
-def _connection_text(fault: TransportError, secrets: Sequence[str]) -> str:
-    if fault.name == "RemoteProtocolError":
-        return "connection cut short: the reply is not complete HTTP"
-    if fault.name == "ResolveError":
-        return "the host name cannot be resolved"
-    for kind, text in _CONNECTION_TEXTS:
-        if isinstance(fault.__cause__, kind):
-            return text
-    said = blot_out(str(fault), secrets)  # a proxy may repeat what was sent to it
-    return f"connection failed: {clean(said, 160) or fault.name}"

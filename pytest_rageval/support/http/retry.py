@@ -149,7 +149,6 @@ def wait_seconds(attempt: int, rng: Random, retry_after: float | None = None) ->
     return max(backoff_seconds(attempt, rng), min(retry_after or 0.0, MAX_RETRY_AFTER_S))
 
 
-def long_pause_text(retry_after: float | None) -> str:
-    """Return what a message adds where a server asks for a longer pause than is made."""
-    long = retry_after is not None and retry_after > MAX_RETRY_AFTER_S
-    return f"; asks to wait {retry_after:.0f} s" if long else ""
+def long_pause_s(retry_after: float | None) -> int | None:
+    """Return the pause that a server asks for if it is longer than is made; None: it is not."""
+    return round(retry_after or 0.0) if (retry_after or 0.0) > MAX_RETRY_AFTER_S else None

@@ -82,20 +82,26 @@ def test_the_most_frequent_cause_is_first_and_repeats_count_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "traceback", "label"),
+    ("facts", "traceback", "label"),
     [
-        ("Anna: my account is 77", PLACE, "conftest.py:8"),
-        ("Anna", PLACE, "conftest.py:8"),
-        ("http://h/ask: HTTP 400: secret note text", "", "HTTP 400"),
-        ("AttributeError: 'x' says secret", PLACE, "AttributeError at conftest.py:8"),
-        ("AttributeError", PLACE, "AttributeError at conftest.py:8"),
-        ("answer() returned a list; expected a dict", PLACE, "conftest.py:8"),
-        ("answer: expected a string", PLACE, "conftest.py:8"),
-        ("no reply within 60 s: secret", "", ""),
+        ({}, PLACE, "conftest.py:8"),
+        ({"status": 400, "reason": "secret note text"}, "", "HTTP 400"),
+        (
+            {"exception": "AttributeError", "said": "'x' says secret"},
+            PLACE,
+            "AttributeError at conftest.py:8",
+        ),
+        ({"exception": "HTTPError", "status": 503}, PLACE, "HTTPError at conftest.py:8"),
+        ({"field": "answer", "got": "'secret'"}, PLACE, "conftest.py:8"),
+        ({"limit_s": "60"}, "", ""),
     ],
 )
-def test_a_label_holds_no_text_of_the_target(message: str, traceback: str, label: str) -> None:
-    (group,) = group_errors([failed("a", message, "protocol", traceback)])
+def test_a_label_holds_no_text_of_the_target(
+    facts: dict[str, Any], traceback: str, label: str
+) -> None:
+    message = "AttributeError: HTTP 302, my account is 77"
+    error = ErrorInfo(kind="protocol", message=message, traceback=traceback, facts=facts)
+    (group,) = group_errors([record("a", status="error", outcome="error", error=error)])
     assert group.label == label
 
 

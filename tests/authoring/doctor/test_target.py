@@ -19,8 +19,8 @@ from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.errors import TargetErrorKind
-from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
+from pytest_rageval.values.diagnoses import error_info, target_error
+from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.asking import ask_client
 from tests.build.loopback import Question, http, http_json, loopback_server
@@ -245,8 +245,8 @@ def test_an_address_of_a_preset_where_nothing_is_served_is_no_matter_of_fields()
     assert "[tool.rageval.target.request]" not in found.message + found.fix
 
 
-def failed(kind: TargetErrorKind, message: str) -> Finding:
-    error = ErrorInfo(kind=kind, message=message)
+def failed(code: str, **facts: Any) -> Finding:
+    error = error_info(target_error(code, **facts))
     asked = Asked(Case(id="q", question="?"), 3, MappingReport())
     [found] = check_replies(AskResult(response=None, error=error, total_ms=None), None, asked)
     return found
@@ -254,18 +254,18 @@ def failed(kind: TargetErrorKind, message: str) -> Finding:
 
 def test_the_advice_follows_the_status_of_the_reply_and_not_one_it_quotes() -> None:
     for quoted in ("HTTP 502 bad", "HTTP 401", "HTTP 429"):
-        found = failed("http", f"POST http://x/ask: HTTP 404: upstream replied: {quoted}")
+        found = failed("http_not_found", status=404, reason=f"upstream replied: {quoted}")
         assert found.check == "reachable"
         assert found.fix.startswith("set that in [tool.rageval.target]")
 
 
 def test_a_csrf_check_is_no_matter_of_a_key() -> None:
-    found = failed("http", "http://x/ask: HTTP 403; the reply begins: CSRF verification failed.")
+    found = failed("http_csrf", status=403, begins="CSRF verification failed.")
     assert (found.check, "csrf_exempt" in found.fix) == ("auth", True)
 
 
 def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
-    assert failed("timeout", "no answer within 9 s").fix == (
+    assert failed("timeout_total", limit_s="9").fix == (
         "find out why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
     )
 

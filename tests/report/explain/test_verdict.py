@@ -6,7 +6,9 @@ import pytest
 
 from pytest_rageval.report.explain.verdict import stage_name
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.diagnoses import error_info, http_code, target_error
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
+from pytest_rageval.values.settings import REQUEST_TABLE
 from tests.build.scores import case, chunk, cite, gold, response
 from tests.report.explain.builders import S, U, explained, metric
 
@@ -139,23 +141,24 @@ def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
 
 
 def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
-    refused = "http://t/ask: HTTP 400; fields sent as JSON: question; map them in"
-    message = f"{refused} [tool.rageval.target.request]"
-    found = explained(case(S), None, error=ErrorInfo(kind="http", message=message))
+    refused = target_error("http_fields", status=400, table=REQUEST_TABLE)
+    found = explained(case(S), None, error=error_info(refused))
     (step,) = found.next_steps
     assert step.startswith("Name the fields that your API takes in [tool.rageval.target.request]")
 
 
 @pytest.mark.parametrize(
-    ("answered", "step"),
+    ("status", "reason", "step"),
     [
-        ("302 redirects to /login; redirects are not followed", "the address that it redirects to"),
-        ("401: upstream said HTTP 302", "Check the token or key"),
-        ("429", "--rageval-concurrency"),
-        ("503: HTTP 401 from the model", "Look at the target's log"),
+        (302, "", "the address that it redirects to"),
+        (401, "upstream said HTTP 302", "Check the token or key"),
+        (429, "", "--rageval-concurrency"),
+        (503, "HTTP 401 from the model", "Look at the target's log"),
     ],
 )
-def test_the_step_for_a_refused_question_follows_its_status(answered: str, step: str) -> None:
-    error = ErrorInfo(kind="http", message=f"POST http://x/ask: HTTP {answered}")
+def test_the_step_for_a_refused_question_follows_its_status(
+    status: int, reason: str, step: str
+) -> None:
+    error = error_info(target_error(http_code(status), status=status, reason=reason))
     [found] = explained(case(S), None, error=error).next_steps
     assert step in found

@@ -8,9 +8,9 @@ import pytest
 from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.summary import FinishedRun, render_summary, view_of_run
+from pytest_rageval.values.diagnoses import error_info, target_error
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import ErrorInfo
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import failed, hits, record
 from tests.build.verdicts import judged_by
@@ -72,7 +72,8 @@ def test_a_mean_of_tokens_is_the_number_that_the_terminal_shows() -> None:
 def test_errors_that_differ_in_their_messages_alone_are_one_cause() -> None:
     def broken(case_id: str, message: str) -> CaseRecord:
         place = "conftest.py:25: in ask"
-        error = ErrorInfo(kind="raised", message=f"RuntimeError: {message}", traceback=place)
+        raised = target_error("raised", exception="RuntimeError", said=message)
+        error = error_info(raised, traceback=place)
         return failed(case_id, error=error)
 
     records = [broken("a", "no such tenant"), broken("b", "quota"), failed("c"), failed("d")]

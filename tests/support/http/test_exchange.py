@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.support.http.address import join_url
-from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
+from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.threads import session_loop
 from tests.build.targets import fake_target, http_reply
 
@@ -15,7 +15,7 @@ def tried(reply: bytes, max_bytes: int | None = None, secrets: tuple[str, ...] =
         address = join_url(target.url, "/ask")
         request = Request(address=address, content=b"{}", max_bytes=max_bytes, secrets=secrets)
         with open_client(address, headers={}) as http:
-            return session_loop().run(attempt(http, request, lambda error: "too slow"))
+            return session_loop().run(attempt(http, request))
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,29 @@ def test_a_body_is_read_up_to_its_limit() -> None:
 
 
 def test_a_failure_names_the_address_without_its_secrets_and_keeps_its_cause() -> None:
-    address = join_url("http://ann:pa55word@rag.test", "/ask?api_key=s3cret")
-    cause = OSError("down")
-    error = failure("connection", address, "no way", cause=cause)
-    assert str(error) == "http://rag.test/ask: no way"
-    assert (error.kind, error.__cause__) == ("connection", cause)
+    address = join_url("http://ann:pa55word@127.0.0.1:1", "/ask?api_key=s3cret")
+    with open_client(address, headers={}) as http:
+        request = Request(address=address, content=b"{}")
+        error = session_loop().run(attempt(http, request)).error
+    assert error is not None
+    assert (error.kind, error.code) == ("connection", "connection_refused")
+    assert error.facts == {"address": "http://127.0.0.1:1/ask"}
+    assert error.message.startswith("http://127.0.0.1:1/ask: connection refused")
+    assert error.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "facts"),
+    [
+        (422, b'{"detail": "q is missing"}', "http_fields", {"reason": "q is missing"}),
+        (403, b"CSRF verification failed.", "http_csrf", {"begins": "CSRF verification failed."}),
+        (503, b"", "http_server", {}),
+    ],
+)
+def test_a_status_is_a_code_with_the_reason_that_the_reply_gives(
+    status: int, body: bytes, code: str, facts: dict[str, str]
+) -> None:
+    error = tried(http_reply(body, f"{status} So")).error
+    assert error is not None
+    assert (error.kind, error.code) == ("http", code)
+    assert {**error.facts, "address": ""} == {"address": "", "status": status, **facts}
