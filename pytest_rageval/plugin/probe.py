@@ -118,7 +118,7 @@ def _not_set_up(item: pytest.Item, error: BaseException) -> Finding:
     info = fixture_error(error, item.config.rootpath)
     place = last_place(info.traceback)
     message = f"pytest cannot set up {item.nodeid}: {info.message}{place and f', at {place}'}"
-    return _FOUND.fail("rag_client", message, "mend the fixture there")
+    return _FOUND.fail("rag_client", message, "fix the fixture there")
 
 
 def _checks(item: CaseItem) -> Iterator[Finding]:
@@ -137,7 +137,7 @@ def _checks(item: CaseItem) -> Iterator[Finding]:
         first, asked = ask_case(client, case, settings)
         second = None if first.response is None else ask_case(client, case, settings)[0]
     except ConfigError as error:
-        fix = missing_variable(error) or "mend what it names"
+        fix = missing_variable(error) or "fix what it names"
         yield _FOUND.fail("settings", str(error), fix)
         return
     yield from check_replies(first, second, asked)
@@ -156,7 +156,7 @@ def _golds(client: object, placed: PlacedCase, settings: Settings) -> Iterator[F
     except EndpointError as error:
         fix = "make the target answer other questions than that of the case, too"
         if error.kind == "protocol":
-            fix = "mend what the message names: a run reads replies in the same way"
+            fix = "fix what the message names: a run reads replies in the same way"
         yield _FOUND.warn("golds", f"could not be looked up: {error.message}", fix)
         return
     yield from check_golds(case, lost)

@@ -23,7 +23,7 @@ Advice = str | Mapping[str, str]
 _TABLE: Final = "[tool.rageval.target]"
 _SEE_LOG: Final = "look at its log, and at that of a proxy before it"
 _LOG: Final = "Look at the target's log for this question."
-_REPORTED: Final = f"mend what it names in {REQUEST_TABLE}, or look at the log of the target"
+_REPORTED: Final = f"fix what it names in {REQUEST_TABLE}, or look at the log of the target"
 _START: Final = "start the service, or name its address with --rag-url"
 _SLOW: Final = {
     "setting": "find out why it takes so long, or allow more time there",
@@ -35,8 +35,8 @@ _RUN: Final[Mapping[TargetErrorKind, str]] = {
     "connection": "Is the target up, and is --rag-url right?",
     "target": "The target reports this error itself: look at its log for this question.",
     "protocol": "Compare the target's reply with what rageval doctor expects of it.",
-    "raised": "Mend the client at the place named there.",
-    "fixture": "Mend the fixture at the place named there.",
+    "raised": "Fix the client at the place named there.",
+    "fixture": "Fix the fixture at the place named there.",
     "empty": "Let the target answer, or set abstained = true; a search that writes none gives a "
     "placeholder, such as '-', with retrieval_only = true in [tool.rageval].",
     "not_attempted": "Run it again with pytest --lf once the cause is gone.",

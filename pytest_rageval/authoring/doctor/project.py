@@ -29,7 +29,7 @@ _SHOWN_FAULTS: Final = 3
 
 def broken_settings(error: ConfigError) -> Finding:
     """Report an invalid pyproject.toml, variable or flag."""
-    return _FOUND.fail("settings", _first_lines(error), "mend what it names; docs list every key")
+    return _FOUND.fail("settings", _first_lines(error), "fix what it names; docs list every key")
 
 
 def check_settings(settings: Settings) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def check_case_files(
         yield _FOUND.fail("cases", message, fix)
     for found in sets:
         if isinstance(found, DatasetError):
-            fix = "mend the lines; `rageval check FILE` lists every fault"
+            fix = "fix the lines; `rageval check FILE` lists every fault"
             yield _FOUND.fail("cases", _first_lines(found), fix)
         elif not found.cases:
             fix = "write one case a line"
@@ -114,7 +114,7 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
         # The session of pytest below has the metrics of a conftest.py, and checks their names.
         thresholds = run_thresholds(settings, registry, readable, whole=whole, more=True)
     except ConfigError as error:
-        return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
+        return _FOUND.fail("thresholds", _first_lines(error), "fix what it names")
     if not (Path(settings.rootdir) / THRESHOLDS).is_file():
         fix = f"rageval init writes a {THRESHOLDS} with comments"
         message = f"no {THRESHOLDS}, so a case that does not pass fails a run"

@@ -170,7 +170,7 @@ def _is_row(line: str) -> bool:
 def _odd_run(file: SourceFile, number: int, line: str) -> DatasetError:
     message = (
         f"{shown(line)} looks like a line of a run, which has six columns (topic, Q0, document, "
-        f"rank, score and a tag without blanks), but has {len(line.split())}; mend the run, or "
+        f"rank, score and a tag without blanks), but has {len(line.split())}; fix the run, or "
         "pass topics (id, tab, question) and qrels (topic, iteration, document, grade)"
     )
     return fault(file.name, message, line=number)

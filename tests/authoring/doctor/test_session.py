@@ -123,7 +123,7 @@ def test_a_reply_to_another_question_that_cannot_be_read_is_not_called_unanswere
     found = doctor(CLIENT.replace('"references": []', unread))
     (gold,) = [one for one in found if one.check == "golds"]
     assert "references[0]: expected an object, got 0" in gold.message
-    assert gold.fix == "mend what the message names: a run reads replies in the same way"
+    assert gold.fix == "fix what the message names: a run reads replies in the same way"
 
 
 def test_a_question_replaces_that_of_the_case(project: Path) -> None:

@@ -308,7 +308,7 @@ def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
 
 
 OUT = {"data": None, "errors": [{"message": "$question was not provided"}]}
-MEND = "mend what it names in [tool.rageval.target.request], or look at the log of the target"
+MEND = "fix what it names in [tool.rageval.target.request], or look at the log of the target"
 PROPOSED = "write that there, and a line for each other field that your API takes"
 NOT_PROPOSED = 'name the fields that your API takes there, such as q = "question"'
 WAITS = "write a rag_client fixture, or the client that [tool.rageval.target] names"
