@@ -55,7 +55,6 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
@@ -98,8 +97,6 @@ class Controller:
         self._cores_needed: dict[str, float] = {}
         self._unasked: set[str] = set()
         self._errored = 0
-        self._loads = False
-        """Whether what sums up is to be loaded after this case."""
         self._shown: dict[str, Outcome] = {}
         """Outcome of each case as pytest reported it, which the end of the run may change."""
         self._changed: dict[str, CaseRecord] = {}
@@ -222,26 +219,6 @@ class Controller:
             self._complete_properties(report)
         if details.asked is not None and details.asked not in self.state.asked:
             self.state.asked.add(details.asked)
-            self._loads = True
-            if is_xdist_controller(self.config):
-                self._load_ahead()
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
-        """Load what sums up once the first case is over, and its time limit with it."""
-        result = yield
-        if self._loads:
-            self._load_ahead()
-        return result
-
-    def _load_ahead(self) -> None:
-        # What sums up takes half a second to load, best while answers are awaited. Not on a
-        # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one
-        # thread only.
-        self._loads = False
-        import_whole("pytest_rageval.analysis.aggregate.run")
-        if not self.state.settings.no_report:
-            import_whole("pytest_rageval.report.html.run.files")
 
     def _note_failure(self, report: pytest.TestReport, details: ReportDetails) -> None:
         """Note whether a test function failed, or a subtest of it, when it ran last."""

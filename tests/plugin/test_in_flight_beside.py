@@ -136,7 +136,5 @@ def test_no_time_limit_of_a_case_counts_the_loading_of_what_sums_up(project: Pro
     project.write_pages()
     result = project.run_apart(*ALONE, "-s")
     found = [line for line in result.outlines if line.startswith("timed")]
-    assert found[:2] == [
-        "timed ok-1 [False, False] [False, False]",
-        "timed ok-2 [True, True] [True, True]",
-    ]
+    # Nor would requests in flight be timed right while the interpreter loads modules.
+    assert found[:2] == [f"timed ok-{n} [False, False] [False, False]" for n in (1, 2)]
