@@ -238,7 +238,7 @@ class Moved:
     before: float
     after: float
     first_before: int | None
-    """Rank of the first relevant chunk, from 1; None: there is none."""
+    """Rank of the first relevant chunk, from 1; None if absent."""
     first_after: int | None
 
 

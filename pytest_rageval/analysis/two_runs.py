@@ -97,7 +97,7 @@ class RunComparison:
 
     @property
     def latency_problem(self) -> str:
-        """Reason why the latency of the runs is not comparable; empty: it is, or there is none."""
+        """Reason why the latency of the runs is not comparable; empty: it is, or was not timed."""
         if not all(any(r.latency for r in run.records) for run in (self.base, self.new)):
             return ""
         return other_concurrency(self.base.config.concurrency, self.new.config.concurrency)
@@ -115,7 +115,7 @@ class CheckedComparison:
     checks: tuple[CheckResult, ...] = ()
     """Checks of thresholds.toml against the baseline; empty: none, or not decided."""
     thresholds: str | None = None
-    """The file as shown; None: there is none."""
+    """The file as shown; None if absent."""
     notes: tuple[str, ...] = ()
     groups: tuple[GroupChange, ...] = ()
     """Changes by category and tag; empty: not computed."""

@@ -56,7 +56,7 @@ def choose_cases(given: CaseSource, settings: Settings) -> ChosenCases:
     the case of that file; others make up a set of their own.
 
     Raises:
-        DatasetError: with every fault of the files or cases, or there is none.
+        DatasetError: with every fault of the files or cases, or no case.
     """
     if isinstance(given, str | os.PathLike):
         return _of_files(os.fspath(given), settings)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 5
 NEW_FILE: Final = "evals/eval_set.jsonl"
-"""Case file that is made where there is none."""
+"""Case file that is made in a project without one."""
 
 
 def report_assumed(argument: str, value: str) -> None:
@@ -87,7 +87,7 @@ def all_case_files(argument: str) -> tuple[Path, ...]:
     """Return every case file of the project.
 
     Raises:
-        click.UsageError: there is none.
+        click.UsageError: the project has no case file.
     """
     found = _existing_files(argument)
     report_assumed(argument, ", ".join(path.as_posix() for path in found))
@@ -98,7 +98,7 @@ def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: 
     """Return the only case file of the project, or the only wanted one of several.
 
     Raises:
-        click.UsageError: there is none, or more than one.
+        click.UsageError: the project has no case file, or several.
     """
     found = _existing_files(argument)
     chosen = [path for path in found if wanted(path)] if len(found) > 1 else found

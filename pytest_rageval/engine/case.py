@@ -135,7 +135,7 @@ async def try_case(
         The record with whole texts, and the exception of the user's client if it raised.
 
     Raises:
-        ConfigError: the client is none, or the judge cannot work with its settings.
+        ConfigError: the client is not usable, or the judge cannot work with its settings.
     """
     if breaker.open:
         return not_attempted(trial, breaker.reason), None
@@ -313,7 +313,7 @@ async def _judged(trial: Trial, view: CaseView) -> Judged | None:
 
 
 def _utc(seconds: float) -> str | None:
-    """Return a time as text; None: it is none, as of a clock that the user's code replaced."""
+    """Return a time as text, or None, as of a clock that the user's code replaced."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
     except (OSError, OverflowError, TypeError, ValueError):

@@ -77,7 +77,7 @@ class EndedRun:
     parts: Sequence[str] = ()
     """Ids of the runs that it was merged from, which are not compared with it."""
     labels: JudgeLabels | None = None
-    """Scores by people, which correct judged means; None: there are none."""
+    """Scores by people, which correct judged means; None if absent."""
     registry: Registry = BUILT_IN
     """The metrics of the project, with its functions."""
     every: Sequence[CaseRecord] | None = None

@@ -107,7 +107,7 @@ def call_own(
     """Call a function of the project within its limit.
 
     Returns:
-        Its result, and None or the reason why there is none.
+        Its result, and None or the reason why it is absent.
     """
 
     def call() -> tuple[object, BaseException | None]:
@@ -140,7 +140,7 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
     """Return the score that a function returned.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a score.
     """
     if isinstance(found, NA):
         if not isinstance(found.reason, str) or not found.reason.strip():
@@ -169,7 +169,7 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
 
 
 def _number(value: Any) -> float | None:
-    """Return a number of Python or numpy; None: it is none."""
+    """Return a number of Python or numpy, or None."""
     try:
         value = plain(value)
         return float(value) if isinstance(value, Real) else None

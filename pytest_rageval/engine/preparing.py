@@ -136,7 +136,7 @@ def run_thresholds(
 
 
 def read_labels(settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
-    """Read people's labels of the cases; None: there are none, or nothing is judged.
+    """Read people's labels of the cases; None without labels, or if nothing is judged.
 
     Raises:
         ConfigError: the file is wrong, or a label matches several cases.
@@ -147,7 +147,7 @@ def read_labels(settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | 
 
 
 def read_labels_of(cases: Iterable[tuple[str, str]], settings: Settings) -> JudgeLabels | None:
-    """Read people's labels of cases, by file and id; None: there are none.
+    """Read people's labels of cases, by file and id; None if absent.
 
     Raises:
         ConfigError: the file is wrong, or a label matches several cases.

@@ -51,7 +51,7 @@ class Reranker(Protocol):
         """Return the scores of documents.
 
         Raises:
-            RagEvalError: there are none.
+            RagEvalError: the reranker failed.
         """
 
 

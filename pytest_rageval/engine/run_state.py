@@ -84,7 +84,7 @@ class RunState:
     notes: list[str] = field(default_factory=list)
     """Remarks on the selection for the user, a sentence each."""
     labels: JudgeLabels | None = None
-    """People's labels of some cases; None: there are none, or this process does not aggregate."""
+    """People's labels of some cases; None without labels, or if this process does not aggregate."""
     run_id: str = ""
     """Name of the run; empty: not known yet."""
     asked: set[str] = field(default_factory=set)

@@ -73,7 +73,7 @@ class ChunkIds:
         return "[0]" if self._hexadecimal and _HEX.fullmatch(name) else None
 
     def _beginning(self, name: str) -> str | None:
-        """Return the chunk whose id begins so, or the document of several; None: there is none."""
+        """Return the chunk whose id begins so, or the document of several; None if absent."""
         at = bisect_left(self._sorted, name)
         ids = list(takewhile(lambda one: one.startswith(name), self._sorted[at : at + 100]))
         ranks = sorted(self._ranks[one] for one in ids)
@@ -99,7 +99,7 @@ class ChunkIds:
 
     @cached_property
     def _hexadecimal(self) -> bool:
-        """Whether every id is of the kind that a generator writes, so that a word is none."""
+        """Whether every id is of the kind that a generator writes, which no word is."""
         return all(map(_HEX.fullmatch, self._ranks)) and bool(self._ranks)
 
 

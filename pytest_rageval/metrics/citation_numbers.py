@@ -29,7 +29,7 @@ def cited_numbers(written: str, first: int = 1) -> tuple[int, ...]:
         first: number of the first passage.
 
     Returns:
-        Empty if a range does not rise from a passage by at most 20, so that it is none of passages.
+        Empty unless every range is one of passages: it rises from a passage, by at most 20.
 
     >>> cited_numbers("1, 3-5")
     (1, 3, 4, 5)

@@ -494,7 +494,7 @@ def abstention_verdict(record: CaseRecord) -> bool | None:
 
 
 def stored_score(record: CaseRecord, key: str) -> Score:
-    """Return what a record holds of a metric: a number, why there is none, or that it failed."""
+    """Return what a record holds of a metric: a number, why it is absent, or that it failed."""
     value = record.scores.metrics[key]
     if value is not None:
         return value

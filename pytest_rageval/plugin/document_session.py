@@ -247,11 +247,11 @@ class DocumentSession:
 
 
 def _no_way(item: CaseItem) -> str:
-    taker, mend = "its rag_client fixture", "add"
+    taker, advice = "its rag_client fixture", "add"
     if asks_configured_target(item):
-        taker, mend = "[tool.rageval.target] client", "write a rag_client fixture with"
+        taker, advice = "[tool.rageval.target] client", "write a rag_client fixture with"
     return (
         f"{item.path.name}: the case {item.located.case.id!r} brings documents, and {taker} does "
-        f"not take them: {mend} the argument {FIXTURE}, the documents of the session with "
+        f"not take them: {advice} the argument {FIXTURE}, the documents of the session with "
         "rel_path and text"
     )

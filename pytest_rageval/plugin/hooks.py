@@ -224,7 +224,7 @@ def judge() -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def _rageval_second_judge() -> Iterator[object]:
-    """The judge of the spot check, opened when the first case needs it; None: there is none."""
+    """The judge of the spot check, opened when the first case needs it; None if absent."""
     yield from _open_judge(_state("_rageval_second_judge"), second=True)
 
 

@@ -359,7 +359,7 @@ def other_file_notes(settings: Settings) -> list[str]:
 
 
 def json_object(text: str) -> Mapping[str, Any]:
-    """Return the object that a text is in JSON; empty: it is none."""
+    """Return the object that a text is in JSON; empty if it is no object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -240,7 +240,7 @@ def load_text(document: Document, folder: Path, loader: Loader | None) -> str:
     Args:
         document: of a file of documents.
         folder: of that file; a ``file`` is relative to it and cannot leave it.
-        loader: of the project, for a ``ref``; None: there is none.
+        loader: of the project, for a ``ref``; None if absent.
 
     Raises:
         DatasetError: the text cannot be read.
@@ -293,7 +293,7 @@ def find_loader(setting: str | None) -> Loader | None:
     """Import the function that a setting names as ``module:function``.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the setting names no function.
     """
     if setting is None:
         return None

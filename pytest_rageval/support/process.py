@@ -116,7 +116,7 @@ def raise_open_files(wanted: int) -> int:
     """Raise the limit of files and sockets open at once to a number, as far as the system allows.
 
     Returns:
-        The limit, at least ``wanted`` where there is none.
+        The limit, at least ``wanted`` where the system has no limit.
     """
     if sys.platform == "win32":
         return wanted

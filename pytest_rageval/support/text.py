@@ -49,7 +49,7 @@ def clean(text: str, limit: int | None = None) -> str:
     >>> clean("a long answer", 8)
     'a lon...'
     """
-    # An answer may have megabytes, of which one line is shown: hidden characters are so rare that a
+    # An answer may have megabytes, and one line is shown: hidden characters are so rare that a
     # generous beginning suffices.
     head = text if limit is None else text[: 1024 + 16 * limit]
     spaced = " ".join(ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
@@ -131,7 +131,7 @@ def free_name(base: str, taken: Container[str], *, mark: str = "-") -> str:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that stands more than once; None: there is none."""
+    """Return the first name that stands more than once; None if absent."""
     return next((name for name, n in Counter(names).items() if n > 1), None)
 
 

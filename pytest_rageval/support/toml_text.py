@@ -84,7 +84,7 @@ class TomlSource:
         self.fault(path, code="unknown", what=f'{what} "{path[-1]}"', **hint(path[-1], known))
 
     def table(self, path: KeyPath) -> Mapping[str, Any]:
-        """Return the table at ``path``; empty if there is none, a fault if it is none."""
+        """Return the table at ``path``; empty if absent, a fault if it is no table."""
         value: Any = self.values
         for key in path:
             value = value.get(key, {})
@@ -115,7 +115,7 @@ class TomlSource:
         """Raise every fault noted, by line, with the text of each line once.
 
         Raises:
-            ConfigError: unless there is none.
+            ConfigError: there are faults.
         """
         lines = self.text.split("\n")
         faults = sorted(self.faults, key=attrgetter("line"))

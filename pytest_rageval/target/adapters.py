@@ -52,7 +52,7 @@ def from_documents(
             paths stay as they are.
 
     Raises:
-        TypeError: an object is none of these; names its place and type.
+        TypeError: an object of another type; names its place and type.
         ValueError: the metadata of an object names no document.
     """
     chunks = []

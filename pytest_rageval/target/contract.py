@@ -57,7 +57,7 @@ _ERROR_CHARS: Final = 400
 _UNNAMED: Final = "the reply reports an error without a message"
 MOST_LEVELS: Final = 100
 OTHER_TYPE: Final = "a value of type "
-"""Beginning of the fact ``got`` of a value that is none of JSON."""
+"""Beginning of the fact ``got`` of a value without a form in JSON."""
 _PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
 """Number of the first page by field of a chunk."""
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")

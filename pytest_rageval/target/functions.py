@@ -133,7 +133,7 @@ class MappingFunctions(Functions):
 def _at(items: list[Any], index: object) -> Any:
     if isinstance(index, str) and index.isascii() and index.isdecimal() and len(index) < 10:
         index = int(index)
-    # Python counts a negative index from the end, which in a reply means that there is none.
+    # Python counts a negative index from the end, which a reply never means.
     known = type(index) is int and 0 <= index < len(items)
     return items[index] if known else None  # type: ignore[call-overload]
 

@@ -99,7 +99,7 @@ class Lines:
 class SseParser:
     """Server-sent events by the rules of the standard; ``data`` is decoded where it is JSON.
 
-    An event without an empty line after it, and one without ``data``, is none.
+    An event without an empty line after it, or without ``data``, is ignored.
     """
 
     def __init__(self) -> None:
@@ -396,7 +396,7 @@ def _format(body: bytes) -> str:
 def likely_stream_answer(reply: object) -> str:
     """Return the expression that joins the texts of the most frequent kind of event of a stream.
 
-    Of a decoded reply that is none, that of ``likely_answer``; empty: there is none.
+    For a decoded reply that is no stream, that of ``likely_answer``; empty if absent.
     """
     if last_data(reply) is reply or not isinstance(reply, Mapping):
         return likely_answer(reply)

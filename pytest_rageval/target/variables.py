@@ -82,7 +82,7 @@ def request_document(
 
     Args:
         request: the question, and facts about its case.
-        environment: variables of the environment that the mapping names; None: there are none.
+        environment: variables of the environment that the mapping names; None if absent.
     """
     document = _Document(request_body(request))
     document.variables = {

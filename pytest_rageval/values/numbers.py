@@ -162,7 +162,7 @@ AbstentionCounts = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFigure:
-    """Own metric of a whole run: a value, or the reason why there is none."""
+    """Own metric of a whole run: a value, or the reason why it is absent."""
 
     value: float | None = None
     """The value; absent where it has none."""

@@ -216,7 +216,7 @@ class CaseVerdicts:
 
     @property
     def usage(self) -> JudgeUsage | None:
-        """Tokens and US dollars of the verdicts by a model; None: there are none."""
+        """Tokens and US dollars of the verdicts by a model; None if absent."""
         return usage_of((*self.judgements.values(), *self.second))
 
 

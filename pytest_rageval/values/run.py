@@ -108,12 +108,12 @@ class StoredRun:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The gate's verdict; None: there is none."""
+        """The gate's verdict; None if absent."""
         return None if self.gate is None else self.gate.verdict
 
     @property
     def sentence(self) -> str:
-        """The gate's sentence; empty: there is none."""
+        """The gate's sentence; empty if absent."""
         return "" if self.gate is None else self.gate.sentence
 
     @property
@@ -123,7 +123,7 @@ class StoredRun:
 
     @property
     def baseline(self) -> BaselineInfo:
-        """The baseline of its gate; empty: there is none."""
+        """The baseline of its gate; empty if absent."""
         return (self.gate and self.gate.baseline) or BaselineInfo()
 
     @property

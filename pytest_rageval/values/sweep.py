@@ -84,7 +84,7 @@ class SweepFile:
 
     @property
     def builder(self) -> Builder | None:
-        """Builder of an index; None: there is none to build."""
+        """Builder of an index; None: nothing to build."""
         if self.build_embedded:
             return "embedded"
         return "command" if self.build else "fixture" if self.build_fixture else None

@@ -160,7 +160,7 @@ def sum_usage(usages: Iterable[JudgeUsage]) -> JudgeUsage:
 
 
 def usage_of(judgements: Iterable[Judgement]) -> JudgeUsage | None:
-    """Return what the judgements by a model used together; None: there are none."""
+    """Return what the judgements by a model used together; None if absent."""
     usages = [one.usage for one in judgements if one.level != "offline"]
     return sum_usage(usages) if usages else None
 

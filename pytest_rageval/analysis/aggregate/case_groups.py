@@ -21,7 +21,7 @@ CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
 """Every outcome, and the name under which documents count its cases."""
 
 
-# A score is finite, so two other floats can encode why there is none.
+# A score is finite, so two other floats can encode why it is absent.
 NOT_APPLICABLE: Final = math.nan
 ERROR: Final = math.inf
 

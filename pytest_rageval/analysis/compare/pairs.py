@@ -256,7 +256,7 @@ def verdict(
     """The verdict of a comparison from the one-sided bounds of candidate - baseline.
 
     Args:
-        low: lower bound; None: there is none.
+        low: lower bound; None if absent.
         high: upper bound.
         margin: differences smaller than this do not matter.
         direction: direction of improvement; a neutral metric is neither better nor worse.

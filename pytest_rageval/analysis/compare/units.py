@@ -39,7 +39,7 @@ BY_DOCUMENT: Final = Clustering()
 
 
 def cluster_of(case: CaseRecord, by: Unit) -> str | None:
-    """Return the document or section of the first gold; None: there is none, or by case."""
+    """Return the document or section of the first gold; None if absent, or by case."""
     if by == "case" or case.cluster is None:
         return None
     golds = case.case.gold_supports

@@ -228,7 +228,7 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
 
 
 def _skipped_for(skipped: Sequence[str], baseline: BaselineInfo) -> str:
-    """Name the known reasons in the messages of skipped checks; empty: there is none."""
+    """Name the known reasons in the messages of skipped checks; empty if absent."""
     lacking = "no baseline" if baseline.run_id is None else "not comparable with the baseline"
     names = {
         WHOLE_SET: WHOLE_SET,

@@ -76,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateBaseline:
-    """The baseline that checks are decided against, or the reason why there is none."""
+    """The baseline that checks are decided against, or the reason why it is absent."""
 
     info: BaselineInfo
     differences: Mapping[Check, Difference] | None = None

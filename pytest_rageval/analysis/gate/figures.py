@@ -226,7 +226,7 @@ def _rate_figure(
     best: float,
     confidence: float,
 ) -> CheckFigure:
-    """Return the mean over cases of a share of their repeats, of which one value is the best."""
+    """Return the mean over cases of a share of their repeats; one value of it is the best."""
     # Imported here: nothing before the end of a run needs it.
     from pytest_rageval.analysis.aggregate.summaries import summarise_groups
 

@@ -67,7 +67,7 @@ def conclude(
         plan: of the sweep.
         results: of all rungs.
         spent: requests by key, of every configuration.
-        held: of the finalists over the cases held out; None: there are none.
+        held: of the finalists over the cases held out; None if absent.
         index_builds: number of indexes that were built.
         notes: sentences for the reader.
     """

@@ -37,8 +37,8 @@ def main_effects(
 ) -> tuple[Effect, ...]:
     """Return the effects in the order of parameters and values.
 
-    A parameter with one value is left out, and one with more than ``MOST_VALUES`` of which each has
-    fewer than two configurations on average.
+    A parameter with one value is left out, and one with more than ``MOST_VALUES`` and fewer
+    than two configurations a value on average.
 
     Args:
         configurations: of the sweep.

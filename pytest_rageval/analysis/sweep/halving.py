@@ -105,7 +105,7 @@ _Ladder = list[tuple[int, int]]
 
 
 def _ladder(configurations: int, cases: int, limit: int) -> _Ladder:
-    """Return the gentlest ladder within a limit of questions; empty: there is none."""
+    """Return the gentlest ladder within a limit of questions; empty if absent."""
     firsts = range(LEAST_CASES, cases)
     for eta in (2, 3, 4, 6, 8, 16, 32, 64, 128):
         for finalists in (MOST_FINALISTS, 3):

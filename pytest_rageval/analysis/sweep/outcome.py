@@ -30,7 +30,7 @@ class Ranked:
     """Cases that the objective is the mean of."""
     n_error: int
     error: str
-    """Reason of the first case without an answer; empty: there is none."""
+    """Reason of the first case without an answer; empty if absent."""
     figures: Mapping[str, float | None]
     """All objectives and limited figures, by name."""
     requests: int
@@ -96,7 +96,7 @@ class SweepOutcome:
     requests_grid: int
     """Requests if every configuration had been asked every case."""
     builder: Builder | None
-    """Builder of an index; None: there is none to build."""
+    """Builder of an index; None: nothing to build."""
     index_builds: int
     holdout: int
     """Cases held out for the verdict; 0: none."""

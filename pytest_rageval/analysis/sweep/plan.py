@@ -42,7 +42,7 @@ class SweepPlan:
     """By id of a case that may have a value of the main objective, the cases it is tested with."""
     method: Method = "grid"
     builder: Builder | None = None
-    """Builder of an index; None: there is none to build."""
+    """Builder of an index; None: nothing to build."""
     seed: int = 7
     notes: tuple[str, ...] = ()
 

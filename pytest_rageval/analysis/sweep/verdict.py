@@ -52,7 +52,7 @@ class Decision:
     winner: str | None = None
     """Key of the winner; None unless the verdict is ``better``."""
     best: str | None = None
-    """Key of the best configuration that may win; None: there is none besides the baseline."""
+    """Key of the best configuration that may win; None: only the baseline."""
     runner_up: str | None = None
     tests: tuple[PairedTest, ...] = ()
 

@@ -58,7 +58,7 @@ def judge_reliability(
 
     Args:
         records: of the run.
-        labels: of people; None: there are none.
+        labels: of people; None if absent.
         confidence: of the intervals.
 
     Raises:

@@ -323,7 +323,7 @@ class Prompt:
 
 
 def _number(word: str) -> int:
-    """Read a number of a command; 0: it is none, or too long to be one."""
+    """Read a number of a command; 0: it is no number, or too long."""
     return int(word) if word.isdecimal() and len(word) < 10 else 0
 
 

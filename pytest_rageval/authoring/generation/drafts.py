@@ -317,7 +317,7 @@ def _faq(title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:
 def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     """Return the leading question of a passage, and the rest as its answer.
 
-    None for the answer: the passage is only the question. An empty question: there is none.
+    None for the answer: the passage is only the question. The question is empty if absent.
     """
     plain = " ".join(passage.plain.split())
     if passage.kind == "summary":

@@ -36,7 +36,7 @@ _NO_ANSWER: Final = frozenset(
     "noanswerpresent noanswer noansweravailable noanswerfound cannotanswer cantanswer unanswerable "
     "notanswerable insufficientinformation idontknow idonotknow".split()
 )
-"""Letters of the answers by which sets say that there is none."""
+"""Letters of the answers by which sets say that a question has no answer."""
 _IN_USE: Final[Mapping[str, bool]] = {
     "archived": False, "is_archived": False, "archived_at": False, "deleted": False,
     "is_deleted": False, "deleted_at": False, "disabled": False, "is_disabled": False,
@@ -141,7 +141,7 @@ def _named(text: str, separator: str) -> list[str]:
 
 
 def parse_answers(value: Any) -> tuple[str | None, bool]:
-    r"""Return the accepted answers, one a line, and whether the value says that there is none.
+    r"""Return the accepted answers, one a line, and whether the value says "no answer".
 
     A text that prints a list is one only if all its items are texts, since ``[1, 2]`` may be the
     answer itself.
@@ -187,7 +187,7 @@ def out_of_use(row: Mapping[str, Any]) -> str | None:
 
 
 def _printed(text: str) -> Any:
-    """Return the value that JSON, Python, NumPy or pandas printed as a text; None: it is none."""
+    """Return the value that JSON, Python, NumPy or pandas printed as a text, or None."""
     text = text.strip()
     if array := _ARRAY.fullmatch(text):
         text = array[1]

@@ -157,7 +157,7 @@ def take_answers(value: Any, ledger: Ledger) -> dict[str, Any]:
     if not is_absent:
         return {} if found is None else {"expected_answer": found}
     ledger.note(
-        f"an expected answer such as {shown(value)} says that there is none: its case is "
+        f"an expected answer such as {shown(value)} says that there is no answer: its case is "
         "unanswerable"
     )
     return {"answerable": False}
@@ -247,7 +247,7 @@ class _Row:
             if anchor not in found:
                 found.append(anchor)
             else:
-                self._ledger.leave(f"{name}[]", "stands twice in its case")
+                self._ledger.leave(f"{name}[]", "is repeated in its case")
         self._note_odd(found, name)
         return found
 

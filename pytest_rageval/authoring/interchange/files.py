@@ -142,7 +142,7 @@ def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> li
 
 
 def write_new_files(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write files below a folder, of which none may exist.
+    """Write files that do not exist yet below a folder.
 
     Raises:
         DatasetError: one exists, or cannot be written.

@@ -75,8 +75,8 @@ class UniqueIds:
         """Return the id of the next case.
 
         Args:
-            wanted: original id; None or empty: there is none.
-            question: source of the id if there is none.
+            wanted: original id; None or empty if absent.
+            question: source of the id without an original one.
         """
         base = clean_case_id(wanted or "") or id_from_question(question)
         found = base

@@ -286,7 +286,7 @@ class _Reader:
             self.ledger.leave(name, left)
 
     def _take_rules(self, name: str, kind: str, texts: list[str], line: dict[str, Any]) -> str:
-        """Add the rules of an assertion; return why there are none, or an empty text."""
+        """Add the rules of an assertion; return why it has none, or an empty text."""
         field, ignores = _RULES[kind]
         rules: list[dict[str, Any]] = []
         if field == "matches":

@@ -63,7 +63,7 @@ _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items", "examples
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
 _OTHERS: Final = ("promptfoo", "beir", "squad")
-"""Importers whose rows have questions that are none, or expectations that no field of ours is."""
+"""Importers whose rows have no plain questions, or expectations without a field of ours."""
 _INSIDE: Final = {
     "question": (*ALIASES["question"], "messages"),
     "expected_answer": (*ALIASES["expected_answer"], "expected_response", "output", "response",

@@ -129,7 +129,7 @@ def _golden(row: dict[str, Any]) -> tuple[dict[str, Any], RowMap]:
     given = {snake(name): value for name, value in row.items()}
     for name in ("context", "retrieval_context"):
         value = given.get(name)
-        # Texts of a table; a list, whose one text may hold a table, is none.
+        # Texts of a table; not a list, whose one text may contain a table.
         if isinstance(value, str) and parse_texts(value) == [value]:
             given[name] = value.split("|")
     return given, _GOLDEN

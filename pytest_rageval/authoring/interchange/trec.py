@@ -68,7 +68,7 @@ def read(source: Source) -> Imported:
     """Read topics and qrels as cases, and runs as recorded retrievals, by file content.
 
     Raises:
-        DatasetError: a line is none of these, a topic or judgement contradicts an earlier one, or
+        DatasetError: a line has another form, a topic or judgement contradicts an earlier one, or
             there are judgements without topics.
     """
     ledger = Ledger()

@@ -316,7 +316,7 @@ class _Golds:
             if self._add(source_id, self._needed):
                 self._ledger.carry(f"{_RELEVANT}.sourceIds[]")
             else:
-                self._ledger.leave(f"{_RELEVANT}.sourceIds[]", "stands twice in its query")
+                self._ledger.leave(f"{_RELEVANT}.sourceIds[]", "is repeated in its query")
 
     def take_any(self, name: str, source_ids: list[str]) -> None:
         """Add documents of which any one suffices."""

@@ -97,7 +97,7 @@ class Imported:
     """Lines of a case file as JSON values, not yet validated."""
     documents: tuple[Document, ...] = ()
     scope_prefix: str | None = None
-    """Folder of the documents with its final ``/``; None: there is none."""
+    """Folder of the documents with its final ``/``; None if absent."""
     responses: tuple[dict[str, Any], ...] = ()
     """Recorded answers and retrievals: lines for ``rageval score``."""
     thresholds: Mapping[str, str] = field(default_factory=dict)
@@ -274,7 +274,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value says that there is none.
+    """Whether a value stands for a missing one.
 
     So do null, blank texts, empty lists and objects, lists of nothing else, and the words of data
     frames, databases and spreadsheets for them, such as ``nan``, ``NULL`` and ``#REF!``.

@@ -305,7 +305,7 @@ class Desk(Protocol):
 
 
 class ReviewDesk(Desk, Protocol):
-    """A desk that can also reject or mend generated cases."""
+    """A desk that can also reject or fix generated cases."""
 
     def remove(self, case: LabelCase) -> SaveResult:
         """Remove a case from the case file."""

@@ -148,7 +148,7 @@ def _plan_preset(
         files=content,
         additions=(*additions, *_gitignore_addition(templates, existing)),
         notes=faults,
-        first=f"mend {PYPROJECT}" if faults else first,
+        first=f"fix {PYPROJECT}" if faults else first,
     )
 
 
@@ -177,7 +177,7 @@ def _first(
     existing: _Files, pyproject: tuple[Addition, ...], faults: tuple[str, ...], *, own_target: bool
 ) -> str:
     if faults:
-        return f"mend {PYPROJECT}"
+        return f"fix {PYPROJECT}"
     with_address = ", with the address of your system," if own_target else ""
     if any(one.needed for one in pyproject):
         return f"add the lines above{with_address} to {PYPROJECT}"
@@ -194,7 +194,7 @@ def _pyproject_addition(
     try:
         document = tomllib.loads(existing[PYPROJECT].decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        return (), (f"{PYPROJECT}: not TOML, mend it first: {error}",)
+        return (), (f"{PYPROJECT}: not TOML, fix it first: {error}",)
     lines: list[str] = []
     if not _configures_pytest(document, existing):
         # Without it, older versions of pytest would choose another root folder.

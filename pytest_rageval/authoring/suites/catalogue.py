@@ -43,7 +43,7 @@ def find_suite(name: str) -> Suite:
     """Return the suite of a name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no such suite.
     """
     if name not in SUITES:
         hint = did_you_mean(name, SUITES) or f", expected one of {', '.join(SUITES)}"

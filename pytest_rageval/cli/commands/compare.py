@@ -37,7 +37,7 @@ if TYPE_CHECKING:
               help="Write diff.json and diff.md into this folder.")  # fmt: skip
 @switch("--ignore-invariants", help="Compare runs that are not comparable anyway, with a banner.")
 @click.option("--fail-on", type=click.Choice(["worse"]),
-              help="Exit with 1 if the verdict is worse or mixed, 5 if there is none.")  # fmt: skip
+              help="Exit with 1 if the verdict is worse or mixed, 5 without one.")  # fmt: skip
 @switch("-v", "--verbose", help="Show every metric and every flip.")
 @json_option
 def command(
@@ -90,7 +90,7 @@ def command(
 
 
 def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path, Path]:
-    """Return the folders of the two runs, of which one or both may not be named."""
+    """Return the folders of the two runs; one or both may be left unnamed."""
     from pytest_rageval.runs.store import resolve_run
 
     results = project.results_folder

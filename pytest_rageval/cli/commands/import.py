@@ -217,7 +217,7 @@ class _Plan:
 
     output: Path
     responses: Path | None
-    """None: there are none to write."""
+    """None: nothing to write."""
     files: Mapping[Path | None, Sequence[str]]
     """Lines of each; the cases come first, and are written last, since a run looks for them."""
     clashes: Mapping[str, str | None]

@@ -23,10 +23,10 @@ def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: b
         results: folder of all runs.
         name: of the sweep; a new one whose name is taken becomes ``NAME-2`` and so on.
         begun: what it is asked with, from ``description``.
-        resume: whether to go on with the last sweep of this name.
+        resume: whether to resume the last sweep of this name.
 
     Raises:
-        ConfigError: there is none to go on with, or it was begun with something else.
+        ConfigError: no sweep to resume, or it was begun with other settings.
         StorageError: a file cannot be read or written.
     """
     taken = _taken(results, name)

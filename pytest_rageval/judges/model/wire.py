@@ -238,7 +238,7 @@ _TOLD: Final = (None, "text", "output_text")
 
 
 def _content(value: Any) -> str:
-    """Return the text; some servers send it in parts, of which some are thoughts."""
+    """Return the text; some servers send it in parts, thoughts among them."""
     if isinstance(value, list):
         told = [one for one in value if isinstance(one, dict) and one.get("type") in _TOLD]
         parts = [part.get("text") for part in told]

@@ -168,7 +168,7 @@ class Expected:
 
     @cached_property
     def parts(self) -> list[list[Word]]:
-        """Items of a list: A, B and C; one, if it is none."""
+        """Items of a list: A, B and C; the text itself, if it is no list."""
         text = normal_text(self.text, self.question.language)  # "one hundred and five" is one
         texts = [one for one in _LIST_LINK.split(text) if one and one.strip()]
         items = [read_words(one, self.question.language) for one in texts]

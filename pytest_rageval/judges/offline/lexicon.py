@@ -245,7 +245,7 @@ class Word(NamedTuple):
 def language_of(text: str, *others: str) -> str:
     """Return the language of some texts, of which the first says most: ``en``, or another code.
 
-    That of which the most small words and letters occur; English where there are none. The others
+    The language with the most of its small words and letters; English without any. The others
     are keys of ``LANGUAGES``.
     """
     counts = dict.fromkeys(("en", *LANGUAGES), 0.0)

@@ -131,7 +131,7 @@ class _Table:
 
 
 _COMPOUND: Final = re.compile("[iVA]+X")
-"""Information that is none, as of an information desk."""
+"""Names such as `information desk`, which give no information."""
 _MODAL: Final = frozenset({"can't", "couldn't", "won't"})
 
 

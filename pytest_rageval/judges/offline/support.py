@@ -201,7 +201,7 @@ class Support:
 
     @cached_property
     def other_unit(self) -> str:
-        """A number of the claim with another unit, as the window has it; empty: there is none."""
+        """A number of the claim with another unit, as the window has it; empty if absent."""
         return other_unit(self.claim.words, self._near_words)
 
     @cached_property
@@ -399,7 +399,7 @@ class ContextIndex:
         return any(word in sentence.read.words for sentence in self.sentences)
 
     def whole(self, keys: Set[str]) -> int | None:
-        """Return the first sentence that holds all of some keys; None: there is none."""
+        """Return the first sentence that holds all of some keys; None if absent."""
         if not keys <= self.places.keys():
             return None
         for at in min(map(self.places.__getitem__, keys), key=len):

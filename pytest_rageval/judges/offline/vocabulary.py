@@ -346,7 +346,7 @@ EDITIONS: Final = frozenset(
 WHICH: Final = frozenset("which welcher welche welches quel quelle welk welke quale qual".split())
 """Words before the kind of thing that is asked for."""
 WHO: Final = WHICH | frozenset("who wer qui quien chi quem".split())
-"""Words that begin a question for who did something, without accents."""
+"""Words that begin a question about a person, without accents."""
 MAYBE: Final = frozenset(
     """
     maybe perhaps possibly vielleicht moglicherweise eventuell quiza quizas talvez forse misschien

@@ -37,7 +37,7 @@ class Variable:
     name: str
     description: str
     default: Any = None
-    """None: there is none."""
+    """None if absent."""
     example: Any = None
     optional: bool = False
 
@@ -105,7 +105,7 @@ def load_preset(name: str) -> Preset:
     """Read a preset.
 
     Raises:
-        ValueError: there is none of this name; names those that there are.
+        ValueError: no preset has this name; the message lists their names.
     """
     if name not in preset_names():
         hint = did_you_mean(name.lower(), preset_names()) or "."

@@ -26,7 +26,7 @@ class Client(Closing):
 
     Args:
         route: way to the server.
-        authorization: value of this header, which replaces any other; empty: there is none.
+        authorization: value of this header, which replaces any other; empty if absent.
     """
 
     def __init__(self, route: Route, authorization: str = "") -> None:

@@ -118,7 +118,7 @@ def test_example_cases_that_were_changed_keep_their_notes() -> None:
 
 
 def test_a_broken_pyproject_is_to_be_mended_first() -> None:
-    assert plan(pyproject_toml=b"[").first == "mend pyproject.toml"
+    assert plan(pyproject_toml=b"[").first == "fix pyproject.toml"
 
 
 def test_the_example_cases_of_an_earlier_start_keep_their_limits() -> None:
