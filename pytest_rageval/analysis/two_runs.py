@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
@@ -16,7 +16,7 @@ from pytest_rageval.analysis.compare.metrics import (
     UnpairedChange,
     compare_records,
 )
-from pytest_rageval.analysis.compare.pairs import CasePair, newly_missed, place_of
+from pytest_rageval.analysis.compare.pairs import place_of
 from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
@@ -27,6 +27,7 @@ from pytest_rageval.analysis.compare.settings import (
 )
 from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
 from pytest_rageval.analysis.gate.figures import is_past_limit
+from pytest_rageval.analysis.headline import headline_of
 from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
@@ -34,7 +35,8 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, CheckResult, Thresholds
+from pytest_rageval.values.gate import BaselineInfo, CheckResult, Thresholds
+from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -70,6 +72,8 @@ class RunComparison:
     comparability: Comparability
     comparison: Comparison
     """Comparison of all comparable metrics; of every metric if invariants were ignored."""
+    headline: Headline = field(default_factory=Headline)
+    """What is new in the later run."""
     ignored: bool = False
     """Whether differing invariants were ignored, which makes the numbers unreliable."""
 
@@ -82,7 +86,7 @@ class RunComparison:
     def conclusion(self) -> Conclusion:
         """The verdict without limits."""
         if self.comparable or self.ignored:
-            return conclude(self.comparison)
+            return conclude(self.comparison, self.headline)
         return Conclusion(word="not_comparable", reason=self.comparability.sentence())
 
     @property
@@ -167,6 +171,7 @@ def compare_runs(
     *,
     thresholds: Thresholds | None = None,
     ignore_invariants: bool = False,
+    name: str = "",
 ) -> RunComparison:
     """Compare two runs as far as they are comparable.
 
@@ -178,6 +183,7 @@ def compare_runs(
         thresholds: of the project, with margins and confidence; None: those of the gate of the
             later run.
         ignore_invariants: compare everything, regardless of differences.
+        name: of the base as the user knows it; empty: its first tag, or else its id.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
@@ -208,11 +214,22 @@ def compare_runs(
     )
     changes = {} if keys is not None and not keys else _run_metrics(base, new, registry)
     comparison = replace(comparison, run_metrics=changes)
+    usable = comparison.outcomes and (comparability.comparable or ignore_invariants)
+    headline = headline_of(
+        new.records,
+        comparison if usable else None,
+        name=name or next(iter(base.tags), base.run_id),
+        run_id=base.run_id,
+    )
+    if headline.since is not None:
+        verdict = conclude(comparison, headline).word
+        headline = replace(headline, since=replace(headline.since, verdict=verdict))
     return RunComparison(
         base=base,
         new=new,
         comparability=comparability,
         comparison=comparison,
+        headline=headline,
         ignored=ignore_invariants and not comparability.comparable,
     )
 
@@ -287,14 +304,6 @@ class Baseline(GateBaseline):
         return {key: one.delta for key, one in both.items() if one.delta is not None}
 
     @property
-    def worse(self) -> frozenset[str]:
-        """Node ids of the cases that are worse than in the baseline."""
-        if self.comparison is None or self.info.problem is not None:
-            return frozenset()
-        flips = self.comparison.comparison.flips
-        return frozenset(flip.nodeid for flip in flips if flip.direction == "worse")
-
-    @property
     def not_comparable(self) -> bool:
         """Whether the baseline is refused because an invariant differs."""
         found = self.comparison
@@ -325,16 +334,6 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
         n_only_new=pairing.count("only_in_new"),
         n_documents=comparison.clustering.n_documents,
     )
-    if problem is None:
-        fixed = newly_missed(CasePair(base=p.new, new=p.base) for p in pairing.pairs)
-        info = replace(
-            info,
-            newly_missed=comparison.newly_missed[:MOST_CASES],
-            n_newly_missed=len(comparison.newly_missed),
-            n_fixed=len(fixed),
-            lost="" if comparison.loss is None else comparison.loss.sentence,
-            verdict=found.conclusion.sentence,
-        )
     differences = None
     if problem is None:
         differences = check_differences(

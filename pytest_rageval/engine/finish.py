@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
+from pytest_rageval.analysis.headline import headline_of
 from pytest_rageval.analysis.trust.reliability import JudgeLabels, judge_reliability
 from pytest_rageval.analysis.two_runs import (
     Baseline,
@@ -34,11 +36,13 @@ from pytest_rageval.report.view.next_commands import RunCommands
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
 from pytest_rageval.runs.index import put_into_index
+from pytest_rageval.runs.list import last_full_run
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
     SECTIONS,
     RunWriter,
+    list_runs,
     resolve_run,
     write_document,
     write_numbers,
@@ -55,6 +59,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
+from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSections
@@ -130,7 +135,7 @@ class EndedRun:
             if is_tag(name, new=True):
                 problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
-        found = compare_runs(base, self.run, thresholds=self.thresholds)
+        found = compare_runs(base, self.run, thresholds=self.thresholds, name=name)
         return as_baseline(found, self.thresholds, name=name)
 
     def _read_baseline(self, name: str) -> StoredRun:
@@ -144,7 +149,7 @@ class EndedRun:
 
     def decide(self, baseline: Baseline | None) -> GateResult:
         """Decide the run, which has its numbers, against thresholds.toml and a baseline."""
-        return decide_gate(
+        decided = decide_gate(
             self.thresholds,
             self.run,
             self.selection,
@@ -152,6 +157,21 @@ class EndedRun:
             n_reported=self.n_reported,
             baseline=baseline,
         )
+        return replace(decided, headline=self._headline(baseline))
+
+    def _headline(self, baseline: Baseline | None) -> Headline:
+        """Return what is new since the baseline, or else since the last full run of the set."""
+        if baseline is not None and baseline.comparison and baseline.info.problem is None:
+            return baseline.comparison.headline
+        results, own = self.project.results_folder, {self.run.run_id, *self.parts}
+        earlier = last_full_run([one for one in list_runs(results) if one.name not in own])
+        if earlier is not None:
+            with suppress(StorageError):
+                base = read_compared(earlier, results, texts=False)
+                found = compare_runs(base, self.run, thresholds=self.thresholds)
+                if found.comparable and 2 * found.n_paired > self.run.n_cases:
+                    return found.headline
+        return headline_of(self.run.records)
 
 
 def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> FinishedRun:
@@ -197,9 +217,7 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
         judge_causes=judged.causes(),
         gave_up=ended.gave_up,
         resume="" if gate.complete else ended.resume,
-        commands=replace(
-            _commands(ended, gate), new=frozenset() if baseline is None else baseline.worse
-        ),
+        commands=_commands(ended, gate),
     )
     view = view_of_run(finished)
     summary = render(replace(view, blocks=(*view.blocks, *section_groups(sections))))

@@ -26,7 +26,7 @@ def comparison_document(view: CheckedComparison) -> dict[str, Any]:
     """Return a comparison as JSON values, without ``schema_version``."""
     found = view.found
     comparison, comparability = found.comparison, found.comparability
-    conclusion, loss = found.conclusion, comparison.loss
+    conclusion = found.conclusion
     document: dict[str, Any] = {
         "base": found.base.run_id,
         "new": found.new.run_id,
@@ -45,7 +45,7 @@ def comparison_document(view: CheckedComparison) -> dict[str, Any]:
         "incomplete": conclusion.incomplete,
         "unit": comparison.clustering.by,
         "n_documents": comparison.clustering.n_documents,
-        "lost": None if loss is None else {**asdict(loss), "sentence": loss.sentence},
+        "headline": found.headline,
         "pass_rate": None if comparison.passed is None else _metric(comparison.passed),
         "p_of_documents": comparison.p_of_documents,
         "latency_ms": None if comparison.time is None else _metric(comparison.time),

@@ -120,6 +120,19 @@ def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun 
     return before[-1] if before else None
 
 
+def last_full_run(folders: Sequence[Path]) -> Path | None:
+    """Return the last of these runs, oldest first, that asked its whole set; None: none did."""
+    return next((one for one in reversed(folders) if not is_partial_run(one)), None)
+
+
+def is_partial_run(folder: Path) -> bool:
+    """Whether the documents of a run say that it is partial; False: they cannot be read."""
+    try:
+        return is_partial(read_documents(folder, groups=False))
+    except StorageError:  # comparing the run reports the fault
+        return False
+
+
 def is_partial(run: StoredRun) -> bool:
     """Whether a run asked only some cases of its set: by ``-k``, for a file, or until it stopped.
 

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.declared import Described, Flag, Natural
+from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.limits import Limits, Read
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import JUDGED_ON, Aspect
@@ -179,16 +180,6 @@ class BaselineInfo:
     """Cases that only the new run has."""
     n_documents: int | None = None
     """Documents that the paired cases are about; None: unknown."""
-    newly_missed: tuple[str, ...] = ()
-    """Up to ``MOST_CASES`` cases that are missed now and were not, by their shortest name."""
-    n_newly_missed: int = 0
-    """All of them."""
-    n_fixed: int = 0
-    """Cases that the baseline missed and the new run does not."""
-    lost: str = ""
-    """The group that explains most of what was lost, such as ``9 of 9 cases of a.md lost``."""
-    verdict: str = ""
-    """The comparison without limits, in one sentence; empty: it was not made."""
 
     @property
     def sentence(self) -> str:
@@ -226,6 +217,9 @@ class GateResult:
     """Those that have a record."""
     baseline: BaselineInfo | None = None
     """None: no comparison was requested."""
+    headline: Headline = field(default_factory=Headline)
+    """What is new since the baseline or else the last full run, and what the failing cases
+    share."""
     confidence: float = 0.95
     """Of the intervals of the run, and of proofs."""
 

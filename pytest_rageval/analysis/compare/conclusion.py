@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
-from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
+from pytest_rageval.analysis.compare.metrics import MARGIN_SHARE, Comparison, MetricChange
+from pytest_rageval.analysis.compare.pairs import PASSED
 from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.support.text import TOLERANCE, counted, first_few, format_value
+from pytest_rageval.values.headline import Headline
 
 ConclusionWord = Literal[
     "better", "worse", "mixed", "no_difference", "cannot_tell", "not_comparable"
@@ -31,12 +33,14 @@ class Conclusion:
     """One sentence without the word and without a full stop."""
     incomplete: bool = False
     """Whether nothing can be told because the target was down."""
+    unproven: bool = False
+    """Whether cases changed all the same, in numbers that may be chance."""
 
     @property
     def sentence(self) -> str:
-        """The verdict in one plain-ASCII sentence, which begins with it in capitals."""
-        word = "INCOMPLETE" if self.incomplete else self.word.replace("_", " ").upper()
-        return f"{word}{'' if self.word == 'no_difference' else ':'} {self.reason}"
+        """The verdict in one plain-ASCII sentence, which begins with it."""
+        word = "incomplete" if self.incomplete else "unproven" if self.unproven else self.word
+        return f"{word.replace('_', ' ')}: {self.reason}"
 
 
 def unanswered(cases: Sequence[CaseGroup]) -> str:
@@ -50,34 +54,45 @@ def unanswered(cases: Sequence[CaseGroup]) -> str:
     return f"{n} of {counted(len(cases), 'case')} got no answer"
 
 
-def conclude(found: Comparison) -> Conclusion:
-    """Conclude from the share of cases that pass and, adjusted for their number, the aspects.
+def conclude(found: Comparison, headline: Headline) -> Conclusion:
+    """Conclude from the share of cases that pass, adjusted for their number the aspects, and time.
 
-    A change counts if it is proven (the bounds exclude 0) and large (beyond the margin).
+    A change counts if it is proven (the bounds exclude 0) and large (beyond the margin); new errors
+    count without a proof, if they are several and a share of the cases beyond the margin.
     """
-    pairs = found.pairing.pairs
+    pairs, since = found.pairing.pairs, headline.since
     for name, cases in (("the new run", [p.new for p in pairs]), ("base", [p.base for p in pairs])):
-        if down := unanswered(cases):
-            return Conclusion(word="cannot_tell", reason=f"{down} in {name}", incomplete=True)
+        if gone := unanswered(cases):
+            return Conclusion(word="cannot_tell", reason=f"{gone} in {name}", incomplete=True)
     rows = [row for row in _deciding(found) if row.p is not None]
     if not rows:
         reason = found.unscored or f"{counted(len(pairs), 'paired case')} with a score in both runs"
         return Conclusion(word="cannot_tell", reason=reason)
     worse, better = (
-        [row for row in rows if row.verdict == word and is_large(row)]
-        for word in ("worse", "better")
+        [row for row in rows if row.verdict == verdict and is_large(row)]
+        for verdict in ("worse", "better")
     )
-    counts = _counts(found)
-    rest = [*_half_missing(rows), *_beside(found)]
-    if worse or better:
-        word: ConclusionWord = "mixed" if worse and better else "worse" if worse else "better"
-        parts = [*counts, *_named("worse", worse), *_named("better", better)]
-        return Conclusion(word=word, reason="; ".join([*parts, *rest]))
-    seen = rows[0].mde
-    effect = "no change would be" if seen is None else f"{_short(seen)} would be"
-    shown = f"that these cases could show ({effect} seen)"
-    said = "; ".join([*counts, *rest])
-    return Conclusion(word="no_difference", reason=f"{shown}: {said}" if said else shown)
+    down = since is not None and since.erred.n > max(1.0, MARGIN_SHARE * since.n)
+    slower = 0.0 if since is None or since.time_ms is None else since.time_ms[1] - since.time_ms[0]
+    bad = bool(worse or down or slower > 0)
+    good = bool(better or (slower < 0 and not bad))
+    parts = [since.counts] if since is not None else []
+    parts += [*_moved(worse), *_moved(better), *(since.rates if since is not None else ())]
+    parts += [one.public for one in headline.patterns if one.code != "repeats"][:2]
+    if found.passed is not None and found.passed.p is not None and not found.passed.equal:
+        parts.append(_p(found.passed.p))
+    if bad or good:
+        word: ConclusionWord = "mixed" if bad and good else "worse" if bad else "better"
+        return Conclusion(word=word, reason="; ".join(parts))
+    if found.no_difference:
+        reason = f"every score of {counted(len(pairs), 'case')} is equal"
+        return Conclusion(word="no_difference", reason=reason)
+    parts += _half_missing(rows)
+    return Conclusion(
+        word="no_difference",
+        reason="; ".join(parts) or "no score moved",
+        unproven=since is not None and bool(since.broke.n or since.fixed.n or since.erred.n),
+    )
 
 
 def is_large(row: MetricChange) -> bool:
@@ -91,24 +106,20 @@ def _deciding(found: Comparison) -> Iterator[MetricChange]:
     yield from (found.metrics[key] for key in ASPECT_KEYS if key in found.metrics)
 
 
-def _counts(found: Comparison) -> list[str]:
-    pairs = found.pairing.pairs
-    n = sum("error" not in {pair.base.outcome, pair.new.outcome} for pair in pairs)
-    moved = [f.direction for f in found.flips if "error" not in {f.base_outcome, f.new_outcome}]
-    worse, better = (moved.count(direction) for direction in ("worse", "better"))
-    return [f"{worse} worse and {better} better of {counted(n, 'case')}"]
-
-
-def _named(word: str, rows: Sequence[MetricChange]) -> Iterator[str]:
-    if rows:
-        first, *others = rows
+def _moved(rows: Sequence[MetricChange]) -> Iterator[str]:
+    """Name the metrics that decide; that cases pass or fail is counted already."""
+    if named := [row for row in rows if row.key != PASSED.key]:
+        first, *others = named
         more = f", {first_few([row.key for row in others], _NAMED)}" if others else ""
-        yield f"{word}: {first.key} {_moved(first)}{more}"
+        yield f"{_change_text(first)}{more}"
 
 
-def _moved(row: MetricChange) -> str:
-    p = "p < 0.001" if row.p is not None and row.p < 0.001 else f"p {format_value(row.p)}"
-    return f"{format_value(row.base)} -> {format_value(row.new)} ({p})"
+def _change_text(row: MetricChange) -> str:
+    return f"{row.key} {format_value(row.base)} -> {format_value(row.new)} ({_p(row.p or 0.0)})"
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
 def _half_missing(rows: Iterable[MetricChange]) -> Iterator[str]:
@@ -119,27 +130,5 @@ def _half_missing(rows: Iterable[MetricChange]) -> Iterator[str]:
         verb = "is" if len(small) == 1 else "are"
         yield f"{first_few(small, _NAMED)} {verb} proven to differ, but by little"
     large = [row for row in rows if row.verdict not in proven and is_large(row)]
-    if large:
-        yield f"{large[0].key} {_moved(large[0])} is a large change, but not proven"
-
-
-def _beside(found: Comparison) -> Iterator[str]:
-    erred = sum(f.new_outcome == "error" != f.base_outcome for f in found.flips)
-    if erred:
-        yield f"{counted(erred, 'case')} {'is' if erred == 1 else 'are'} an error now"
-
-
-def time_text(found: Comparison) -> str:
-    """Say how much slower or faster calls are; empty: neither is proven, or by little."""
-    time = found.time
-    if time is None or time.verdict not in {"better", "worse"} or not time.base or not time.new:
-        return ""
-    ratio = max(time.new / time.base, time.base / time.new)
-    if ratio < 1.5:
-        return ""
-    word = "slower" if time.verdict == "worse" else "faster"
-    return f"latency_ms: calls are {ratio:.1f} times {word} ({time.base:.0f} -> {time.new:.0f} ms)"
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    if named := [row for row in large if row.key != PASSED.key]:
+        yield f"{_change_text(named[0])} is a large change, but not proven"

@@ -15,7 +15,6 @@ from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
-from pytest_rageval.analysis.compare.losses import Loss, find_loss
 from pytest_rageval.analysis.compare.pairs import (
     PASSED,
     TIME,
@@ -124,8 +123,8 @@ class Comparison:
     """p of ``passed`` if the documents are taken for a sample of others; None: too few."""
     clustering: Clustering = BY_DOCUMENT
     """Unit of the tests."""
-    loss: Loss | None = None
-    """The group that explains most of what was lost; None: none does."""
+    outcomes: bool = True
+    """Whether outcomes of cases are comparable."""
     confidence: float = 0.95
 
     @property
@@ -312,7 +311,7 @@ def compare_records(
         time=_change(TIME, time, given) if latency and time.n else None,
         p_of_documents=p_of_documents,
         clustering=clustering,
-        loss=find_loss(pairs, flips),
+        outcomes=outcomes,
         confidence=given.confidence,
     )
 

@@ -102,6 +102,7 @@ def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path
 
 
 def _assumed_base(newest: Path, project: Settings) -> Path:
+    from pytest_rageval.runs.list import is_partial_run, last_full_run
     from pytest_rageval.runs.store import list_runs, resolve_run
     from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 
@@ -122,23 +123,13 @@ def _assumed_base(newest: Path, project: Settings) -> Path:
     if not before:
         raise CommandError(f"BASE: none given, and no run is stored before {newest.name}")
     base, words = before[-1], "the run before"
-    if _is_partial(base) and not _is_partial(newest):
+    if is_partial_run(base) and not is_partial_run(newest):
         # In a run with -k or --lf, most cases of the whole set have no partner.
-        complete = next((run for run in reversed(before) if not _is_partial(run)), None)
+        complete = last_full_run(before)
         if complete is not None:
             base, words = complete, "the last run before that asked the whole set"
     report_assumed("BASE", f"{base.name}, {words}")
     return base
-
-
-def _is_partial(folder: Path) -> bool:
-    from pytest_rageval.runs.list import is_partial
-    from pytest_rageval.runs.read import read_documents
-
-    try:
-        return is_partial(read_documents(folder, groups=False))
-    except StorageError:  # comparing the run reports the fault
-        return False
 
 
 def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> CheckedComparison:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
-from pytest_rageval.analysis.compare.conclusion import time_text
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, place_of
@@ -55,10 +54,6 @@ def view_of_comparison(one: CheckedComparison) -> View:
 
 def _blocks(one: CheckedComparison) -> Iterator[Block]:
     found, comparison = one.found, one.found.comparison
-    if time := time_text(comparison):
-        yield paragraph(time)
-    if comparison.loss:
-        yield Fact("lost", comparison.loss.sentence, "bad")
     for word, side in (("base", found.base), ("new", found.new)):
         yield Fact(word, describe_side(side))
     yield Fact("", pairing_text(found))

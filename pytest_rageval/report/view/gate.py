@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
+from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.support.text import counted, first_few, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -38,6 +39,7 @@ def view_of_gate(run_id: str, gate: GateResult) -> View:
     blocks: list[Block] = [Fact("run", run_id)]
     if gate.baseline is not None:
         blocks += baseline_facts(gate.baseline)
+    blocks += headline_facts(gate.headline, public=True)
     title: Line = ((gate.sentence, GATE_STYLES[gate.verdict]),)
     facts = check_facts(gate.checks, gate.baseline)
     return View(title, [*blocks, *facts, *weak_lines(gate.checks)])
@@ -69,20 +71,6 @@ def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
     # After the name, "no baseline" would say it twice.
     sentence = info.sentence.replace("no baseline: ", "none: ", 1)
     yield Fact("baseline", sentence, "strong", "warn" if info.problem else "")
-    yield from since_lines(info)
-
-
-def since_lines(info: BaselineInfo) -> Iterator[Fact]:
-    """Yield what changed since a baseline: the verdict, the lost group, the newly missed cases."""
-    if info.verdict:
-        yield Fact("versus", info.verdict)
-    if info.lost:
-        yield Fact("lost", info.lost, "bad")
-    if info.n_newly_missed or info.n_fixed:
-        more = info.n_newly_missed - len(info.newly_missed)
-        names = ", ".join(info.newly_missed) + (f" and {more} more" if more else "")
-        missed = f"{info.n_newly_missed} newly missed{f': {names}' if names else ''}"
-        yield Fact("since", f"{missed}; {info.n_fixed} no longer missed")
 
 
 _WEAK_SHOWN: Final = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,16 +25,22 @@ class RunCommands:
     """The run: ``last``, or its folder if commands would look for runs in another one."""
     rerun: str = "pytest --lf"
     """Command that asks again what did not pass; empty: another one continues the run."""
-    new: frozenset[str] = frozenset()
-    """Node ids of the cases that are worse than in the baseline, which come first."""
     reran: bool = False
     """Whether the run did so itself."""
     may_become_baseline: bool = False
     """Whether it passed over the whole set of a project that has no baseline."""
 
 
-def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[tuple[str, str]]:
-    """Return at most two commands, each with a reason in a few words."""
+def next_commands(
+    records: Sequence[CaseRecord], commands: RunCommands, worst: str | None = None
+) -> list[tuple[str, str]]:
+    """Return at most two commands, each with a reason in a few words.
+
+    Args:
+        records: of the run.
+        commands: its names.
+        worst: name of the case to explain first; None: the worst of all.
+    """
     found = []
     errors = any(record.scores.outcome == "error" for record in records)
     if commands.rerun and errors:
@@ -42,10 +48,10 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
     if heading_faults(records) is not None:
         found.append(("rageval doctor", "compares the headings of golds and chunks"))
     missed = [record for record in worst_misses(records) if record.counted]
-    worst = new_first(missed, commands.new)
-    if worst and worst[0].scores.outcome != "passed":
-        since = [record for record in worst if record.nodeid in commands.new]
-        found.append(explain_worst(since or worst, case_names(records), commands.name))
+    names = case_names(records)
+    listed = sorted(missed, key=lambda record: names[record.nodeid] != worst)
+    if listed and listed[0].scores.outcome != "passed":
+        found.append(explain_worst(listed, names, commands.name))
         if commands.rerun and not (errors or commands.reran):
             found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
@@ -56,11 +62,6 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
         why = "to compare later runs with this one"
         found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
     return found[:_MOST]
-
-
-def new_first(records: Iterable[CaseRecord], new: Container[str]) -> list[CaseRecord]:
-    """Return records in their order, those of cases that are worse than in the baseline first."""
-    return sorted(records, key=lambda record: record.nodeid not in new)
 
 
 def explain_worst(

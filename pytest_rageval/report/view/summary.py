@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -53,8 +53,9 @@ from pytest_rageval.report.view.gate import (
     detectable_text,
     weak_lines,
 )
+from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.report.view.misses import render_texts
-from pytest_rageval.report.view.next_commands import RunCommands, new_first, next_commands
+from pytest_rageval.report.view.next_commands import RunCommands, next_commands
 from pytest_rageval.support.text import (
     clean,
     counted,
@@ -228,6 +229,7 @@ def _numbers(view: FinishedRun) -> Iterator[Block]:
     yield from _causes_of_errors(view)
     if view.gate.baseline is not None:
         yield from baseline_facts(view.gate.baseline)
+    yield from headline_facts(view.gate.headline, public=True)
     yield from check_facts(view.gate.checks, view.gate.baseline)
     yield _metric_table(view, 1)
     yield from _usage(view)
@@ -476,21 +478,13 @@ def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return list(found.values())
 
 
-def worst_records(
-    records: Sequence[CaseRecord], new: Container[str] = frozenset()
-) -> list[CaseRecord]:
+def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     """Return the records to look at first, one of each case.
 
-    Errors, then misses with the lowest recall, then bad answers with the lowest score; before all
-    of them the cases that are worse than in the baseline.
-
-    Args:
-        records: of the run.
-        new: node ids of those cases.
+    Errors, then misses with the lowest recall, then bad answers with the lowest score.
     """
     erred = sorted((r for r in records if r.error is not None), key=first_to_see)
-    worst = new_first([*erred, *worst_misses(records)], new)
-    return _one_of_each_case(worst)[:_CASES_SHOWN]
+    return _one_of_each_case([*erred, *worst_misses(records)])[:_CASES_SHOWN]
 
 
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
@@ -503,7 +497,7 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 def _case_lines(view: FinishedRun) -> Iterator[Block]:
     names = case_names(view.run.records)
-    if worst := worst_records(view.run.records, view.commands.new):
+    if worst := worst_records(view.run.records):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
         yield Fact("worst", ", ".join(listed))
     for record in worst:
@@ -539,6 +533,7 @@ def _baseline_lines(view: FinishedRun) -> Iterator[Fact]:
     if info is None:
         return
     yield from baseline_facts(info)
+    yield from headline_facts(view.gate.headline)
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
             yield Fact("", f"{result.check.name}: {text}", "")
@@ -566,7 +561,7 @@ def _gate_lines(view: FinishedRun) -> Iterator[Fact]:
 
 def _next_lines(view: FinishedRun) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
-    for command, reason in next_commands(view.run.records, commands):
+    for command, reason in next_commands(view.run.records, commands, view.gate.headline.worst):
         yield Command("next", command, reason)
     if view.changes and view.gate.baseline is not None:
         info = view.gate.baseline

@@ -59,7 +59,7 @@ def test_runs_whose_cases_all_erred_say_why_nothing_is_compared(capsys: Output) 
     write_run(RESULTS, "e2", erred, day=3)
     said = "no metric of the 3 paired cases is scored in both runs: 3 erred in base, 3 in new"
     lines = printed(capsys, "e1", "e2", code=ExitCode.CANNOT_TELL)
-    assert lines[0] == "INCOMPLETE: 3 of 3 cases got no answer in the new run"
+    assert lines[0] == "incomplete: 3 of 3 cases got no answer in the new run"
     assert said in " ".join(line.strip() for line in lines)
 
 
@@ -137,7 +137,7 @@ def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output)
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
     said = title(printed(capsys, "base", "new"))
-    assert said.startswith("WORSE: 24 worse and 0 better of 200 cases; worse: pass_rate ")
+    assert said.startswith("worse: 24 broke, 0 fixed, of 200; ")
     assert said.endswith("; no regression beyond thresholds.toml")
 
 
@@ -146,7 +146,7 @@ def test_checks_that_pass_do_not_hide_cases_that_are_errors_now(capsys: Output) 
     write_run(RESULTS, "fine", then, day=2)
     write_run(RESULTS, "lost", [failed("c0"), failed("c1"), *then[2:]], day=3)
     thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
-    assert "of 28 cases; 2 cases are an error now;" in title(printed(capsys, "fine", "lost"))
+    assert "2 error now, of 30; http in 2 of 30 cases;" in title(printed(capsys, "fine", "lost"))
     assert "an error now" not in title(printed(capsys, "lost", "fine"))
 
 
@@ -160,7 +160,7 @@ def test_only_regression_checks_decide(capsys: Output) -> None:
 def test_without_a_check_the_verdict_decides_if_it_is_asked(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     lines = printed(capsys, "base", "new")
-    assert lines[0].startswith("WORSE: 24 worse and 0 better of 200 cases")
+    assert lines[0].startswith("worse: 24 broke, 0 fixed, of 200")
     assert "regression" not in title(lines)
     ask = ("--fail-on", "worse")
     printed(capsys, "base", "new", *ask, code=ExitCode.NO)
@@ -170,7 +170,7 @@ def test_without_a_check_the_verdict_decides_if_it_is_asked(capsys: Output) -> N
     write_run(RESULTS, "two", run_of(1), day=3)
     printed(capsys, "one", "two")
     lines = printed(capsys, "one", "two", *ask, code=ExitCode.CANNOT_TELL)
-    assert lines[0].startswith("CANNOT TELL: ")
+    assert lines[0].startswith("cannot tell: ")
     write_run(RESULTS, "other", run_of(200), replace(SETTINGS, k=10), day=4)
     printed(capsys, "base", "other", *ask, code=ExitCode.NOT_COMPARABLE)
 
@@ -185,12 +185,13 @@ def test_a_lost_document_is_worse_and_named(capsys: Output) -> None:
     write_run(RESULTS, "whole", run(frozenset()), day=2)
     write_run(RESULTS, "lost", run(frozenset({*range(9), 10, 21, 32})), day=3)
     lines = printed(capsys, "whole", "lost", "--fail-on", "worse", code=ExitCode.NO)
-    assert "lost     9 of 9 cases of d0.md lost, of 12 lost in all" in lines
+    assert "9 of 9 about d0.md" in title(lines)
     assert "         60 paired cases about 6 documents" in lines
     assert any(line.startswith("question pass_rate over these documents: p 0.0") for line in lines)
     found = compared(capsys, "whole", "lost")
     assert (found["verdict"], found["unit"], found["n_documents"]) == ("worse", "document", 6)
-    assert found["lost"]["sentence"] == "9 of 9 cases of d0.md lost, of 12 lost in all"
+    (group,) = found["headline"]["patterns"]
+    assert (group["code"], group["facts"]["where"]) == ("group", "about d0.md")
     assert found["pass_rate"]["p"] < 0.05 < found["p_of_documents"]
     for row in (found["pass_rate"], *found["metrics"].values()):
         decided = row["verdict"] in {"better", "worse"}
@@ -399,7 +400,7 @@ def test_files_are_written_on_request(capsys: Output) -> None:
     printed(capsys, "base", "new", "--md", "out/diff.md", "--out-dir", "deep/er")
     markdown = Path("out/diff.md").read_text(encoding="utf-8")
     assert markdown == Path("deep/er/diff.md").read_text(encoding="utf-8")
-    assert markdown.startswith("## rageval: WORSE: 24 worse and 0 better of 200 cases")
+    assert markdown.startswith("## rageval: worse: 24 broke, 0 fixed, of 200")
     assert "| recall\\_at\\_k | 200 | 0.800 | 0.680 | -0.120 |" in markdown
     assert "| worse | c-101 | general | hit 1.00 -\\> 0.00 |" in markdown
     document = json.loads(Path("deep/er/diff.json").read_text(encoding="utf-8"))

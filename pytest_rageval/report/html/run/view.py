@@ -262,7 +262,7 @@ def view_comparison(
         ),
         facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
         verdict=baseline.conclusion.sentence,
-        lost="" if found.loss is None or redact else found.loss.sentence,
+        lost="" if redact else next((one.public for one in baseline.headline.patterns), ""),
     )
 
 

@@ -1,0 +1,142 @@
+"""The headline of a run or a comparison, which every face shows: facts, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+PatternCode = Literal["error", "chunks", "rank", "group", "stage", "repeats"]
+
+_SENTENCES: Final[Mapping[PatternCode, str]] = {
+    "error": "{kind} in {n} of {of} cases",
+    "chunks": "every reply held {n} of {k} chunks",
+    "rank": "the evidence came back for {n} of {of}, at mean rank {rank}",
+    "group": "{n} of {of} {where}",
+    "stage": "all {n} {stage}",
+    "repeats": "{n} of {of} cases vary between {repeats} repeats: {cases}",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """What the cases that fail have in common."""
+
+    code: PatternCode
+    facts: Mapping[str, str | int | float] = field(default_factory=dict, hash=False)
+    """Values that its sentence names. ``message`` quotes the target, ``where`` names a document, a
+    folder, a category or a tag; ``base`` is the same figure of the earlier run ``name``."""
+
+    @property
+    def public(self) -> str:
+        """Its sentence without text of the target."""
+        text = _SENTENCES[self.code].format_map(self.facts)
+        if "base" in self.facts:
+            text += f", {self.facts['name']} {self.facts['base']}"
+        return f"{text}: {self.facts['label']}" if self.facts.get("label") else text
+
+    @property
+    def sentence(self) -> str:
+        """Its sentence, as it is shown on the machine of the run."""
+        message = self.facts.get("message")
+        return (
+            f"{_SENTENCES[self.code].format_map(self.facts)}: {message}" if message else self.public
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A number of cases, and the first of them by their shortest name."""
+
+    n: int = 0
+    names: tuple[str, ...] = ()
+    """The worst first, not more than a check names."""
+
+    def counted(self, words: str) -> str:
+        """Return number, words and names: ``2 newly failing: a, b``."""
+        more = self.n - len(self.names)
+        names = ", ".join(self.names) + (f" and {more} more" if more and self.names else "")
+        return f"{self.n} {words}{f': {names}' if names else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """The changes since an earlier run, over the cases of both."""
+
+    name: str
+    """The earlier run as the user named it, or else its id."""
+    run_id: str
+    verdict: str = ""
+    """Word of the comparison without limits, such as ``worse``."""
+    n: int
+    """Cases that are compared."""
+    broke: Named = Named()
+    """Passed then, and miss or are flawed now."""
+    erred: Named = Named()
+    """Answered then, and are errors now."""
+    fixed: Named = Named()
+    """Did not pass then, and do now."""
+    worse: int = 0
+    """Other cases that are worse: were flawed and miss now, or found more of their evidence."""
+    better: int = 0
+    """Other cases that are better."""
+    time_ms: tuple[float, float] | None = None
+    """Mean time of a call then and now; None: no proven change that matters."""
+    cost_usd: tuple[float, float] | None = None
+    """Mean cost of an answer then and now, as the target reports it; None: no such change."""
+
+    @property
+    def rates(self) -> tuple[str, ...]:
+        """Changes of time and cost in words, such as ``calls 100 times slower (12 -> 1209 ms)``."""
+        found = []
+        if self.time_ms is not None:
+            change = _times(self.time_ms, "slower", "faster")
+            found.append(f"calls {change} ({self.time_ms[0]:.0f} -> {self.time_ms[1]:.0f} ms)")
+        if self.cost_usd is not None:
+            found.append(f"answers {_times(self.cost_usd, 'dearer', 'cheaper')}")
+        return tuple(found)
+
+    @property
+    def sentence(self) -> str:
+        """The changes with the names of the cases."""
+        broke = [self.broke.counted("newly failing")]
+        erred = [self.erred.counted("newly erroring")] if self.erred.n else []
+        return "; ".join((*broke, *erred, self.fixed.counted("fixed"), *self._others, *self.rates))
+
+    @property
+    def _others(self) -> list[str]:
+        counts = {"worse": self.worse, "better": self.better}
+        return [f"{n} others {word}" for word, n in counts.items() if n]
+
+    @property
+    def counts(self) -> str:
+        """The changes without names: ``14 broke, 2 fixed, of 60``."""
+        more = {
+            "error now": self.erred.n,
+            "worse in part": self.worse,
+            "better in part": self.better,
+        }
+        others = "".join(f", {n} {words}" for words, n in more.items() if n)
+        return f"{self.broke.n} broke, {self.fixed.n} fixed{others}, of {self.n}"
+
+
+def _times(values: tuple[float, float], more: str, less: str) -> str:
+    base, new = values
+    if not base or not new:
+        return more if new else less
+    ratio = max(new / base, base / new)
+    return f"{ratio:.{0 if ratio >= 10 else 1}f} times {more if new > base else less}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """What to know first of a run: what is new, the cause in common, and the case to look at."""
+
+    since: Since | None = None
+    """None: there is no earlier run to compare with."""
+    patterns: tuple[Pattern, ...] = ()
+    """What the newly failing cases share, or else all that fail; the most telling first."""
+    worst: str | None = None
+    """Name of the worst of those cases; None: none fails."""
+    n_failing: int = 0
+    """Those cases."""
