@@ -40,6 +40,13 @@ class CheckRule:
         low, high = self.info.bounds
         return value > low if self.info.direction == "lower" else value < high
 
+    def left_out(self, record: CaseRecord) -> bool:
+        """Whether the figure of the check lacks a case because it ended in an error."""
+        metric, scores = self.result.check.metric, record.scores
+        if record.error is None or not record.counted or not self._concerns(record):
+            return False
+        return scores.metrics.get(metric, 0.0) is None and metric not in scores.not_applicable
+
     def _concerns(self, record: CaseRecord) -> bool:
         check = self.result.check
         if check.table == "category":
@@ -54,6 +61,14 @@ def check_rules(checks: Iterable[CheckResult], registry: Registry) -> tuple[Chec
         for result in checks
         if result.status in {"fail", "warn"}
     )
+
+
+def erred_cases(rules: Iterable[CheckRule], records: Sequence[CaseRecord]) -> dict[str, int]:
+    """Count, by name of a check, the cases that its figure lacks because of an error."""
+    return {
+        rule.result.name: len({record.nodeid for record in records if rule.left_out(record)})
+        for rule in rules
+    }
 
 
 def checks_of(record: CaseRecord, rules: Sequence[CheckRule]) -> tuple[str, ...]:

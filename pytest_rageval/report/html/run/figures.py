@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
@@ -18,20 +19,13 @@ from pytest_rageval.report.html.run.overview_values import (
     LimitView,
     MetricView,
 )
-from pytest_rageval.report.view.summary import HEADLINE, interval_text
+from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import CheckResult
-from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary
 from pytest_rageval.values.run import StoredRun
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
-_COMPARED: Final = re.compile(
-    r"(.+?) is (?:at least|below|at most|above) (min|max|max_drop|max_rise) (-?[\d.]+)(.*)",
-    re.DOTALL,
-)
-"""Sentence of a check: value, kind of limit, limit, and what else it says."""
-_NEEDS: Final = {"min": "needs >=", "max": "needs <="}
 _CASES_NAMED: Final = 3
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
 
@@ -153,41 +147,43 @@ def _places(
 
 
 def view_checks(
-    checks: Iterable[CheckResult], anchors: Mapping[str, str], filters: Collection[str] = ()
+    checks: Iterable[CheckResult],
+    anchors: Mapping[str, str],
+    filters: Collection[str] = (),
+    erred: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the failed checks, and the others, warnings first; those in ``filters`` have cases."""
+    """Return the failed checks, and the others, warnings first.
+
+    Args:
+        checks: of the gate.
+        anchors: of the cases, by their shortest name.
+        filters: names of the checks that any case lowers.
+        erred: number of cases that ended in an error and are in no figure, by name of a check.
+    """
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
     # Those with a figure before those without data, as the gate names them.
     told = sorted(checks, key=lambda result: (order[result.status], result.estimate is None))
-    shown = [_check(result, anchors, filters) for result in told]
+    shown = [_check(result, anchors, filters, erred) for result in told]
     n_failed = sum(check.status == "fail" for check in shown)
     return tuple(shown[:n_failed]), tuple(shown[n_failed:])
 
 
-def _check(result: CheckResult, anchors: Mapping[str, str], filters: Collection[str]) -> CheckView:
+def _check(
+    result: CheckResult,
+    anchors: Mapping[str, str],
+    filters: Collection[str],
+    erred: Mapping[str, int],
+) -> CheckView:
     return CheckView(
         name=result.name,
         status=result.status,
-        finding=_finding(result.message),
         message=result.message,
+        erred=erred.get(result.name, 0),
         interval=_check_interval(result),
         n="-" if result.n is None else str(result.n),
         cases=tuple((case, anchors.get(case, "")) for case in result.missed_cases[:_CASES_NAMED]),
         link=cases_link(check=result.name) if result.name in filters else "",
     )
-
-
-def _finding(message: str) -> str:
-    """Return a gate's sentence with the value beside its limit; another one as it is.
-
-    >>> _finding("0.765 is below min 0.800"), _finding("drop 0.1 is above max_drop 0.05, proven")
-    ('0.765 (needs >= 0.800)', 'drop 0.1 (allowed <= 0.05), proven')
-    """
-    found = _COMPARED.fullmatch(message)
-    if found is None:
-        return message
-    value, kind, limit, rest = found.groups()
-    return f"{value} ({_NEEDS.get(kind, 'allowed <=')} {limit}){rest}"
 
 
 def _check_interval(result: CheckResult) -> str:
@@ -202,8 +198,20 @@ def _check_interval(result: CheckResult) -> str:
 # --- times and costs ---------------------------------------------------------------------------
 
 
-def view_latency(numbers: Aggregate) -> tuple[LatencyView, ...]:
-    """Show the percentiles of each phase with non-zero time; a censored one is a lower bound."""
+def view_latency(
+    numbers: Aggregate, baseline: RunComparison | None = None
+) -> tuple[LatencyView, ...]:
+    """Show the percentiles of each phase with non-zero time; a censored one is a lower bound.
+
+    Args:
+        numbers: of the run.
+        baseline: the comparison with it, if there is one; times that are not comparable, such as
+            of another concurrency, have no change.
+    """
+    before: dict[str, LatencySummary] = {}
+    if baseline is not None and not baseline.latency_problem:
+        base = numbers_of(baseline.base)
+        before = {"total": base.latency, **base.latency_by_phase}
     rows = []
     for name, found in {"total": numbers.latency, **numbers.latency_by_phase}.items():
         p50, p95 = found.p50_ms, found.p95_ms
@@ -217,29 +225,56 @@ def view_latency(numbers: Aggregate) -> tuple[LatencyView, ...]:
                     p95_ms=p95,
                     p50=at_least[0] + format_value(p50, "ms"),
                     p95=at_least[1] + format_value(p95, "ms"),
+                    change=_ms_change(p95, before.get(name)),
                 )
             )
     return tuple(rows)
 
 
-def view_cost(numbers: Aggregate, config: RunConfig) -> tuple[tuple[str, str], ...]:
-    """Show the cost of judging; an unknown price stays unknown."""
-    wall = config.wall_s
-    rows = [
-        ("Judge, this run", _money(numbers.cost_usd)),
-        ("Judge, without its cache", _money(numbers.cost_usd_uncached)),
-        ("Judge tokens", f"{numbers.judge_tokens:,}"),
-    ]
-    usage = numbers.usage
-    for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
-        if name in usage:
-            rows.append((f"Target, {label} an answer", f"{usage[name].mean:,.0f}"))
-    if "cost_usd" in usage:
-        rows.append(("Target, as reported", _money(usage["cost_usd"].total)))
-    if wall is not None:
-        rows.append(("Wall time", f"{wall:.1f} s"))
+def _ms_change(p95: float, before: LatencySummary | None) -> str:
+    if before is None or before.p95_ms is None:
+        return ""
+    return change_text("latency_ms.p95", p95 - before.p95_ms)
+
+
+def view_cost(run: StoredRun, base: StoredRun | None) -> tuple[tuple[str, str, str, str], ...]:
+    """Show what a run cost, with the figures of a baseline and the changes.
+
+    An unknown price stays unknown.
+    """
+    now, before = costs(run), {} if base is None else costs(base)
+    rows = []
+    for name, (value, show) in now.items():
+        was = before[name][0] if name in before else None
+        change = None if was is None or value is None else value - was
+        sign = "" if change is None else "+" if change > 0 else "-" if change < 0 else ""
+        signed = "" if change is None else f"{sign}{show(abs(change))}"
+        rows.append((name, show(value), "" if was is None else show(was), signed))
     return tuple(rows)
 
 
-def _money(usd: float | None) -> str:
+def costs(run: StoredRun) -> dict[str, tuple[float | None, Callable[[float | None], str]]]:
+    """Return each figure of the cost of a run by name, with the function that shows it."""
+    numbers, usage = numbers_of(run), numbers_of(run).usage
+    found: dict[str, tuple[float | None, Callable[[float | None], str]]] = {
+        "Judge, this run": (numbers.cost_usd, money),
+        "Judge, without its cache": (numbers.cost_usd_uncached, money),
+        "Judge tokens": (numbers.judge_tokens, _whole),
+    }
+    for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
+        if name in usage:
+            found[f"Target, {label} an answer"] = (usage[name].mean, _whole)
+    if "cost_usd" in usage:
+        found["Target, as reported"] = (usage["cost_usd"].total, money)
+    if run.config.wall_s is not None:
+        found["Wall time"] = (run.config.wall_s, lambda s: f"{s:.1f} s")
+    return found
+
+
+def _whole(number: float | None) -> str:
+    return "-" if number is None else f"{number:,.0f}"
+
+
+def money(usd: float | None) -> str:
+    """Show an amount; None: the price is unknown."""
     return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"

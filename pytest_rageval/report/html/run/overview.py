@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_meaning, stage_of
 from pytest_rageval.report.html.markup import Element
@@ -18,6 +19,7 @@ from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview_values import (
     Bar,
     ChangesView,
+    ChangeView,
     CompareView,
     CountRow,
     LatencyView,
@@ -58,6 +60,7 @@ def view_overview(
     cases: CasesView,
     compare: CompareView | None,
     history: Sequence[StoredRun],
+    time: MetricChange | None = None,
 ) -> OverviewView:
     """Compute what the overview shows besides its tables.
 
@@ -68,6 +71,7 @@ def view_overview(
         cases: what did not pass first.
         compare: with the baseline; None: there is none.
         history: the last runs, oldest first.
+        time: change of the mean time of a call since the baseline; None: not compared.
     """
     registry = stored_registry(run.config)
     shown = [row.key for row in metrics if row.headline]
@@ -79,7 +83,7 @@ def view_overview(
     rows = [row for row in cases.rows if row.record.counted] or cases.rows
     groups = group_repeats(row.record for row in rows)
     return OverviewView(
-        tiles=tuple(_tiles(run, metrics, latency, history)),
+        tiles=tuple(_tiles(run, metrics, latency, history, time)),
         bars=tuple(_bars(groups)),
         meanings=_meanings(groups),
         changes=None if compare is None else _changes(compare, metrics),
@@ -101,6 +105,7 @@ def _tiles(
     metrics: Sequence[MetricView],
     latency: Sequence[LatencyView],
     history: Sequence[StoredRun],
+    time: MetricChange | None,
 ) -> Iterator[Tile]:
     by_key = {row.key: row for row in metrics if row.n}
     aspects = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
@@ -114,7 +119,7 @@ def _tiles(
         if key in first:
             yield _tile(by_key[key], trend_spark(history, key))
     if latency:
-        yield _latency_tile(run, latency[0], history)
+        yield _latency_tile(run, latency[0], history, time)
 
 
 def _tile(row: MetricView, spark: Element | None) -> Tile:
@@ -133,7 +138,15 @@ def _tile(row: MetricView, spark: Element | None) -> Tile:
     )
 
 
-def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRun]) -> Tile:
+def _latency_tile(
+    run: StoredRun,
+    whole: LatencyView,
+    history: Sequence[StoredRun],
+    time: MetricChange | None,
+) -> Tile:
+    change = ChangeView(
+        base="", delta=f"p95 {whole.change}", verdict=time.verdict if time else "", n=whole.n
+    )
     checks = [one for one in run.checks if one.check.metric == _LATENCY]
     limits = sorted(map(limit_view, checks), key=lambda one: _WORST_FIRST.get(one.status, 3))
     return Tile(
@@ -144,7 +157,7 @@ def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRu
         detail=f"n {whole.n}",
         status=limits[0].status if limits else "",
         limit=f"p95 {limits[0].text}" if limits else "",
-        change=None,
+        change=change if whole.change else None,
         spark=trend_spark(history, _LATENCY),
         link=cases_link(sort="ms", dir="desc"),
     )

@@ -25,16 +25,30 @@ class CheckView:
     name: str
     status: str
     """``pass``, ``fail``, ``warn`` or ``skip``."""
-    finding: str
-    """Such as ``0.765 (needs >= 0.800)``."""
     message: str
     """The gate's own sentence."""
+    erred: int
+    """Cases that ended in an error, which the figure leaves out."""
     interval: str
     n: str
     cases: tuple[tuple[str, str], ...]
     """Id and anchor of cases that lowered the value, the first few."""
     link: str
     """Link to all of them; empty: none did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorView:
+    """Errors of the target with one cause."""
+
+    kind: str
+    message: str
+    """Error of the first case, in the words of the target or its client; redacted only a status."""
+    n: int
+    cases: tuple[tuple[str, str], ...]
+    """Id and anchor of the first few cases."""
+    link: str
+    """Link to all cases with an error of this kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +74,7 @@ class ChangeView:
     verdict: str = ""
     """``better``, ``worse``, ``same`` or ``unclear``; empty: a figure of the whole run."""
     n: int
-    place: float | None
+    place: float | None = None
     """Position of the baseline on the metric's scale."""
 
 
@@ -176,6 +190,8 @@ class LatencyView:
     p95_ms: float
     p50: str
     p95: str
+    change: str = ""
+    """Of the 95th percentile since the baseline; empty: not compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

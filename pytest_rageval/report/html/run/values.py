@@ -14,6 +14,7 @@ from pytest_rageval.report.html.run.links import report_beside
 from pytest_rageval.report.html.run.overview_values import (
     CheckView,
     CompareView,
+    ErrorView,
     HeatMap,
     LatencyView,
     MetricView,
@@ -213,7 +214,11 @@ class ReportView:
     overview: OverviewView
     failed: tuple[CheckView, ...]
     others: tuple[CheckView, ...]
+    made: tuple[tuple[str, str], ...]
+    """Date, commit, branch, target, k and judge; a text may be empty."""
+    errors: tuple[ErrorView, ...]
     facts: tuple[tuple[str, str], ...]
+    """The rest of what it was made with."""
     notes: tuple[str, ...]
     compare: CompareView | None
     metrics: tuple[MetricView, ...]
@@ -226,7 +231,8 @@ class ReportView:
     latency: tuple[LatencyView, ...]
     concurrency: int | None
     """Requests in flight while it was measured; None: unknown."""
-    cost: tuple[tuple[str, str], ...]
+    cost: tuple[tuple[str, str, str, str], ...]
+    """Name, value, value of the baseline and change of each figure; the last two may be empty."""
     cases: CasesView
     data: Mapping[str, Any]
     """Columns of all cases, for the scripts."""

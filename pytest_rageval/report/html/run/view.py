@@ -9,6 +9,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
 from pytest_rageval.analysis.aggregate.run import warnings_of_target
+from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
@@ -22,6 +23,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.charts import mean_bar
+from pytest_rageval.report.html.run.check_cases import check_rules, erred_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
     numbers_of,
@@ -32,8 +34,14 @@ from pytest_rageval.report.html.run.figures import (
     view_metrics,
 )
 from pytest_rageval.report.html.run.groups import GroupChanges, group_changes, view_heat_maps
+from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview import view_overview
-from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, FlipView
+from pytest_rageval.report.html.run.overview_values import (
+    ChangeView,
+    CompareView,
+    ErrorView,
+    FlipView,
+)
 from pytest_rageval.report.html.run.sections import view_sections
 from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import ReportOptions, ReportView
@@ -71,11 +79,12 @@ def view_report(
     first = _first_anchors(cases.anchors)
     anchors = {names[f"{file}::{name}"]: anchor for (file, name), anchor in first.items()}
     filters = {name for row in cases.rows for name in row.checks}
-    failed, others = view_checks(run.checks, anchors, filters)
-    changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
+    erred = erred_cases(check_rules(run.checks, registry), run.records)
+    failed, others = view_checks(run.checks, anchors, filters, erred)
+    changes, by_group = _changes(run, baseline)
     metrics = view_metrics(numbers, run.checks, changes, registry)
-    latency = view_latency(numbers)
+    latency = view_latency(numbers, baseline)
     compare = (
         None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
     )
@@ -84,10 +93,18 @@ def view_report(
         verdict=_shown_verdict(run),
         sentence=run.sentence or _undecided(run),
         overview=view_overview(
-            run, metrics=metrics, latency=latency, cases=cases, compare=compare, history=history
+            run,
+            metrics=metrics,
+            latency=latency,
+            cases=cases,
+            compare=compare,
+            history=history,
+            time=None if baseline is None else baseline.comparison.time,
         ),
         failed=failed,
         others=others,
+        made=tuple(made_facts(run)),
+        errors=tuple(_errors(run, anchors, redact=chosen.redact)),
         facts=tuple(_facts(run)),
         notes=tuple(_notes(run, chosen, baseline)),
         compare=compare,
@@ -99,7 +116,7 @@ def view_report(
         trend=view_trend(history, run.run_id, chosen.address),
         latency=latency,
         concurrency=run.config.concurrency,
-        cost=view_cost(numbers, run.config),
+        cost=view_cost(run, None if baseline is None else baseline.base),
         cases=cases,
         data=page_data(cases, registry),
         redacted=chosen.redact,
@@ -138,28 +155,47 @@ def _changes(
     return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
 
 
+def made_facts(run: StoredRun) -> Iterator[tuple[str, str]]:
+    """Yield when, from which code, of which target and with which judge a run was made."""
+    config, git = run.config, run.config.git
+    at = (config.timestamp or "")[:16].replace("T", " ")
+    yield "Started", f"{at} UTC" if (config.timestamp or "").endswith("+00:00") else at
+    if git.commit:
+        yield "Commit", git.commit[:7] + (", with uncommitted changes" if git.dirty else "")
+    yield "Branch", git.branch or ""
+    yield "Target", ", ".join(config.asked)
+    yield "k", "" if config is NO_CONFIG else str(config.settings.k)
+    yield "Judge", "off" if run.judge == "none" else run.judge or ""
+
+
+def _errors(run: StoredRun, anchors: Mapping[str, str], *, redact: bool) -> Iterator[ErrorView]:
+    """Yield the errors of the target by cause; redacted without its words."""
+    for group in group_errors(map(run.whole, (one for one in run.records if one.error))):
+        names = case_names(run.records)
+        cases = [names[record.nodeid] for record in group.records]
+        yield ErrorView(
+            kind=group.kind,
+            message=group.label if redact else group.message,
+            n=len(cases),
+            cases=tuple((name, anchors.get(name, "")) for name in cases[:_CASES_NAMED]),
+            link=cases_link(stage=group.kind),
+        )
+
+
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     config = run.config
     facts = {
-        "Begun": config.timestamp,
-        "Judge": None if run.judge == "none" else run.judge,
-        "k": None if config is NO_CONFIG else config.settings.k,
         "Answers by": config.target_models.get("llm_model"),
         "Embeddings by": config.target_models.get("embedding_model"),
         "Index": config.index_build_version,
         "Dataset": config.dataset_hash,
         "Configuration": config.config_hash,
-        "Git commit": config.git.commit,
-        "Git branch": config.git.branch,
+        "Commit": config.git.commit,
         "pytest-rageval": config.versions.get("pytest-rageval"),
     }
     yield from ((name, str(found)) for name, found in facts.items() if found)
-    if config.git.dirty:
-        yield "Git tree", "had uncommitted changes"
     if rules := rules_text(numbers_of(run).matching):
         yield "Evidence by", rules
-    if config.asked:
-        yield "Asked", ", ".join(config.asked)
 
 
 def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
@@ -176,6 +212,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
         yield from warnings_of_target([coverage for coverage in coverages if coverage][:1])
 
 
+_CASES_NAMED: Final = 10
 _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
     ("only_in_base", "only in the baseline"),
     ("only_in_new", "only in this run"),

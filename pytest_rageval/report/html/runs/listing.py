@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.links import report_beside
 from pytest_rageval.report.html.run.trend import breaks_of_runs, view_trend
@@ -18,7 +20,11 @@ from pytest_rageval.support.text import format_value
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
 
-_COLUMNS: Final = 6
+_COLUMNS: Final = 5
+_TIME: Final = "latency_ms.p95"
+_COST: Final = "cost_usd"
+_NOISE: Final = 0.1
+"""Share of a time below which its change is neither better nor worse."""
 _TREND: Final = 20
 """Maximum runs of the trend: more points than a panel of it has room for."""
 
@@ -30,9 +36,11 @@ class MetricCell:
     value: str = "-"
     interval: str = ""
     delta: str = ""
-    """Difference to the complete run before, if they are comparable."""
+    """Difference to the baseline of the run's gate, or else to the complete run before."""
+    change: str = ""
+    """``better`` or ``worse``; empty: neither."""
     breaks: str = ""
-    """Names of what makes it not comparable with the run before."""
+    """Names of what makes the two not comparable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +53,8 @@ class RunRow:
     verdict: str
     """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
     sentence: str
+    failed: tuple[str, ...]
+    """Names of the checks that failed."""
     n_cases: str
     outcomes: tuple[tuple[str, int], ...]
     """Name and number of the outcomes that any case has."""
@@ -62,6 +72,7 @@ class RunList:
     """Content of the list, newest run first."""
 
     columns: tuple[str, ...]
+    """Metrics, then the time of a case and the cost of the run."""
     rows: tuple[RunRow, ...]
     charts: tuple[Element, ...]
     n_trend: int
@@ -88,13 +99,17 @@ def view_runs(
     complete = [run for run in runs if run.aggregate and not is_partial(run)]
     trend = view_trend(complete[-_TREND:], "", address)
     known = {key for run in runs if run.aggregate for key in run.aggregate.metrics}
-    columns = trend.columns if trend else tuple(k for k in HEADLINE if k in known)[:_COLUMNS]
-    before = zip([None, *complete], complete, breaks_of_runs(complete, columns), strict=False)
-    changes = {run.run_id: (earlier, breaks) for earlier, run, breaks in before}
-    rows = [
-        _row(run, [_cell(run, key, *changes.get(run.run_id, (None, {}))) for key in columns])
-        for run in reversed(runs)
-    ]
+    columns = (trend.columns if trend else tuple(k for k in HEADLINE if k in known))[:_COLUMNS]
+    columns = (*columns, _TIME, _COST)
+    earlier = dict(zip((run.run_id for run in complete), [None, *complete], strict=False))
+    known_runs = {run.run_id: run for run in complete}
+    rows = []
+    for run in reversed(runs):
+        base = earlier.get(run.run_id)
+        if (named := run.baseline.run_id) in known_runs and named != run.run_id:
+            base = base and known_runs[named]
+        breaks = breaks_of_runs([base, run], columns)[1] if base else {}
+        rows.append(_row(run, [_cell(run, key, base, breaks) for key in columns]))
     return RunList(
         columns=columns,
         rows=tuple(rows),
@@ -129,6 +144,7 @@ def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
         when=(entry.timestamp or "-")[:16].replace("T", " "),
         verdict=run.verdict or "unknown",
         sentence=run.sentence,
+        failed=tuple(one.name for one in run.checks if one.status == "fail"),
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
         outcomes=tuple(
             (n, c) for n in CASE_OUTCOMES.values() if (c := getattr(run.aggregate, n, 0))
@@ -153,26 +169,43 @@ def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
 def _cell(
     run: StoredRun, key: str, before: StoredRun | None, breaks: Mapping[str, tuple[str, ...]]
 ) -> MetricCell:
-    """Show a metric of a run beside that of the complete run before."""
-    found = _mean(run, key)
+    """Show a figure of a run beside that of the run that it is compared with."""
+    found = _figure(run, key)
     if found is None or found.mean is None:
         return MetricCell()
     broken = breaks.get(key, ())
-    earlier = None if broken or not before else _mean(before, key)
+    earlier = None if broken or not before else _figure(before, key)
     delta = None if earlier is None or earlier.mean is None else found.mean - earlier.mean
+    shown = "" if delta is None else change_text(key, delta)
+    info = stored_registry(run.config).info(key)
+    direction = "lower" if info is None else info.direction
+    change = ""
+    # Times of a few calls vary by some percent.
+    small = key == _TIME and abs(delta or 0.0) < _NOISE * found.mean
+    if delta and direction != "neutral" and shown[0] in "+-" and not small:
+        change = "better" if (delta > 0) == (direction == "higher") else "worse"
     return MetricCell(
-        value=format_value(found.mean),
+        value=format_value(found.mean, unit_of(key)),
         interval=interval_text(found.low, found.high),
-        delta="" if delta is None else change_text(key, delta),
+        delta=shown,
+        change=change,
         breaks=", ".join(broken),
     )
 
 
-def _mean(run: StoredRun, key: str) -> MetricSummary | None:
-    return None if run.aggregate is None else run.aggregate.metrics.get(key)
+def _figure(run: StoredRun, key: str) -> MetricSummary | None:
+    numbers = run.aggregate
+    if numbers is None or key not in {_TIME, _COST}:
+        return None if numbers is None else numbers.metrics.get(key)
+    if key == _TIME:
+        return MetricSummary(n=numbers.latency.n, mean=numbers.latency.p95_ms)
+    target = numbers.usage.get("cost_usd")
+    costs = [numbers.cost_usd, None if target is None else target.total]
+    known = [cost for cost in costs if cost is not None]
+    return MetricSummary(n=numbers.total, mean=sum(known) if known else None)
 
 
 def row_words(row: RunRow) -> str:
     """Return the words of a row that a search looks in."""
-    words = row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence
+    words = row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence, *row.failed
     return " ".join([*words, "partial" if row.partial else ""])

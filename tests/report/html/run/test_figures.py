@@ -124,20 +124,19 @@ def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
     ]
 
 
-def test_an_unknown_price_is_not_shown_as_nothing() -> None:
-    numbers = numbers_with(cost_usd=None, cost_usd_uncached=0.0123, judge_tokens=12_000)
+def test_costs_stand_beside_those_of_the_baseline_and_an_unknown_price_is_not_nothing() -> None:
+    old, new = (
+        run([passed("a")], name, aggregate=numbers_with(**numbers), config=config(wall_s=wall))
+        for name, numbers, wall in (
+            ("old", {"cost_usd": 0.01, "cost_usd_uncached": 0.01, "judge_tokens": 9_000}, 2.25),
+            ("new", {"cost_usd": None, "cost_usd_uncached": 0.0123, "judge_tokens": 12_000}, 1.25),
+        )
+    )
 
-    found = dict(view_cost(numbers, config()))
+    found = {name: rest for name, *rest in view_cost(new, old)}
 
-    assert found["Judge, this run"] == "price unknown"
-    assert found["Judge, without its cache"] == "$0.0123"
-    assert found["Judge tokens"] == "12,000"
-    assert found["Wall time"] == "2.2 s"
-
-
-def test_a_limit_below_zero_stands_beside_its_value() -> None:
-    checks = [check("acme.margin", message="0.250 is at least min -0.500")]
-
-    _, (found,) = view_checks(checks, {})
-
-    assert found.finding == "0.250 (needs >= -0.500)"
+    assert found["Judge, this run"] == ["price unknown", "$0.0100", ""]
+    assert found["Judge, without its cache"] == ["$0.0123", "$0.0100", "+$0.0023"]
+    assert found["Judge tokens"] == ["12,000", "9,000", "+3,000"]
+    assert found["Wall time"] == ["1.2 s", "2.2 s", "-1.0 s"]
+    assert [row[2:] for row in view_cost(new, None)] == [("", "")] * 4

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.explain.verdict import STAGE_MEANING
 from pytest_rageval.report.html.run.page import render_report
-from pytest_rageval.report.html.run.values import ReportView
+from pytest_rageval.report.html.run.values import ReportOptions, ReportView
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.run import StoredRun
 from tests.report.html.builders import (
@@ -193,7 +193,7 @@ def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
 
     html = page(run([passed("a"), missed("b")], gate=gate))
 
-    assert "<b>0.700 (needs &gt;= 0.750)</b>" in html
+    assert "<b>0.700 is below min 0.750</b>" in html
     assert 'href="#check=recall_at_k"' in html
     assert 'href="#case-b">b</a>' in html
     assert "1 other check: 1 ok" in html
@@ -216,3 +216,53 @@ def test_an_empty_run_has_no_bars_and_no_charts() -> None:
     parts = (overview.bars, overview.tiles, overview.panels, overview.reading, overview.latency,
              overview.ranks, overview.abstention)  # fmt: skip
     assert not any(parts)
+
+
+def test_the_page_says_first_what_it_is_of() -> None:
+    made = config(
+        asked=["http://bot/ask"], git={"commit": "4c2e9d1aa", "branch": "fix", "dirty": True}
+    )
+    found = dict(viewed(run([passed("a")], config=made)).made)
+    assert found == {
+        "Started": "2026-11-20 19:58 UTC",
+        "Commit": "4c2e9d1, with uncommitted changes",
+        "Branch": "fix",
+        "Target": "http://bot/ask",
+        "k": "5",
+        "Judge": "offline",
+    }
+    html = page(run([passed("a")], config=made))
+    assert html.index("4c2e9d1,") < html.index('id="verdict"')
+
+
+def test_errors_of_one_cause_say_what_the_target_said_and_lead_to_their_cases() -> None:
+    files = run([errored("a"), errored("b"), passed("c")])
+
+    (one,) = viewed(files).errors
+
+    assert (one.kind, one.message, one.n) == ("http", "status 500", 2)
+    assert one.cases == (("a", "case-a"), ("b", "case-b"))
+    assert one.link == "#stage=http"
+    (redacted,) = view_report(files, options=ReportOptions(redact=True)).errors
+    assert "status 500" not in redacted.message
+
+
+def test_a_check_says_how_many_errors_its_figure_leaves_out() -> None:
+    found = run(
+        [errored("a"), passed("b")], gate=gated(check("mrr", "fail"), check("error_rate", "fail"))
+    )
+    assert [(one.name, one.erred) for one in viewed(found).failed] == [
+        ("mrr", 1),
+        ("error_rate", 0),
+    ]
+
+
+def test_a_slower_run_says_so_beside_its_time() -> None:
+    def timed(ms: float, name: str) -> StoredRun:
+        records = [passed(f"c{n}", latency={"total_ms": ms + n}) for n in range(20)]
+        return run(records, name, config=config(concurrency=8))
+
+    (*_, tile) = viewed(timed(1200, "new"), timed(12, "old")).overview.tiles
+
+    assert tile.change is not None
+    assert (tile.change.delta, tile.change.verdict) == ("p95 +1188", "worse")

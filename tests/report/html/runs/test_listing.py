@@ -17,10 +17,12 @@ from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unu
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.config import CaseSet, RunConfig
 from pytest_rageval.values.gate import BaselineInfo
-from pytest_rageval.values.numbers import MetricSummary
+from pytest_rageval.values.numbers import LatencySummary, MetricSummary
 from pytest_rageval.values.run import StoredRun
 from tests.build.runs import config_from, numbers_with, run_of, write_run
-from tests.report.html.builders import HOSTILE, gated
+from tests.report.html.builders import HOSTILE, check, gated
+
+LATENCY = LatencySummary(n=10, p50_ms=10.0, p95_ms=12.0)
 
 
 def stored(results: Path, **settings: int) -> list[StoredRun]:
@@ -35,10 +37,29 @@ def test_each_figure_has_its_difference_to_the_run_before(tmp_path: Path) -> Non
     at = view.columns.index("recall_at_k")
     cells = [row.cells[at] for row in view.rows]
     assert [row.run_id for row in view.rows] == ["r3", "r2", "r1"]
-    assert [(cell.value, cell.delta) for cell in cells] == [
-        ("0.700", "+0.100"), ("0.600", "-0.200"), ("0.800", ""),
+    assert [(cell.value, cell.delta, cell.change) for cell in cells] == [
+        ("0.700", "+0.100", "better"), ("0.600", "-0.200", "worse"), ("0.800", "", ""),
     ]  # fmt: skip
-    assert len(view.charts) == len(view.columns)
+
+
+def test_a_run_is_shown_against_the_baseline_of_its_gate(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    slower = replace(runs[2].numbers.latency, p95_ms=1209.0)
+    runs[0] = replace(runs[0], aggregate=replace(runs[0].numbers, latency=LATENCY))
+    runs[2] = replace(
+        runs[2],
+        aggregate=replace(runs[2].numbers, latency=slower),
+        gate=gated(check("mrr", "fail"), baseline=BaselineInfo(run_id="r1")),
+    )
+
+    view = view_runs(runs, {})
+
+    row = view.rows[0]
+    cells = dict(zip(view.columns, row.cells, strict=True))
+    assert (cells["recall_at_k"].delta, cells["recall_at_k"].change) == ("-0.100", "worse")
+    time = cells["latency_ms.p95"]
+    assert (time.value, time.delta, time.change) == ("1209", "+1197", "worse")
+    assert row.failed == ("mrr",)
 
 
 def test_two_runs_are_compared_once_for_all_columns(
@@ -89,7 +110,7 @@ def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -
 
 def test_one_run_and_none_are_listed_too(tmp_path: Path) -> None:
     assert view_runs([], {}).rows == ()
-    assert "There is no run yet" in "".join(render_list(view_runs([], {}), Links(), title="x"))
+    assert "No runs yet" in "".join(render_list(view_runs([], {}), Links(), title="x"))
     view = view_runs(stored(tmp_path)[:1], {})
     assert (view.charts, len(view.rows)) == ((), 1)
     assert "recall_at_k" in view.columns
