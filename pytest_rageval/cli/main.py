@@ -12,8 +12,9 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -23,12 +24,16 @@ from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
 from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import ConfigError, EndpointError, JudgeError, RagEvalError
 
-COMMANDS: Final = (
-    "ask", "calibrate", "case", "check", "compare", "doctor", "embeddings", "explain", "export",
-    "gate", "generate", "import", "init", "judge", "label", "merge", "report", "rerank", "runs",
-    "schema", "score", "serve", "suite", "sweep", "view",
-)  # fmt: skip
-"""Names of the subcommands and of their modules."""
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Start": ("init", "doctor", "ask", "serve"),
+    "Run": ("score", "judge", "gate", "merge"),
+    "Understand": ("explain", "compare", "report", "view"),
+    "Cases": ("check", "case", "label", "generate", "import", "export", "schema"),
+    "Studies": ("sweep", "rerank", "embeddings", "calibrate", "suite"),
+    "Runs": ("runs",),
+}
+"""Names of the subcommands and of their modules, as the help shows them."""
+COMMANDS: Final = tuple(sorted(chain.from_iterable(GROUPS.values())))
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 """Errors of the system where output is written to a full or broken disk, or nowhere."""
 _PYPROJECT: Final = "pyproject.toml"
@@ -51,6 +56,13 @@ class LazyGroup(HintingGroup):
         command: click.Command = module.command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands in groups, each with its first sentence."""
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                commands = [(f"{name:<10}", self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(n, c.get_short_help_str(60)) for n, c in commands if c])
+
 
 @click.group(
     cls=LazyGroup,
@@ -60,7 +72,7 @@ class LazyGroup(HintingGroup):
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Evaluate a RAG system from stored files; run the cases themselves with pytest."""
+    """Evaluate a RAG system. `pytest evals/` runs the cases; all else is here."""
     here = Path.cwd()
     folders = (here, *here.parents)
     # Path.is_file raises where a folder above may not be looked into.

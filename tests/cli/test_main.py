@@ -64,6 +64,20 @@ def test_help_names_every_command_and_costs_no_more_than_click() -> None:
     assert all(f"\n  {name} " in done.stdout for name in cli.COMMANDS)
 
 
+def test_help_groups_the_commands_and_cuts_no_sentence(capsys: Output) -> None:
+    assert cli.run(["--help"]) == ExitCode.YES
+    shown = capsys.readouterr().out
+    titles = [f"\n{title}:\n" for title in cli.GROUPS]
+    assert sorted(titles, key=shown.index) == titles
+    rows = [line for line in shown.splitlines() if line[2:12].strip() in cli.COMMANDS]
+    assert sorted(row[2:12].strip() for row in rows) == list(cli.COMMANDS)
+    for row in rows:
+        sentence = row[14:]
+        assert sentence.endswith(".")
+        assert not sentence.endswith("..")
+        assert len(sentence) < 60
+
+
 def test_the_module_and_its_exit_code_are_those_of_the_command(tmp_path: Path) -> None:
     done = rageval("check", str(tmp_path / "none.jsonl"))
     assert (done.returncode, done.stdout) == (2, "")

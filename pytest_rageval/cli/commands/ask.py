@@ -67,7 +67,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> ExitCode:
-    """Ask QUESTION and show the answer, its citations and the chunks with their scores.
+    """Ask the target a question and show answer and chunks.
 
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.

@@ -89,13 +89,14 @@ class _RubricName(click.Choice[str]):
 @judge_options
 @json_option
 def command(labels: Path, as_json: bool, **flags: Any) -> int:
-    """Measure a judge's agreement with human LABELS.
+    """Measure how far a judge agrees with people.
 
-    Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
-    "history" and "source" if known. Labels: grounded, not_grounded; correct, incorrect; answer,
-    abstain (partial and clarify are left out); good, bad for a metric of your own rubric. The judge
-    is the project's unless --judge is given. With --save, later calls also report drift of the
-    judge. The exit code is 1 if it gave no score at all, 4 if it could not be reached.
+    LABELS is a file of answers that people judged. Each line of LABELS is {"id", "question",
+    "answer", "label"}, with "context", "reference", "history" and "source" if known. Labels:
+    grounded, not_grounded; correct, incorrect; answer, abstain (partial and clarify are left out);
+    good, bad for a metric of your own rubric. The judge is the project's unless --judge is given.
+    With --save, later calls also report drift of the judge. The exit code is 1 if it gave no score
+    at all, 4 if it could not be reached.
     """
     from pytest_rageval.report.view.agreement import calibration_lines
 

@@ -44,7 +44,7 @@ _LISTS: Final = {
 
 @click.group("case", cls=HintingGroup)
 def command() -> None:
-    """Add, change or remove a single case of a case file.
+    """Add, change or remove one case of a file.
 
     Every change is validated before it is written. All other lines stay the same, byte for byte.
     """

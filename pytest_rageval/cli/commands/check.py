@@ -44,7 +44,7 @@ def command(
     strict: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Check case files: contents, errors and suspicious cases.
+    """Find errors and doubtful cases in case files.
 
     FILES are by default all case files of the project.
 

@@ -49,7 +49,7 @@ def command(
     fail_on: str | None,
     **files: Path | None,
 ) -> ExitCode:
-    """Compare the run NEW with the run BASE, case by case.
+    """Compare two runs case by case.
 
     A run is an id, a prefix of one, a tag, last, last~N or a path. NEW is by default the last run;
     BASE the baseline of thresholds.toml, else the run tagged main, else the run before NEW, which

@@ -80,7 +80,7 @@ class _Given:
 )
 @json_option
 def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
-    """Compare questions, chunks and languages of the stored RUN.
+    """Compare vectors of questions, chunks and languages.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run.
     Questions and chunk texts are sent only to the API that you name. With --vectors each line of

@@ -41,7 +41,7 @@ _folder_option = click.option(
 
 @click.group("export", cls=HintingGroup)
 def command() -> None:
-    """Write cases, or a stored run, in formats of other tools.
+    """Write cases or a run in formats of other tools.
 
     CASES are by default all case files of the project. A RUN is an id, a prefix of one, a tag,
     last, last~N or a path.

@@ -28,11 +28,11 @@ def command(
     allow_regressions: bool,
     as_json: bool,
 ) -> ExitCode:
-    """Check a stored run against the current thresholds.toml; nothing is asked or written.
+    """Check a stored run against thresholds.toml.
 
-    RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. Exit code
-    1 if the gate fails, as it does for a run that is INCOMPLETE; 3 if it does not, but the baseline
-    is not comparable.
+    Nothing is asked or written. RUN is an id, a prefix of one, a tag, last, last~N or a path; by
+    default the last run. Exit code 1 if the gate fails, as it does for a run that is INCOMPLETE; 3
+    if it does not, but the baseline is not comparable.
     """
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary

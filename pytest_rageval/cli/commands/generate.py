@@ -86,7 +86,7 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Draft cases from the Markdown notes below VAULT.
+    """Draft cases from Markdown notes.
 
     VAULT is by default the vault in [tool.rageval.target]. Headings that are questions, questions
     with their answers, and definitions become cases whose evidence is their section; a model writes

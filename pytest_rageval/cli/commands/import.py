@@ -101,7 +101,7 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 def command(
     name: str, files: tuple[str, ...], output: Path, dry_run: bool, as_json: bool, **options: Any
 ) -> ExitCode:
-    """Add the cases of another tool's eval set to a case file.
+    """Add the cases of another tool to a case file.
 
     FILE is a file or folder; for ir-datasets the name of a dataset, such as beir/scifact/test,
     which that library downloads. Nothing is overwritten. Documents of a dataset go to documents/

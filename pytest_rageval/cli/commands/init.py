@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     help="Known system to ask, such as dify, instead of the notes; an unknown name lists all.",
 )
 def command(folder: Path, preset: str | None) -> None:
-    """Create a project that works offline: cases, notes, limits and a CI job.
+    """Create a project that works offline.
 
-    DIR is the folder to write to, by default the current one; it is created if missing. Existing
-    files are never overwritten: they are listed as kept, and lines to add to them are printed.
-    Notes are left out if you already have cases, or name the preset of your system. The last line
-    is the command to run next.
+    It has cases, notes, limits and a CI job. DIR is the folder to write to, by default the current
+    one; it is created if missing. Existing files are never overwritten: they are listed as kept,
+    and lines to add to them are printed. Notes are left out if you already have cases, or name the
+    preset of your system. The last line is the command to run next.
     """
     from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
     from pytest_rageval.project.discovery import THRESHOLDS

@@ -86,7 +86,7 @@ def command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Judge the answers of the stored run RUN.
+    """Judge the answers of a stored run.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run. It holds
     the texts that a judge reads: the answers, and the first k chunks of each. The verdicts are

@@ -90,7 +90,7 @@ class _Wanted:
 def command(
     file: Path | None, agreement: bool, as_json: bool, rag_url: str | None, **options: Any
 ) -> ExitCode:
-    """Mark the evidence of the cases in FILE, among the chunks that the target retrieves.
+    """Mark the evidence of cases among retrieved chunks.
 
     FILE is by default the only case file of the project; with --review the only one with generated
     cases. Marks are written to the line of the case as anchors: path, heading path and quoted

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 @no_report_option
 @json_option
 def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
-    """Merge runs that each asked a part of the set, and decide the gate over the whole.
+    """Merge runs over parts of the set into one.
 
-    RUN is an id, a prefix of one, a tag, last, last~N or a path. The new run has the figures of a
-    single run over all cases; the parts are not changed. Exit code 3 if the runs differ in
-    settings, cases or system, or hold the same case twice; 1 if the gate fails, which it also does
-    if cases of the set are missing.
+    The gate is decided over the whole. RUN is an id, a prefix of one, a tag, last, last~N or a
+    path. The new run has the figures of a single run over all cases; the parts are not changed.
+    Exit code 3 if the runs differ in settings, cases or system, or hold the same case twice; 1 if
+    the gate fails, which it also does if cases of the set are missing.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.merge import merge_parts

@@ -26,10 +26,10 @@ from pytest_rageval.values.errors import StorageError
 def command(
     run: str | None, baseline: str | None, output: Path | None, redact: bool, full: bool
 ) -> None:
-    """Write the stored run RUN as one HTML file that needs no network.
+    """Write a stored run as one HTML file.
 
-    RUN is an id, a prefix of one, a tag, last, last~N or a path, as is the baseline; by default
-    the last run.
+    The file needs no network. RUN is an id, a prefix of one, a tag, last, last~N or a path, as is
+    the baseline; by default the last run.
     """
     from pytest_rageval.report.html.run.files import report_page
     from pytest_rageval.report.html.run.values import ReportOptions

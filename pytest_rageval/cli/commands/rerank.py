@@ -86,7 +86,7 @@ class _Given:
 @switch("--save", help=f"Write {DOCUMENT} and a section of the report.")
 @json_option
 def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
-    """Compare orders of the chunks that the stored RUN retrieved.
+    """Compare orders of the chunks that a run retrieved.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. Shown
     are the delivered order, the ceiling that the best order of the same chunks reaches, and the

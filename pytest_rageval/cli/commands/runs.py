@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """List, show, tag and remove stored runs, and show trends.
+    """List, show, tag and remove runs; show trends.
 
     Without a command they are listed. A RUN is an id, a prefix of one, a tag, last, last~N or a
     path.

@@ -26,11 +26,11 @@ KINDS: Final = (
     help="File to write instead of printing; missing folders are created.",
 )
 def command(kind: str, output: Path | None) -> None:
-    """Print the JSON Schema (2020-12) of a file or message.
+    """Print the JSON Schema of a file or message.
 
-    "case" is a line of a case file, "thresholds" is thresholds.toml with the project's own
-    metrics, "reply" is what a target answers, "record" is a line of results.jsonl;
-    the others are the documents of a run, such as metrics.json.
+    The version of JSON Schema is 2020-12. "case" is a line of a case file, "thresholds" is
+    thresholds.toml with the project's own metrics, "reply" is what a target answers, "record" is a
+    line of results.jsonl; the others are the documents of a run, such as metrics.json.
     """
     from pytest_rageval.cli.schemas import json_schema
     from pytest_rageval.engine.registry import registry_for_runs

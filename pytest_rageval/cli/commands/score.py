@@ -73,7 +73,7 @@ def command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Score recorded RESPONSES against CASES.
+    """Score recorded answers, without asking.
 
     CASES is by default the only case file of the project. Each line of RESPONSES is {"id": case id,
     "response": reply of the ask API}; "repeat": 1 and so on mark further responses of one case, and

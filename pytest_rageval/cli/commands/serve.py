@@ -66,10 +66,10 @@ from pytest_rageval.values.settings import TargetSettings
 @click.option("--llm-model", help="Model of the chat API.")
 @click.option("--llm-api-key-env", help="Environment variable that holds its key.")
 def command(vault: Path | None, port: int, **settings: Any) -> None:
-    """Answer questions about a folder of Markdown on 127.0.0.1 until Ctrl-C.
+    """Serve a folder of Markdown as an example target.
 
-    The folder is indexed first; then one line with the URL is printed, for --rag-url of
-    pytest.
+    It answers on 127.0.0.1 until Ctrl-C. The folder is indexed first; then one line with the URL is
+    printed, for --rag-url of pytest.
     """
     from pytest_rageval.server.config import ConfigError, ReferenceConfig
     from pytest_rageval.server.server import ServerStartError, serve

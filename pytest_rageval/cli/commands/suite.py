@@ -41,7 +41,7 @@ _EMBEDDED: Final = "the embedded server, which indexes the corpus"
 
 @click.group("suite", cls=HintingGroup)
 def command() -> None:
-    """Check a system on a known corpus, whose BM25 figures are published."""
+    """Test a system on a public corpus with known figures."""
 
 
 @command.command("list")

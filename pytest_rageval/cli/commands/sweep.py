@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 def command(
     file: Path | None, quick: bool, resume: bool, dry_run: bool, name: str | None, as_json: bool
 ) -> int:
-    """Search the parameters that FILE names for the best configuration of the target.
+    """Search parameters for the best configuration.
 
-    FILE is sweep.toml by default (docs/sweep.md). Every configuration is asked as an ordinary run,
-    kept in a folder of the sweep. The best one wins only if paired tests over the same cases show
-    that it is better than the baseline and the runner-up.
+    FILE names the parameters, by default sweep.toml (docs/sweep.md). Every configuration is
+    asked as an ordinary run, kept in a folder of the sweep. The best one wins only if paired tests
+    over the same cases show that it is better than the baseline and the runner-up.
 
     Exit codes: 0 a winner, 1 none, 3 nothing to compare.
     """

@@ -18,11 +18,12 @@ from pytest_rageval.cli.output import CommandError, switch
               help="Port on 127.0.0.1; 0 takes a free one.")  # fmt: skip
 @switch("--open", "open_browser", help="Open the page in the browser.")
 def command(run: str | None, port: int, open_browser: bool) -> None:
-    """Show all runs of the project in a browser until Ctrl-C, or RUN first.
+    """Show all runs in a browser.
 
-    The page lists the runs with their trend, compares two or three of them, shows each as its
-    report, and gives and removes tags. It is served on 127.0.0.1, to the browser that opens the
-    printed address. RUN is an id, a prefix of one, a tag, last or last~N.
+    Until Ctrl-C; RUN is shown first. The page lists the runs with their trend, compares two or
+    three of them, shows each as its report, and gives and removes tags. It is served on 127.0.0.1,
+    to the browser that opens the printed address. RUN is an id, a prefix of one, a tag, last or
+    last~N.
     """
     from pytest_rageval.authoring.serving.loopback import GuardedServer
     from pytest_rageval.authoring.viewing.app import create_app
