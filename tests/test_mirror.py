@@ -67,6 +67,7 @@ TESTED_BY = {
     "project/test_options": "project.option_values",
     "report/faces/test_terminal": "report.view.blocks",
     "report/html/test_notebook": "report.faces.html",
+    "report/view/test_explanation": "report.scale",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/run/test_cases": "report.html.run.detail",
     "report/html/run/test_charts": "report.html.svg",

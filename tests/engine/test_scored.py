@@ -402,7 +402,7 @@ def test_the_mode_of_headings_is_as_before() -> None:
 def test_explain_names_the_rule_of_a_chunk(capsys: Output) -> None:
     save("texts")
     capsys.readouterr()
-    assert cli.run(["explain", "texts", "found"]) == ExitCode.YES
+    assert cli.run(["explain", "texts", "found", "--all"]) == ExitCode.YES
     assert "holds a snippet of gold [0] (no heading reported)" in capsys.readouterr().out
 
 

@@ -27,7 +27,7 @@ def test_an_answer_that_breaks_a_rule_is_flawed_explained_and_gated(
     assert [records[name]["outcome"] for name in ("good", "bad")] == ["passed", "flawed"]
     assert records["bad"]["failure_stage"] == "incorrect"
     monkeypatch.chdir(project.path)
-    assert rageval(["explain", "one", "bad"]) == 0
+    assert rageval(["explain", "one", "bad", "--all"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert '1 of 3 rules kept; rule 2: "TEXT" is in "the answer text."' in shown
     assert r"rule 3: the pattern \d{3}-\d{4} is not in the answer" in shown

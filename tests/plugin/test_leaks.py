@@ -97,7 +97,7 @@ def test_a_leak_fails_the_gate_and_explain_names_chunk_document_and_user(
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*leak_rate*1.000*above max 0.000*"])
     monkeypatch.chdir(asking.path)
-    assert rageval(["explain", "one", "salaries_ana"]) == 0
+    assert rageval(["explain", "one", "salaries_ana", "--all"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "the user ana must not see rank 3: hr/salaries.md (chunk hr/salaries.md#0)" in shown
     assert "A user was shown hr/salaries.md, which they must not see" in shown

@@ -94,7 +94,7 @@ def test_own_metrics_are_limited_and_shown(
     page = (own.folder("one") / "report.html").read_text(encoding="utf-8")
     assert "Words &lt;b&gt;of&lt;/b&gt; the answer" in page
     assert "<b>of</b>" not in page
-    code, shown = rageval(capsys, "explain", "one", "c02")
+    code, shown = rageval(capsys, "explain", "one", "c02", "--all")
     assert code == 0
     assert re.search(r"metrics: the project's\n +acme\.words +6\.000 += 6 words <i>here</i>", shown)
     assert "\x1b[31m<i>" not in shown
@@ -223,7 +223,7 @@ def test_every_fault_is_an_error_of_its_metric_that_names_its_origin(
     assert "ValueError" not in (bad.folder("one") / "summary.md").read_text("utf-8")
     shown = said(result)
     assert "bad.raises: 1 error of acme.bad:raises (acme/bad.py:" in shown
-    code, shown = rageval(capsys, "explain", "one", "c01")
+    code, shown = rageval(capsys, "explain", "one", "c01", "--all")
     assert code == 0
     assert re.search(r"acme\.bad:raises \(acme/bad\.py:\d+\): ValueError: lost \*\*\* <b>", shown)
     assert "acme/bad.py:8: in raises" in shown

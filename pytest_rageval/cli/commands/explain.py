@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from msgspec import to_builtins
@@ -23,6 +24,10 @@ from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.trace import trace_link
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.explain.values import Explanation
 
 _WIDEST: Final = 100
 _NAMED: Final = 5
@@ -34,13 +39,9 @@ _NAMED: Final = 5
 @click.option(
     "--repeat",
     type=click.IntRange(min=0),
-    help="Only this repeat (from 0) of a case that was asked several times.",
+    help="This repeat (from 0) of a case that was asked several times, not the worst.",
 )
-@switch(
-    "-v",
-    "--verbose",
-    help="Add chunk texts, scores and the whole answer; without CASE, list every miss.",
-)
+@switch("--all", "-v", "every", help="Show all chunks, verdicts and metrics; all misses.")
 @click.option(
     "--color",
     type=click.Choice(["auto", "yes", "no"]),
@@ -50,52 +51,53 @@ _NAMED: Final = 5
 )
 @json_option
 def command(
-    run: str | None, case: str | None, repeat: int | None, verbose: bool, color: str, as_json: bool
+    run: str | None, case: str | None, repeat: int | None, every: bool, color: str, as_json: bool
 ) -> None:
-    """Explain the case CASE of the stored run RUN, or list its misses by cause.
+    """Explain one case of a run, or list all misses.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. CASE is a
-    case id, file::id if several files have it, or a prefix that only one case has. The output shows
-    which chunk matched which anchor and why, the arithmetic of each metric, and the reason why the
-    others are not applicable.
+    case id, file::id if several files have it, or a prefix that only one case has. The output is
+    the question, the expected and the given answer with their passages, the reason and what to try;
+    of several repeats, the worst. --all adds which chunk matched which anchor and why, each verdict
+    and the arithmetic of each metric.
     """
-    from pytest_rageval.metrics.definitions import stored_registry
-    from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.values.trace import trace_link
-
     stored, case = _open(run, case)
     run_id, colour = stored.run_id, {"yes": True, "no": False}.get(color)
-    width = min(terminal_width(), _WIDEST)
+    width, run = min(terminal_width(), _WIDEST), "last" if run in {None, case} else run
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        name = run or "last"
-        _print_misses(stored, name, width=width, verbose=verbose, colour=colour, as_json=as_json)
+        _print_misses(stored, run, width=width, every=every, colour=colour, as_json=as_json)
         return
-    explanations = []
-    for record in map(stored.whole, _choose(stored.records, case, repeat)):
-        explanation = explain_record(
-            record, stored.scoring, registry=stored_registry(stored.config)
-        )
-        explanation = replace(
-            explanation,
-            notes=(*stored.notes, *explanation.notes, *_people_noted(stored, record)),
-            trace_link=trace_link(stored.config.settings.target.trace_url, record.trace_id),
-        )
-        explanations.append(explanation)
+    chosen = _choose(stored.records, case, repeat)
     if as_json:
-        shown = [explanation.document() for explanation in explanations]
+        shown = [_explained(stored, record).document() for record in chosen]
         print_json({"run_id": run_id, "repeats": to_builtins(shown, str_keys=True)})
         return
-    from pytest_rageval.analysis.aggregate.case_groups import record_outcome
-    from pytest_rageval.report.view.explanation import render_explanation
+    from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, record_outcome
+    from pytest_rageval.report.faces.terminal import show
+    from pytest_rageval.report.view.explanation import view_of_case
 
-    if len(explanations) > 1:  # the first one need not be the one that the summary names
-        outcomes = ", ".join(record_outcome(one.record) for one in explanations)
-        print_blocks([((f"repeats   {outcomes}", "strong"),), ()], colour=colour)
-    for number, explanation in enumerate(explanations):
-        blocks = render_explanation(explanation, run_id=run_id, verbose=verbose)
-        print_blocks([(), *blocks] if number else blocks, width=width, colour=colour)
+    group = CaseGroup(records=tuple(chosen))
+    repeats = Counter(map(record_outcome, chosen)) if len(chosen) > 1 else {}
+    view = view_of_case(
+        _explained(stored, group.deciding),
+        run_id=run_id,
+        repeats=", ".join(f"{n} of {len(chosen)} {outcome}" for outcome, n in repeats.items()),
+    )
+    print_blocks(show(view, verbose=every), width=width, colour=colour)
+
+
+def _explained(stored: StoredRun, record: CaseRecord) -> Explanation:
+    from pytest_rageval.metrics.definitions import stored_registry
+    from pytest_rageval.report.explain.case import explain_record
+
+    record = stored.whole(record)
+    return replace(
+        explain_record(record, stored.scoring, registry=stored_registry(stored.config)),
+        notes=(*stored.notes, *_people_noted(stored, record)),
+        trace_link=trace_link(stored.config.settings.target.trace_url, record.trace_id),
+    )
 
 
 def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
@@ -129,7 +131,7 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
 
 
 def _print_misses(
-    stored: StoredRun, name: str, *, width: int, verbose: bool, colour: bool | None, as_json: bool
+    stored: StoredRun, name: str, *, width: int, every: bool, colour: bool | None, as_json: bool
 ) -> None:
     from pytest_rageval.report.view.misses import find_misses, misses_document, render_misses
 
@@ -137,7 +139,7 @@ def _print_misses(
     if as_json:
         print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
     else:
-        blocks = render_misses(found, run_id=run_id, run=name, verbose=verbose)
+        blocks = render_misses(found, run_id=run_id, run=name, every=every)
         print_blocks(blocks, width=width, colour=colour)
 
 

@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.embedding_scores import score_embeddings
-from pytest_rageval.metrics.judged import score_judged
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.prepared import Kind, PreparedAnswer
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking, order_before_rerank
-from pytest_rageval.metrics.scoring import FAMILIES, abstention_verdict
+from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
+from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.metrics.view import CaseView, Verdicts, says_it_abstains
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.evidence import (
@@ -23,15 +21,14 @@ from pytest_rageval.report.explain.evidence import (
     token_sentences,
 )
 from pytest_rageval.report.explain.figures import (
-    EMBEDDING_FIGURES,
-    Figure,
+    EMBEDDING_SENTENCES,
     Terms,
     abstention_sentences,
     citation_sentences,
     cut_text,
     group_sentences,
     judge_failure,
-    judged_figures,
+    judged_sentences,
     list_sentences,
     ranking_sentences,
     scope_sentences,
@@ -58,10 +55,9 @@ from pytest_rageval.report.explain.verdict import (
     next_steps,
     stage_meaning,
 )
-from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.report.scale import scale_end
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 
-_FAMILIES: Final = [one for one in FAMILIES if one not in {score_embeddings, score_judged}]
 _REASONS: Final[Mapping[Kind, str]] = {
     "thought": "a thought is no part of the answer",
     "greeting": "a courtesy claims nothing",
@@ -90,12 +86,10 @@ def explain_record(
     groups = explain_groups(case, golds, reported=chunks is not None)
     irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
     citations = explain_citations(case, record, settings)
-    figures, before = _all_figures(record, settings, chunks, golds, citations)
+    sentences = _sentences(record, settings, chunks, golds, citations)
     order = [key for key in registry.cases if key in record.scores.metrics]
     order += [key for key in record.scores.metrics if key not in registry.cases]
-    metrics = tuple(
-        _metric(key, registry.info(key), record, figures.get(key), before.get(key)) for key in order
-    )
+    metrics = tuple(_metric(key, registry.info(key), record, sentences.get(key)) for key in order)
     return Explanation(
         record=record,
         stage_meaning=stage_meaning(record),
@@ -109,7 +103,6 @@ def explain_record(
         left_out=tuple(_left_out(record.answer or "")),
         judgements=explain_judgements(record),
         metrics=metrics,
-        notes=tuple(_notes(metrics)),
     )
 
 
@@ -123,31 +116,16 @@ def _left_out(answer: str) -> Iterator[LeftOut]:
             yield LeftOut(kind=one.kind, text=text, reason=reason)
 
 
-def _notes(metrics: Sequence[MetricReason]) -> Iterator[str]:
-    differing = [
-        metric.key
-        for metric in metrics
-        if metric.value is not None
-        and metric.computed is not None
-        and abs(metric.value - metric.computed) > TOLERANCE
-    ]
-    if differing:
-        yield (
-            f"What is stored gives other values than those recorded for {', '.join(differing)}: "
-            "the run was scored with other settings, or with texts that are stored cut."
-        )
-
-
-def _all_figures(
+def _sentences(
     record: CaseRecord,
     settings: ScoreSettings,
     chunks: Sequence[ChunkReason] | None,
     golds: Sequence[AnchorReason],
     citations: Sequence[CitationReason] | None,
-) -> tuple[dict[str, Figure], dict[str, Figure]]:
-    """Return the figures of metrics, and those before reranking, by key."""
+) -> dict[str, str]:
+    """Return the arithmetic of metrics in words, by key."""
     case, view = record.case, _stored_view(record, settings)
-    sentences = {
+    return {
         **abstention_sentences(record, settings),
         **scope_sentences(record, golds),
         **({} if chunks is None else list_sentences(chunks, record.k)),
@@ -157,30 +135,19 @@ def _all_figures(
         **token_sentences(view),
         "answer_rules_pass_rate": rules_sentence(case, record),
         **({} if citations is None else citation_sentences(case, golds, citations)),
+        **EMBEDDING_SENTENCES,
+        **judged_sentences(record),
     }
-    figures = _figures(sentences, computed_scores(record, settings))
-    before = _figures_before_rerank(record, settings)
-    return figures | EMBEDDING_FIGURES | judged_figures(record), before
-
-
-def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[str, Figure]:
-    return {key: Figure(scores.get(key), text) for key, text in sentences.items()}
 
 
 def _metric(
-    key: str,
-    info: MetricInfo | None,
-    record: CaseRecord,
-    figure: Figure | None,
-    before: Figure | None,
+    key: str, info: MetricInfo | None, record: CaseRecord, sentence: str | None
 ) -> MetricReason:
     value = record.scores.metrics[key]
     status: MetricStatus = "scored"
-    computed = None
     said = record.scores.metric_details.get(key, MetricDetail())
     if value is not None:
-        figure = figure or Figure(None, _as_recorded(said, info))
-        computed, text = figure.value, figure.text
+        text = _as_recorded(said, info) if sentence is None else sentence
     elif key in record.scores.not_applicable:
         status, text = "not_applicable", record.scores.not_applicable[key]
     elif record.error is not None:
@@ -195,11 +162,9 @@ def _metric(
         level=info.level if info is not None else "other",
         status=status,
         value=value,
-        computed=computed,
         before_rerank=(record.scores.metrics_before_rerank or {}).get(key),
-        computed_before_rerank=before.value if before is not None else None,
+        scale_end=scale_end(info),
         reason=text,
-        reason_before_rerank=before.text if before is not None else None,
         population=info.population if info is not None else "",
         traceback=said.traceback,
     )
@@ -232,34 +197,6 @@ def _retrieval_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[st
     terms = Terms(unit="document", gold="gold document", names=names, place=place)
     by_document = ranking_sentences(ranking, terms)
     return sentences | {f"doc_{key}": text for key, text in by_document.items()}
-
-
-def _figures_before_rerank(record: CaseRecord, settings: ScoreSettings) -> dict[str, Figure]:
-    before = order_before_rerank(record.reply.retrieved_chunks)
-    if before is None or record.scores.metrics_before_rerank is None:
-        return {}
-    reordered = replace(
-        record,
-        response=record.response and replace(record.response, retrieved_chunks=before),
-        scores=replace(record.scores, metrics=record.scores.metrics_before_rerank),
-    )
-    chunks = explain_chunks(reordered, settings) or ()
-    sentences = list_sentences(chunks, record.k) | _retrieval_sentences(reordered, settings)
-    figures = _figures(sentences, computed_scores(reordered, settings))
-    scored = record.scores.metrics_before_rerank
-    return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
-
-
-def computed_scores(record: CaseRecord, settings: ScoreSettings) -> dict[str, float]:
-    """Score a stored record, without metrics that need more data, such as vectors and verdicts.
-
-    Args:
-        record: with chunks that were matched by their full text.
-        settings: of the run; the cutoff is that of the record.
-    """
-    view = _stored_view(record, settings)
-    scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
-    return {key: score for key, score in scores.items() if isinstance(score, float)}
 
 
 def _stored_view(record: CaseRecord, settings: ScoreSettings) -> CaseView:

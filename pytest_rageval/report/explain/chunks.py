@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final, get_args
+from typing import Final, NamedTuple, get_args
 
 from pytest_rageval.metrics.deciding import (
     anchors_of,
@@ -223,12 +223,9 @@ def _alike(one: str, other: str) -> bool:
 _PATH_HINTS = frozenset({"path_prefix", "similar_path"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ruling:
-    role: Role
+class _Ruling(NamedTuple):
     rule: Rule
     text: str
-    golds: tuple[int, ...] = ()
     irrelevant: tuple[int, ...] = ()
 
 
@@ -257,17 +254,8 @@ def explain_chunks(record: CaseRecord, settings: ScoreSettings) -> tuple[ChunkRe
             ChunkReason(
                 rank=rank,
                 in_cut=rank <= record.k,
-                rel_path=chunk.rel_path,
-                heading_path=chunk.heading_path,
-                vault=chunk.vault,
-                chunk_id=chunk.chunk_id,
-                start_line=chunk.start_line,
-                end_line=chunk.end_line,
-                score=chunk.score_final,
-                rank_before_rerank=chunk.rank_before_rerank,
-                text=chunk.text,
-                role=ruling.role,
-                golds=ruling.golds,
+                chunk=chunk,
+                role=_role(chunk),
                 irrelevant=ruling.irrelevant,
                 duplicate_of=copy_of,
                 in_scope=inside,
@@ -297,6 +285,12 @@ def earlier_copies(
     return tuple(found)
 
 
+def _role(chunk: RetrievedChunk) -> Role:
+    if chunk.matched_golds is None:
+        return "undecided"
+    return "irrelevant" if chunk.irrelevant else "relevant" if chunk.matched_golds else "other"
+
+
 def _rule(
     case: Case,
     chunk: RetrievedChunk,
@@ -309,7 +303,7 @@ def _rule(
             text = "undecided: it has no heading, full text or page to compare with an anchor"
             if has_whole_text(chunk) and not any(a.snippets or a.pages for a in anchors_of(case)):
                 text = "undecided: it has no heading, and no anchor has snippets to look for"
-        return _Ruling(role="undecided", rule="undecided", text=text)
+        return _Ruling(rule="undecided", text=text)
     if chunk.irrelevant:
         return _irrelevant(case, chunk, settings)
     if chunk.matched_golds:
@@ -324,10 +318,10 @@ def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Rul
     there = [relation for relation in relations if relation.lies_there]
     if len(there) < len(golds):  # other settings now, or a record from another tool
         text = f"matches gold {indices(golds)}, as decided when it was scored"
-        return _Ruling(role="relevant", rule="decided_at_capture", text=text, golds=golds)
+        return _Ruling(rule="decided_at_capture", text=text)
     text = "; ".join(relation.text for relation in there)
     deepest = max(there, key=lambda relation: relation.shared)
-    return _Ruling(role="relevant", rule=deepest.rule, text=text, golds=golds)
+    return _Ruling(rule=deepest.rule, text=text)
 
 
 def _to_gold(case: Case, index: int, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
@@ -345,44 +339,44 @@ def _irrelevant(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _
     bad = _lying(case.irrelevant_supports, chunk, settings)
     if not bad:
         text = "irrelevant evidence, as decided when it was scored"
-        return _Ruling(role="irrelevant", rule="decided_at_capture", text=text)
+        return _Ruling(rule="decided_at_capture", text=text)
     depth = {index: len(anchor_segments(case.irrelevant_supports[index])) for index in bad}
     deepest = max(depth.values())
     winners = tuple(index for index in bad if depth[index] == deepest)
     text = bad[winners[0]].text
     golds = _lying(case.gold_supports, chunk, settings)
     if not golds:
-        return _Ruling(role="irrelevant", rule="irrelevant_only", text=text, irrelevant=winners)
+        return _Ruling(rule="irrelevant_only", text=text, irrelevant=winners)
     rival = max(golds, key=lambda index: len(anchor_segments(case.gold_supports[index])))
     reach = len(anchor_segments(case.gold_supports[rival]))
     if reach == deepest:
         text += f", as deep as gold [{rival}]: on a tie the irrelevant anchor wins"
-        return _Ruling(role="irrelevant", rule="irrelevant_tie", text=text, irrelevant=winners)
+        return _Ruling(rule="irrelevant_tie", text=text, irrelevant=winners)
     text += f", which wins with {counted(deepest, 'heading')} against {reach} of gold [{rival}]"
-    return _Ruling(role="irrelevant", rule="irrelevant_deeper", text=text, irrelevant=winners)
+    return _Ruling(rule="irrelevant_deeper", text=text, irrelevant=winners)
 
 
 def _other(
     case: Case, chunk: RetrievedChunk, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> _Ruling:
     if not case.gold_supports:
-        return _Ruling(role="other", rule="no_anchor", text="the case has no golds to match")
+        return _Ruling(rule="no_anchor", text="the case has no golds to match")
     relations = [_to_gold(case, i, chunk, settings) for i in range(len(case.gold_supports))]
     nearest = max(range(len(relations)), key=lambda i: relations[i].closeness)
     relation = relations[nearest]
     if relation.lies_there:
         if relation.rule == "quoted":
             text = f"document of gold [{nearest}]; its full text lacks the snippets"
-            return _Ruling(role="other", rule="no_snippet", text=text)
+            return _Ruling(rule="no_snippet", text=text)
         if same_place(case.gold_supports[nearest], chunk, settings):
             text = f"in gold [{nearest}]'s section, but its full text lacks the snippets"
-            return _Ruling(role="other", rule="no_snippet", text=text)
+            return _Ruling(rule="no_snippet", text=text)
         text = f"a coarser chunk that lacks snippets of gold [{nearest}]"
-        return _Ruling(role="other", rule="above_section", text=text)
+        return _Ruling(rule="above_section", text=text)
     wanted = document_key(case.gold_supports[nearest], settings.path_case)[1]
     if relation.rule in _PATH_HINTS and any(
         document_key(one, settings.path_case)[1] == wanted for one in chunks
     ):
         # The gold's document was returned under its exact path, so nothing is misspelt.
-        return _Ruling(role="other", rule="other_document", text="other document")
-    return _Ruling(role="other", rule=relation.rule, text=relation.text)
+        return _Ruling(rule="other_document", text="other document")
+    return _Ruling(rule=relation.rule, text=relation.text)

@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import Final
 
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
-from pytest_rageval.metrics.judged import claim_support, composite
 from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
 from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.metrics.view import says_it_abstains
@@ -41,15 +40,6 @@ _ABSTENTION: Final = (
 )
 _TERMS: Final = 6
 """Most fractions or groups that one sentence lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A value with its arithmetic as text."""
-
-    value: float | None
-    """None: not computable from the stored record."""
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,40 +289,36 @@ def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[st
     return dict.fromkeys(_ABSTENTION, text)
 
 
-EMBEDDING_FIGURES: Final = {
-    "query_chunk_similarity": Figure(None, "mean cosine of question and cut, at capture"),
-    "similarity_margin": Figure(None, "mean cosine to relevant minus to other, at capture"),
+EMBEDDING_SENTENCES: Final = {
+    "query_chunk_similarity": "mean cosine of question and cut, at capture",
+    "similarity_margin": "mean cosine to relevant minus to other, at capture",
 }
-"""Figures about vectors, which are measured at capture and never stored."""
+"""Of metrics about vectors, which are measured at capture and never stored."""
 
 
-def judged_figures(record: CaseRecord) -> dict[str, Figure]:
+def judged_sentences(record: CaseRecord) -> dict[str, str]:
     """Explain judged scores by the judge's verdicts."""
-    figures = {
-        key: Figure(None, _reasoning(found.verdict))
-        for found in record.verdicts.judgements.values()
-        for key in (found.verdict.scores if found.verdict is not None else ())
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in FIVE_WEIGHTS.items())
+    return {
+        **{
+            key: _reasoning(found.verdict)
+            for found in record.verdicts.judgements.values()
+            for key in (found.verdict.scores if found.verdict is not None else ())
+        },
+        **{key: _verdict(record, key) for key in record.scores.metrics if key in _BY_RUBRIC},
+        "five.composite": f"weighted mean: {weights}",
     }
-    figures |= {key: _verdict(record, key) for key in record.scores.metrics if key in _BY_RUBRIC}
-    composed = composite(
-        {k: record.scores.metrics.get(f"five.{k}") for k in FIVE_WEIGHTS}, FIVE_WEIGHTS
-    )
-    if composed is not None:
-        weights = ", ".join(f"{name} {weight:g}" for name, weight in FIVE_WEIGHTS.items())
-        figures["five.composite"] = Figure(composed, f"weighted mean: {weights}")
-    return figures
 
 
-def _verdict(record: CaseRecord, key: str) -> Figure:
+def _verdict(record: CaseRecord, key: str) -> str:
     if key in {"correctness", "key_fact_recall"} and record.reply.abstained:
-        return Figure(0.0, "abstained on an answerable case: 0 without asking the judge")
+        return "abstained on an answerable case: 0 without asking the judge"
     grounded = _BY_RUBRIC[key] == "groundedness"
     verdict = record.verdicts.claimed if grounded else record.verdicts.of("correctness")
     if key == "claim_support_rate" and verdict is not None:
-        supported, total = sum(claim.supported for claim in verdict.claims), len(verdict.claims)
-        text = f"{supported} of {counted(total, 'claim')} supported"
-        return Figure(claim_support(supported, total - supported), text)
-    return Figure(None, _reasoning(verdict))
+        supported = sum(claim.supported for claim in verdict.claims)
+        return f"{supported} of {counted(len(verdict.claims), 'claim')} supported"
+    return _reasoning(verdict)
 
 
 def _reasoning(verdict: Verdict | None) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pytest_rageval.metrics.prepared import Kind
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import Citation
+from pytest_rageval.values.reply import Citation, RetrievedChunk
 
 Role = Literal["relevant", "irrelevant", "other", "undecided"]
 MatchingRule = Literal[
@@ -49,20 +49,9 @@ class ChunkReason:
     """From 1, in the order that the generator saw."""
     in_cut: bool
     """Whether the rank is at most k."""
-    rel_path: str
-    heading_path: str | None
-    vault: str | None
-    chunk_id: str | None
-    start_line: int | None
-    end_line: int | None
-    score: float | None
-    """The target's ``score_final``."""
-    rank_before_rerank: int | None
-    text: str | None
-    """As stored: usually only the beginning."""
+    chunk: RetrievedChunk
+    """As stored, with the golds that it matches and usually only the beginning of its text."""
     role: Role
-    golds: tuple[int, ...]
-    """Golds that it matches."""
     irrelevant: tuple[int, ...]
     """The ``irrelevant_supports`` that it matches best."""
     duplicate_of: int | None
@@ -71,6 +60,11 @@ class ChunkReason:
     """Whether it is in the selected folders; None: none are reported."""
     rule: Rule
     reason: str
+
+    @property
+    def golds(self) -> tuple[int, ...]:
+        """Golds that it matches."""
+        return self.chunk.matched_golds or () if self.role == "relevant" else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,14 +161,12 @@ class MetricReason:
     """Family of the metric, as in the registry; ``other`` for a key it does not know."""
     status: MetricStatus
     value: float | None
-    computed: float | None
-    """The value computed from the stored record; None: not computable."""
     before_rerank: float | None
     """Its value before reranking; None: not reported, or not a ranking metric."""
-    computed_before_rerank: float | None
+    scale_end: float | None
+    """The best value of a score from 0, where it is not 1; None: it is, or there is none."""
     reason: str
     """The arithmetic in one line, the rule that makes it not applicable, or the error."""
-    reason_before_rerank: str | None
     population: str
     """The cases to which the metric applies."""
     traceback: str = ""
@@ -249,8 +241,8 @@ class Explanation:
     """Every requested verdict."""
     metrics: tuple[MetricReason, ...]
     """In the order of the registry."""
-    notes: tuple[str, ...]
-    """Notes about the explanation itself."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the run, and what people noted of the case."""
     trace_link: str = ""
     """Address of the trace that the target was asked in; empty: not known."""
 

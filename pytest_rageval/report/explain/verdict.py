@@ -30,6 +30,7 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.support.tracebacks import last_place
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses import advice
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
@@ -130,6 +131,13 @@ def explain_expectations(
             )
         )
     return tuple(found)
+
+
+def expected_answer(case: Case) -> str:
+    """Return the answer that a case expects in words; empty: it says nothing of it."""
+    if not case.answerable:
+        return "that it abstains"
+    return case.expected_answer or "; ".join(case.expected_key_facts)
 
 
 def stage_meaning(record: CaseRecord) -> str | None:

@@ -50,7 +50,7 @@ def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
 
     Args:
         view: to be shown.
-        verbose: also show the rows of tables that are folded elsewhere.
+        verbose: also show what is folded elsewhere, and texts of any length.
     """
     word, *rest = view.title
     yield Note((word,), tuple(rest))
@@ -59,8 +59,10 @@ def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
             yield replace(block, rows=(*block.rows, *(block.more if verbose else ())))
             if not verbose:
                 yield paragraph(f"  and {counted(len(block.more), 'more row')} (-v)", "weak")
-        elif not (isinstance(block, Group) and block.folded) or verbose:
-            yield block
+        elif isinstance(block, Group) and block.folded:
+            yield from ((), block) if verbose else ()
+        else:
+            yield replace(block, lines=0) if verbose and isinstance(block, Fact) else block
 
 
 def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> Iterator[str]:
@@ -168,7 +170,10 @@ def _cut(text: Text, width: int) -> Text:
 def _renderables(block: Line | Fact | Note | Table, width: int) -> Iterator[RenderableType]:
     if isinstance(block, Fact):
         name: Line = ((f"{block.name:<{HEAD}}", block.name_status),)
-        block = Note(name, ((clean(block.text), block.status),))
+        text = clean(block.text)
+        if block.lines:
+            text = _first_lines(text, block.lines, max(width - HEAD, 1))
+        block = Note(name, ((text, block.status),))
     if isinstance(block, Note):
         head = _text(block.head)
         yield _row([head, _text(block.text)], [head.cell_len, max(width - head.cell_len, 1)])
@@ -176,6 +181,15 @@ def _renderables(block: Line | Fact | Note | Table, width: int) -> Iterator[Rend
         yield _cut(_text(block), width)
     elif block.rows:
         yield from _table(block, width)
+
+
+def _first_lines(text: str, most: int, width: int) -> str:
+    """Return what fits some lines, with a mark where the rest is missing."""
+    lines = wrap(text[: (most + 1) * width], width)  # the rest would cost time
+    if len(lines) <= most:
+        return text
+    end = " .."
+    return " ".join([*lines[: most - 1], cut_columns(lines[most - 1], width - len(end), "") + end])
 
 
 def _row(

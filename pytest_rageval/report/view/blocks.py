@@ -48,6 +48,8 @@ class Fact:
     name_status: Status = "strong"
     status: Status = ""
     """Of the text."""
+    lines: int = 0
+    """Most lines that a terminal gives to it unless everything is asked for; 0: all it needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""The explanation of one record as blocks: verdict first, then evidence, then numbers.
+"""The explanation of one record as blocks: what is wrong on one screen, and below it everything.
 
 Words carry the meaning; colour only repeats it.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
@@ -22,28 +23,32 @@ from pytest_rageval.report.explain.values import (
     MetricReason,
     ranks,
 )
+from pytest_rageval.report.explain.verdict import (
+    expected_answer,
+    missing_facts,
+    unsupported_claims,
+)
+from pytest_rageval.report.scale import scaled
 from pytest_rageval.report.view.blocks import (
     Block,
+    Command,
+    Fact,
+    Group,
     Line,
     Note,
     Row,
     Status,
     Table,
+    View,
     indented,
     paragraph,
 )
 from pytest_rageval.support.text import TOLERANCE, clean, counted, cut, format_value
 from pytest_rageval.values.lenient import USAGE
-from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import AskResponse
+from pytest_rageval.values.reply import RetrievedChunk
 
-_OUTCOMES: Final[dict[str, tuple[str, Status]]] = {
-    "passed": ("PASSED", "good"),
-    "flawed": ("FLAWED", "warn"),
-    "missed": ("MISSED", "warn"),
-    "error": ("ERROR", "bad"),
-    "unchecked": ("UNCHECKED", "warn"),
-}
+_STATUSES: Final[dict[str, Status]] = {"passed": "good", "error": "bad"}
+"""Of each outcome; the others are warnings."""
 _LEVELS: Final = {
     "anchor": "sections",
     "document": "documents",
@@ -55,194 +60,240 @@ _LEVELS: Final = {
     "own": "the project's",
     "other": "other",
 }
-_ROLES: Final[dict[str, Status]] = {"relevant": "good", "irrelevant": "bad", "undecided": "warn"}
-_UNCHECKED: Final = "Nothing of this case could be checked."
-_LABEL: Final = 10
-_ANSWER_CHARS: Final = 300
-_TEXT_CHARS: Final = 200
-_PLACE_CHARS: Final = 300
-_REASON_CHARS: Final = 600
-_KEY_CHARS: Final = 44
-_TEXT_READ: Final = 4000
-"""Maximum characters of a text that are processed unless the whole is requested."""
-_CLAIMS_SHOWN: Final = 12
-_LEFT_OUT_SHOWN: Final = 8
-_LEFT_OUT_CHARS: Final = 80
+_ROLES: Final[dict[str, tuple[str, Status]]] = {
+    "irrelevant": ("BAD", "bad"),
+    "undecided": ("?", "warn"),
+    "other": ("-", ""),
+}
+_TEXT_CHARS: Final = 600
+_NAME_CHARS: Final = 44
 
 
-def render_explanation(
-    explanation: Explanation, *, run_id: str, verbose: bool = False
-) -> Iterator[Block]:
-    """Lay out one explanation.
+def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") -> View:
+    """Return the explanation of one record.
+
+    The first blocks say what is wrong, in at most 25 lines of a terminal; the rest is folded.
 
     Args:
         explanation: result of ``explain_record``.
-        run_id: name of the run, for the heading.
-        verbose: adds the beginning of each chunk's text, the whole answer, and the metrics that an
-            error of the target left without a value.
+        run_id: name of the run.
+        repeats: outcomes of all repeats of the case, if there are several.
     """
-    error = explanation.record.error
-    parts = (
-        _verdict(explanation, run_id, verbose=verbose),
-        _expectations(explanation),
-        _anchors("golds", explanation.golds, grades=True),
-        _groups(explanation),
-        _anchors("irrelevant supports", explanation.irrelevant),
-        _folders(explanation),
-        _chunks(explanation, verbose=verbose),
-        _citations(explanation.citations),
-        _left_out(explanation.left_out),
-        _judgements(explanation.judgements, verbose=verbose),
-        _metrics(explanation),
-        _reranking(explanation),
-        _unscored(explanation) if error is None or verbose else (),
-    )
-    found = 0
-    for part in parts:
-        for number, block in enumerate(part):
-            if found and not number:
-                yield ()
-            yield block
-            found += 1
-
-
-def _beside(head: str | Line, text: str, style: Status = "", limit: int = _REASON_CHARS) -> Note:
-    """Return a shortened text beside the head of its first line."""
-    head = ((head, ""),) if isinstance(head, str) else head
-    return Note(head, ((clean(text, limit), style),))
-
-
-def _labelled(label: str, text: str, style: Status = "", limit: int = _REASON_CHARS) -> Note:
-    return _beside(((f"{label:<{_LABEL}}", "strong"),), text, style, limit)
-
-
-def _heading(text: str) -> Line:
-    return ((text, "strong"),)
-
-
-def _stack(*parts: tuple[str, Status]) -> Line:
-    """Return texts one below the other in a cell, without empty ones."""
-    shown = [(clean(text, _REASON_CHARS), style) for text, style in parts if text]
-    return tuple(chain.from_iterable((part, ("\n", "")) for part in shown))[:-1]
-
-
-# --- verdict -------------------------------------------------------------------------------
-
-
-def _verdict(explanation: Explanation, run_id: str, *, verbose: bool) -> Iterator[Block]:
     record = explanation.record
-    word, style = _OUTCOMES[record_outcome(record)]
-    link = "though" if record.scores.outcome == "passed" else "at"
-    stage = f"  {link} {record.scores.failure_stage}" if record.scores.failure_stage else ""
-    yield Note(
-        (), ((clean(record.name, _TEXT_CHARS), "strong"), ("  ", ""), (word, style), (stage, style))
+    outcome, stage = record_outcome(record), record.scores.failure_stage
+    link = "though" if outcome == "passed" else "at"
+    status = _STATUSES.get(outcome, "warn")
+    title: Line = (
+        (clean(record.name, 60), "strong"),
+        (f"  {outcome.upper()}", status),
+        (f"  {link} {stage}" if stage else "", status),
     )
-    yield _beside("", _origin(record, run_id), "weak")
-    yield _labelled("question", record.case.question)
+    groups = (
+        Group(name, blocks, folded=True) for name, found in _parts(explanation)
+        if (blocks := [*found])
+    )  # fmt: skip
+    return View(title, (*_brief(explanation, run_id, repeats), *groups))
+
+
+# --- the first screen ------------------------------------------------------------------------
+
+
+def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Block]:
+    record = explanation.record
+    yield Fact("", _origin(explanation, run_id, repeats), status="weak", lines=1)
+    yield Fact("question", record.case.question, lines=2)
+    yield from _expected(explanation)
     if record.answer is not None:
-        if record.reply.abstained:
-            reason = clean(record.reply.abstain_reason or "", _PLACE_CHARS)
-            yield _labelled("abstained", reason or "yes")
-        limit = len(record.answer) if verbose else _ANSWER_CHARS
-        yield _labelled("answer", record.answer, limit=limit)
-    if (error := record.error) is not None:
-        yield _labelled("error", f"{error.kind}: {error.message}", "bad")
-        yield from (indented(place, _LABEL) for place in error.traceback.splitlines())
-    if record.scores.unchecked:
-        yield _labelled("note", _why_unchecked(record))
-    if explanation.stage_meaning:
-        yield _labelled("why", explanation.stage_meaning, style)
-    for number, step in enumerate(explanation.next_steps):
-        yield _labelled("" if number else "try", step)
-    if record.response is not None:
-        yield from _reported(record.response)
-    if record.trace_id is not None:
-        # On one line, however wide: a broken address cannot be opened.
-        yield f"{'trace':<{_LABEL}}{explanation.trace_link or clean(record.trace_id, _PLACE_CHARS)}"
-    for note in explanation.notes:
-        yield _labelled("note", note, "warn")
+        abstained = "(abstained) " if record.reply.abstained else ""
+        yield Fact("answered", f"{abstained}{record.answer or '(empty)'}", lines=3)
+    yield from _first_passage(explanation)
+    yield from _why(explanation)
+    if explanation.next_steps:
+        yield Fact("try", explanation.next_steps[0], lines=3)
+    for note in explanation.notes[:1]:
+        yield Fact("note", note, "warn", lines=1)
+    yield Command("again", f"pytest {shlex.quote(record.nodeid)}", "--all shows everything")
 
 
-def _why_unchecked(record: CaseRecord) -> str:
-    if not is_unsure(record):
-        return _UNCHECKED
-    return f"The judge is unsure of the answer. {record.scores.not_applicable['correctness']}"
-
-
-def _reported(response: AskResponse) -> Iterator[Block]:
-    """Yield the tokens, the cost and the searches that a target reports with an answer."""
-    usage = [f"{name} {response.usage[name]:,.6g}" for name in USAGE if name in response.usage]
-    if usage:
-        yield _labelled("usage", ", ".join(usage))
-    label = "searches"
-    for search in response.searches or ():
-        found = "" if search.chunks is None else f"found {counted(len(search.chunks), 'chunk')}"
-        parts = (search.tool, search.query, found)
-        yield _labelled(label, " | ".join(filter(None, parts)) or "-")
-        label = ""
-
-
-def _origin(record: CaseRecord, run_id: str) -> str:
-    parts = [
+def _origin(explanation: Explanation, run_id: str, repeats: str) -> str:
+    record = explanation.record
+    parts = (
+        f"repeat {record.repeat} ({repeats})" if repeats else "",
         f"{record.file}:{record.lineno}",
         ", ".join(filter(None, (record.case.category, record.case.difficulty))),
         f"run {run_id}",
         f"k {record.k}",
-    ]
-    if record.repeat:
-        parts.append(f"repeat {record.repeat}")
-    return " | ".join(parts)
+    )
+    return " | ".join(filter(None, parts))
+
+
+def _expected(explanation: Explanation) -> Iterator[Block]:
+    """Yield the expected answer, and the passage that has it."""
+    case, golds = explanation.record.case, explanation.golds
+    if text := expected_answer(case):
+        yield Fact("expected", text, lines=2)
+    if not golds:
+        return
+    gold = next((one for one in golds if not one.found), golds[0])
+    more = f" (and {len(golds) - 1} more)" if len(golds) > 1 else ""
+    yield Fact("in", _place(gold.rel_path, gold.heading_path) + more, lines=1)
+    chunks = explanation.chunks or ()
+    texts = (*case.gold_supports[gold.index].snippets, *(
+        one.chunk.text for one in chunks if gold.index in one.golds
+    ))  # fmt: skip
+    if quote := next(filter(None, texts), ""):
+        yield Fact("", f'"{quote}"', lines=2)
+    yield Fact("", gold.reason, status="good" if gold.found else "warn", lines=1)
+
+
+def _first_passage(explanation: Explanation) -> Iterator[Block]:
+    if explanation.chunks is None:
+        return
+    if not explanation.chunks:
+        yield Fact("first", "nothing was retrieved", status="warn")
+        return
+    first = explanation.chunks[0]
+    yield Fact("first", _chunk_place(first.chunk), lines=1)
+    if first.chunk.text:
+        yield Fact("", f'"{first.chunk.text}"', lines=2)
+
+
+def _why(explanation: Explanation) -> Iterator[Block]:
+    record = explanation.record
+    if (error := record.error) is not None:
+        yield Fact("error", f"{error.kind}: {error.message}", status="bad", lines=2)
+        return
+    if record.scores.unchecked:
+        why = "Nothing of this case could be checked."
+        if is_unsure(record):
+            reason = record.scores.not_applicable["correctness"]
+            why = f"The judge is unsure of the answer. {reason}"
+        yield Fact("why", why, lines=2)
+    if explanation.stage_meaning:
+        lacking: tuple[str, ...] = ()
+        if record.scores.failure_stage == "ungrounded":
+            lacking = unsupported_claims(record)
+        elif record.scores.failure_stage in {"incorrect", "not_used"}:
+            lacking = missing_facts(record)
+        quoted = [f'"{text}"' for text in lacking[:2]]
+        yield Fact("why", " ".join((explanation.stage_meaning, *quoted)), lines=2)
+    asked = [one for one in explanation.expectations if one.met is not None]
+    if failed := [one for one in asked if not one.met]:
+        first = failed[0]
+        value = _scaled(explanation, first.key, first.value)
+        text = f"{len(failed)} of {len(asked)}: {first.key} {value}: {first.reason}"
+        yield Fact("failed", text, status="warn", lines=2)
+
+
+def _scaled(explanation: Explanation, key: str, value: float | None) -> str:
+    ends = {one.key: one.scale_end for one in explanation.metrics}
+    if value is not None and value.is_integer() and ends.get(key) is None:
+        return f"{value:g}"
+    return scaled(value, ends.get(key), key)
+
+
+# --- everything ------------------------------------------------------------------------------
+
+
+def _parts(explanation: Explanation) -> Iterator[tuple[str, Iterator[Block]]]:
+    yield "details", _details(explanation)
+    yield "to pass", _expectations(explanation)
+    yield "golds", _anchors(explanation.golds, wanted=True)
+    yield "groups (one of them must be whole)", _groups(explanation)
+    yield "irrelevant supports", _anchors(explanation.irrelevant, wanted=False)
+    yield "folders", _folders(explanation)
+    yield "chunks: rank, gold matched, passage", _chunks(explanation)
+    yield "citations", _citations(explanation.citations)
+    yield "left out of the answer", _left_out(explanation.left_out)
+    for one in explanation.judgements:
+        yield clean(f"judge: {one.rubric} by {one.judge}"), _judgement(explanation, one)
+    for level, title in _LEVELS.items():
+        yield f"metrics: {title}", _metrics(explanation, level)
+    yield "reranking", _reranking(explanation)
+    yield "metrics in error", _unscored(explanation, "error")
+    yield "not applicable", _unscored(explanation, "not_applicable")
+
+
+def _beside(head: str, text: str, style: Status = "") -> Note:
+    return Note(((head, ""),), ((clean(text, _TEXT_CHARS), style),))
+
+
+def _stack(*parts: tuple[str, Status]) -> Line:
+    """Return texts one below the other in a cell, without empty ones."""
+    shown = [(clean(text, _TEXT_CHARS), style) for text, style in parts if text]
+    return tuple(chain.from_iterable((part, ("\n", "")) for part in shown))[:-1]
+
+
+def _details(explanation: Explanation) -> Iterator[Block]:
+    """Yield what the reply reports beside its answer, further steps and notes."""
+    record = explanation.record
+    if record.reply.abstained and record.reply.abstain_reason:
+        yield _beside("  abstained  ", record.reply.abstain_reason)
+    if record.error is not None:
+        yield from (indented(line, 2) for line in record.error.traceback.splitlines())
+    yield from (_beside("  try  ", step) for step in explanation.next_steps[1:])
+    if response := record.response:
+        usage = [f"{name} {response.usage[name]:,.6g}" for name in USAGE if name in response.usage]
+        if usage:
+            yield _beside("  usage  ", ", ".join(usage))
+        for search in response.searches or ():
+            found = "" if search.chunks is None else f"found {counted(len(search.chunks), 'chunk')}"
+            parts = (search.tool, search.query, found)
+            yield _beside("  search  ", " | ".join(filter(None, parts)) or "-")
+    if record.trace_id is not None:
+        # On one line, however wide: a broken address cannot be opened.
+        yield f"  trace  {explanation.trace_link or clean(record.trace_id, _TEXT_CHARS)}"
+    yield from (_beside("  note  ", note, "warn") for note in explanation.notes[1:])
 
 
 def _expectations(explanation: Explanation) -> Iterator[Block]:
-    asked = [e for e in explanation.expectations if e.met is not None]
-    if not asked or explanation.record.scores.outcome == "error":
+    if explanation.record.scores.outcome == "error":
         return
-    yield _heading("to pass")
     rows: list[Row] = []
-    for one in asked:
+    for one in explanation.expectations:
+        if one.met is None:
+            continue
         more = " or more" if one.at_least else ""
         expected = "" if one.met else f", expected {one.expected:g}{more}"
         mark: Line = (("  ok", "good"),) if one.met else (("  FAIL", "bad"),)
-        rows.append((mark, f"{one.key} {one.value:g}{expected}: {one.reason}"))
-    yield Table(("", ""), rows)
-
-
-# --- evidence ------------------------------------------------------------------------------
+        rows.append(
+            (mark, f"{one.key} {_scaled(explanation, one.key, one.value)}{expected}: {one.reason}")
+        )
+    if rows:
+        yield Table(("", ""), rows)
 
 
 def _place(path: str, heading: str | None, lines: str = "") -> str:
-    shown = f"{path}{lines}"
-    return f"{shown} | {heading}" if heading else shown
+    return f"{path}{lines} | {heading}" if heading else f"{path}{lines}"
 
 
-def _anchors(
-    title: str, anchors: Sequence[AnchorReason], *, grades: bool = False
-) -> Iterator[Block]:
-    if not anchors:
-        return
-    graded = grades and any(anchor.grade != 1 for anchor in anchors)
-    yield _heading(title)
+def _chunk_place(chunk: RetrievedChunk) -> str:
+    lines = ""
+    if chunk.start_line is not None:
+        lines = f":{chunk.start_line}"
+        lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
+    return _place(chunk.rel_path, chunk.heading_path, lines)
+
+
+def _anchors(anchors: Sequence[AnchorReason], *, wanted: bool) -> Iterator[Block]:
     rows: list[Row] = []
     for anchor in anchors:
         place = _place(anchor.rel_path, anchor.heading_path)
         if anchor.vault:
             place = f"{anchor.vault}: {place}"
-        if graded:
+        if wanted and anchor.grade != 1:
             place += f" (grade {anchor.grade})"
-        good = anchor.found if grades else not anchor.found
-        style: Status = "good" if good else "warn" if grades else "bad"
+        style: Status = "good" if anchor.found == wanted else "warn" if wanted else "bad"
         rows.append((f"  [{anchor.index}]", _stack((place, ""), (anchor.reason, style))))
-    yield Table(("", ""), rows)
+    if rows:
+        yield Table(("", ""), rows)
 
 
 def _groups(explanation: Explanation) -> Iterator[Block]:
-    if not explanation.groups:
-        return
-    yield _heading("groups (one of them must be whole)")
     for group in explanation.groups:
-        golds = " ".join(f"[{index}]" for index in group.golds)
-        lacks = " ".join(f"[{index}]" for index in group.lacks or ())
+        golds, lacks = (
+            " ".join(f"[{index}]" for index in some) for some in (group.golds, group.lacks or ())
+        )
         state = "" if group.lacks is None else f": lacks {lacks}" if lacks else ": whole"
         style: Status = "" if group.lacks is None else "warn" if lacks else "good"
         yield _beside("  ", f"{golds}{state}", style)
@@ -252,87 +303,60 @@ def _folders(explanation: Explanation) -> Iterator[Block]:
     selection = explanation.record.reply.folder_selection
     if selection is None or selection.selected_folders is None:
         return
-    yield _heading("folders")
     names = ", ".join(name or '""' for name in selection.selected_folders) or "none"
     text = f"selected: {names}"
     if selection.available_folders is not None:
         text += f" (of {len(selection.available_folders)})"
     if selection.fallback_used:
         text += "; fallback used, everything was searched"
-    if selection.reasoning:
-        text += f"; {clean(selection.reasoning, _PLACE_CHARS)}"
-    yield _beside("  ", text)
+    yield _beside("  ", f"{text}; {selection.reasoning}" if selection.reasoning else text)
 
 
-def _chunks(explanation: Explanation, *, verbose: bool) -> Iterator[Block]:
+def _chunks(explanation: Explanation) -> Iterator[Block]:
     chunks = explanation.chunks
-    if chunks is None:
-        return
     if not chunks:
-        yield _heading("chunks: none were returned")
+        yield from () if chunks is None else (paragraph("  none were returned"),)
         return
-    yield _heading("chunks: rank, gold matched, passage")
     rows: list[Row | Note] = []
     for before, chunk in zip((None, *chunks), chunks, strict=False):
         if not chunk.in_cut and (before is None or before.in_cut):
             rule = f"  ---- cut at k = {explanation.record.k}: nothing below counts ----"
             rows.append(paragraph(rule, "weak"))
-        rows.append(_chunk(chunk, verbose=verbose))
+        rows.append(_chunk(chunk))
     yield Table((">", "", ""), rows)
 
 
-def _match(chunk: ChunkReason) -> str:
-    if chunk.role == "irrelevant":
-        return "BAD"
-    if chunk.role == "undecided":
-        return "?"
-    shown = "".join(f"[{index}]" for index in chunk.golds[:4])
-    return (shown + ("+" if len(chunk.golds) > 4 else "")) or "-"
-
-
-def _chunk(chunk: ChunkReason, *, verbose: bool) -> Row:
-    style: Status = _ROLES.get(chunk.role, "")
-    lines = ""
-    if chunk.start_line is not None:
-        lines = f":{chunk.start_line}"
-        lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
+def _chunk(one: ChunkReason) -> Row:
+    matched = "".join(f"[{index}]" for index in one.golds[:4]) + "+" * (len(one.golds) > 4)
+    mark, style = _ROLES.get(one.role, (matched, "good"))
+    text = one.chunk.text
     passage = _stack(
-        (_place(chunk.rel_path, chunk.heading_path, lines), ""),
-        ("; ".join(_chunk_facts(chunk, verbose=verbose)), style or "weak"),
-        (f"> {clean(chunk.text, _TEXT_CHARS)}" if verbose and chunk.text else "", "weak"),
+        (_chunk_place(one.chunk), ""),
+        ("; ".join(_chunk_facts(one)), style or "weak"),
+        (f"> {cut(text, 200)}" if text else "", "weak"),
     )
-    return f"{chunk.rank:>4}", ((_match(chunk), style),), passage
+    return f"{one.rank:>4}", ((mark, style),), passage
 
 
-def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
-    if chunk.rule != "no_anchor" or chunk.duplicate_of is not None or chunk.in_scope is False:
-        yield chunk.reason
-    moved = chunk.rank_before_rerank
-    if moved is not None and moved != chunk.rank:
-        yield f"rank {moved} before reranking"
-    if verbose and chunk.score is not None:
-        yield f"score {chunk.score:.4g}"
+def _chunk_facts(one: ChunkReason) -> Iterator[str]:
+    if one.rule != "no_anchor" or one.duplicate_of is not None or one.in_scope is False:
+        yield one.reason
+    if one.chunk.rank_before_rerank not in (None, one.rank):
+        yield f"rank {one.chunk.rank_before_rerank} before reranking"
+    if one.chunk.score_final is not None:
+        yield f"score {one.chunk.score_final:.4g}"
 
 
 def _left_out(parts: Sequence[LeftOut]) -> Iterator[Block]:
-    if not parts:
-        return
-    yield _heading("left out of the answer")
-    for part in parts[:_LEFT_OUT_SHOWN]:
-        name = part.kind.replace("_", "-")
-        quoted = f'"{cut(part.text, _LEFT_OUT_CHARS)}"'
-        yield _beside("  ", f"{name} {quoted}: {part.reason}")
-    if len(parts) > _LEFT_OUT_SHOWN:
-        yield _beside("  ", f"and {len(parts) - _LEFT_OUT_SHOWN} more")
+    for part in parts:
+        quoted = f'"{cut(part.text, 80)}"'
+        yield _beside("  ", f"{part.kind.replace('_', '-')} {quoted}: {part.reason}")
 
 
 def _citations(citations: Sequence[CitationReason] | None) -> Iterator[Block]:
-    if citations is None:
-        return
     if not citations:
-        yield _heading("citations: none")
+        yield from () if citations is None else (paragraph("  none"),)
         return
-    yield _heading("citations")
     rows: list[Row] = []
     for one in citations:
         place = _place(one.citation.rel_path or "(nothing)", one.citation.heading_path)
@@ -341,107 +365,82 @@ def _citations(citations: Sequence[CitationReason] | None) -> Iterator[Block]:
     yield Table(("", ""), rows)
 
 
-# --- verdicts ------------------------------------------------------------------------------
+# --- verdicts and numbers --------------------------------------------------------------------
 
 
-def _judgements(judgements: Sequence[JudgementReason], *, verbose: bool) -> Iterator[Block]:
-    for verdict in judgements:
-        scores = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
-        yield _heading(clean(f"judge: {verdict.rubric} by {verdict.judge}"))
-        if verdict.error is not None:
-            yield _beside("  ", f"no valid verdict: {verdict.error}", "bad")
-        elif scores:
-            yield _beside("  ", scores)
-        if verdict.reasoning:
-            yield _beside("  ", verdict.reasoning, "weak")
-        # Unsupported claims come first.
-        claims = sorted(verdict.claims, key=lambda claim: claim.supported)
-        shown = claims if verbose else claims[:_CLAIMS_SHOWN]
-        rows: list[Row] = [
-            (
-                (("  supported", "good") if claim.supported else ("  UNSUPPORTED", "bad"),),
-                _stack((f'"{claim.text}"', ""), (_deciding(claim), "weak")),
-            )
-            for claim in shown
-        ]
-        if more := len(claims) - len(shown):
-            rows.append(("  ...", ((f"and {more} more claims; -v shows them", "weak"),)))
-        for fact in verdict.facts:
-            text = f'key fact "{fact.text}"'
-            if fact.in_context is not None:
-                place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
-                text += f" ({place})"
-            found: Line = (("  found", "good"),) if fact.found else (("  MISSING", "bad"),)
-            rows.append((found, _stack((text, ""))))
+def _judgement(explanation: Explanation, one: JudgementReason) -> Iterator[Block]:
+    scores = [f"{key} {_scaled(explanation, key, value)}" for key, value in one.scores.items()]
+    if one.error is not None:
+        yield _beside("  ", f"no valid verdict: {one.error}", "bad")
+    elif scores:
+        yield _beside("  ", ", ".join(scores))
+    if one.reasoning:
+        yield _beside("  ", one.reasoning, "weak")
+    rows: list[Row] = [
+        (
+            (("  supported", "good") if claim.supported else ("  UNSUPPORTED", "bad"),),
+            _stack((f'"{claim.text}"', ""), (_deciding(claim), "weak")),
+        )
+        for claim in sorted(one.claims, key=lambda claim: claim.supported)
+    ]
+    for fact in one.facts:
+        text = f'key fact "{fact.text}"'
+        if fact.in_context is not None:
+            place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
+            text += f" ({place})"
+        found: Line = (("  found", "good"),) if fact.found else (("  MISSING", "bad"),)
+        rows.append((found, _stack((text, ""))))
+    if rows:
         yield Table(("", ""), rows)
 
 
 def _deciding(claim: ClaimReason) -> str:
     """Name the passage that decided a claim, and the words found or missing there."""
-    if claim.rank is None:
-        place = "" if claim.supported else "no passage"
-    else:
+    place = "" if claim.supported else "no passage"
+    if claim.rank is not None:
         nearest = "" if claim.supported else "nearest is "
         place = f"{nearest}rank {claim.rank}, {_place(claim.rel_path or '', claim.heading_path)}"
-    return ": ".join(filter(None, (clean(place, _PLACE_CHARS), claim.reason))) or "no reason given"
+    return ": ".join(filter(None, (cut(place, 300), claim.reason))) or "no reason given"
 
 
-# --- numbers -------------------------------------------------------------------------------
-
-
-def _metrics(explanation: Explanation) -> Iterator[Block]:
-    scored = [metric for metric in explanation.metrics if metric.status == "scored"]
-    if not scored:
-        return
-    for level, title in _LEVELS.items():
-        if group := [metric for metric in scored if metric.level == level]:
-            yield _heading(f"metrics: {title}")
-            yield Table(
-                ("", ">", ""),
-                [
-                    (
-                        f"  {clean(one.key, _KEY_CHARS)}",
-                        one.value,
-                        _stack((f"= {one.reason}", "weak")),
-                    )
-                    for one in group
-                ],
-            )
+def _metrics(explanation: Explanation, level: str) -> Iterator[Block]:
+    rows = [
+        (
+            f"  {clean(one.key, _NAME_CHARS)}",
+            scaled(one.value, one.scale_end, one.key),
+            _stack((f"= {one.reason}", "weak")),
+        )
+        for one in explanation.metrics
+        if one.status == "scored" and one.level == level
+    ]
+    if rows:
+        yield Table(("", ">", ""), rows)
 
 
 def _reranking(explanation: Explanation) -> Iterator[Block]:
     pairs = [
-        (metric, metric.before_rerank, metric.value)
+        (metric.key, metric.before_rerank, metric.value)
         for metric in explanation.metrics
         if metric.before_rerank is not None and metric.value is not None
     ]
     if not pairs or not explanation.chunks:  # nothing came that could be put in another order
         return
-    changed = [one for one in pairs if abs(one[2] - one[1]) > TOLERANCE]
-    if not changed:
-        yield _heading("reranking changed no metric")
-        return
-    yield _heading("reranking")
     rows: list[Row] = []
-    for metric, before, now in changed:
-        style: Status = "good" if now > before else "bad"
-        text = f"{format_value(before)} -> {format_value(now)} ({now - before:+.3f})"
-        reason = metric.reason_before_rerank
-        cell = _stack((text, style), (f"before: {reason}" if reason else "", "weak"))
-        rows.append((((f"  {metric.key}", style),), cell))
-    yield Table(("", ""), rows)
+    for key, before, now in pairs:
+        if abs(now - before) > TOLERANCE:
+            style: Status = "good" if now > before else "bad"
+            text = f"{format_value(before)} -> {format_value(now)} ({now - before:+.3f})"
+            rows.append((((f"  {clean(key, _NAME_CHARS)}", style),), ((text, style),)))
+    yield Table(("", ""), rows) if rows else paragraph("  changed no metric")
 
 
-def _unscored(explanation: Explanation) -> Iterator[Block]:
-    for status, title in (("error", "metrics in error"), ("not_applicable", "not applicable")):
-        reasons: dict[str, list[MetricReason]] = {}
-        for metric in explanation.metrics:
-            if metric.status == status:
-                reasons.setdefault(metric.reason, []).append(metric)
-        if reasons:
-            yield _heading(title)
-        for reason, metrics in reasons.items():
-            yield _beside("  ", reason)
-            yield _beside(" " * 6, ", ".join(one.key for one in metrics), "weak", _TEXT_READ)
-            for one in metrics:
-                yield from (indented(place, 6) for place in one.traceback.splitlines())
+def _unscored(explanation: Explanation, status: str) -> Iterator[Block]:
+    reasons: dict[str, list[MetricReason]] = {}
+    for metric in explanation.metrics:
+        if metric.status == status:
+            reasons.setdefault(metric.reason, []).append(metric)
+    for reason, metrics in reasons.items():
+        yield _beside("  ", reason)
+        yield Note((("      ", ""),), ((", ".join(one.key for one in metrics), "weak"),))
+        for one in metrics:
+            yield from (indented(place, 6) for place in one.traceback.splitlines())

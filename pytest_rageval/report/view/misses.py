@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
-from pytest_rageval.report.explain.verdict import stage_meaning
+from pytest_rageval.report.explain.verdict import expected_answer, stage_meaning
 from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table
 from pytest_rageval.report.view.next_commands import explain_worst
 from pytest_rageval.report.view.target_faults import FaultOptions, cause_lines
@@ -81,7 +81,7 @@ def misses_document(misses: Iterable[Cause]) -> list[dict[str, Any]]:
 
 
 def render_misses(
-    records: Sequence[CaseRecord], *, run_id: str, run: str, verbose: bool = False
+    records: Sequence[CaseRecord], *, run_id: str, run: str, every: bool = False
 ) -> Iterator[Block]:
     """Lay out the list, with the command that explains one case.
 
@@ -89,7 +89,7 @@ def render_misses(
         records: all of the run.
         run_id: its id.
         run: the run as the user named it, for the command.
-        verbose: list every case instead of the first of each cause.
+        every: list every case instead of the first of each cause.
     """
     misses = find_misses(records)
     names = case_names(records)
@@ -98,10 +98,10 @@ def render_misses(
     for cause in misses:
         yield ()
         yield from _cause_head(cause, n_cases)
-        shown = cause.records if verbose else cause.records[:_SHOWN]
+        shown = cause.records if every else cause.records[:_SHOWN]
         yield _case_rows(shown, names)
         if more := len(cause.records) - len(shown):
-            yield ((f"  and {more} more, listed with -v", "weak"),)
+            yield ((f"  and {more} more, listed with --all", "weak"),)
     # As in the run's own summary, where errors have another command.
     worst = [record for record in worst_misses(records) if record.counted]
     if worst := worst or [record for cause in misses for record in cause.records]:
@@ -159,9 +159,7 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int) -> Iterator[Block]
 
 def _texts(record: CaseRecord) -> Iterator[tuple[str, str]]:
     yield "question", record.case.question
-    case = record.case
-    facts = "; ".join(case.expected_key_facts)
-    if expected := (case.expected_answer or facts) if case.answerable else "that it abstains":
+    if expected := expected_answer(record.case):
         yield "expected", expected
     if record.answer is not None:
         yield "answer", record.answer or "(empty)"

@@ -19,8 +19,8 @@ from tests.analysis.aggregate.test_target_faults import failed as erred
 from tests.build.records import failed, hits, record
 
 
-def text(*records: CaseRecord, width: int = 80, verbose: bool = False) -> list[str]:
-    blocks = render_misses(records, run_id="r-1", run="last", verbose=verbose)
+def text(*records: CaseRecord, width: int = 80, every: bool = False) -> list[str]:
+    blocks = render_misses(records, run_id="r-1", run="last", every=every)
     return [*draw(blocks, width=width)]
 
 
@@ -126,8 +126,8 @@ def test_a_run_without_misses_is_one_line() -> None:
 
 def test_of_a_frequent_cause_the_first_cases_are_listed() -> None:
     records = hits(*[0] * 12)
-    assert "  and 2 more, listed with -v" in text(*records)
-    assert sum(line.startswith("  ") for line in text(*records, verbose=True)) == 12
+    assert "  and 2 more, listed with --all" in text(*records)
+    assert sum(line.startswith("  ") for line in text(*records, every=True)) == 12
 
 
 def test_a_case_that_nobody_has_reviewed_is_marked() -> None:
