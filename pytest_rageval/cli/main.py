@@ -25,7 +25,7 @@ from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import ConfigError, EndpointError, JudgeError, RagEvalError
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("init", "doctor", "ask", "serve"),
+    "Start": ("demo", "init", "doctor", "ask", "serve"),
     "Run": ("score", "judge", "gate", "merge"),
     "Understand": ("explain", "compare", "report", "view"),
     "Cases": ("check", "case", "label", "generate", "import", "export", "schema"),

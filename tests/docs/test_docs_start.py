@@ -12,6 +12,7 @@ from pytest_rageval.authoring.linting.findings import Rule
 from pytest_rageval.authoring.scaffold.plan import read_project
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from tests.docs.tutorials import missing_part
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -38,11 +39,17 @@ def test_every_flag_of_a_page_is_one_of_its_commands(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = ""
-    for command in ("init", "doctor", "check", "generate"):
+    for command in ("demo", "init", "doctor", "check", "generate"):
         assert cli.run([command, "--help"]) == ExitCode.YES
         known += capsys.readouterr().out
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page(name))) - {"--review"}
     assert {flag for flag in named if flag not in known} == set()
+
+
+def test_the_demo_of_the_page_is_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["demo"]) == ExitCode.YES
+    shown = page("start.md").split("rageval demo\n```\n\n```text\n")[1].split("```")[0]
+    assert missing_part(shown, capsys.readouterr().out) is None
 
 
 def test_the_power_line_of_the_page_is_that_of_the_example_cases(

@@ -68,7 +68,7 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
     yield from _groups(one)
     if moved := moved_stages(found):
         yield Fact("stages", moved)
-    yield from _flips(found)
+    yield from flip_blocks(found)
     for note in one.notes:
         yield Fact("note", note, "warn")
     if one.checks and (found.comparable or found.ignored):
@@ -294,7 +294,8 @@ def flip_counts(found: RunComparison) -> str:
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
-def _flips(found: RunComparison) -> Iterator[Block]:
+def flip_blocks(found: RunComparison) -> Iterator[Block]:
+    """Yield the cases that changed, with their number; nothing if none is compared."""
     if not (counts := flip_counts(found)):
         return
     yield from _banner(found)
