@@ -8,15 +8,18 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import case_json_schema
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
-from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import case as cases
 from pytest_rageval.values import (
@@ -30,15 +33,17 @@ from pytest_rageval.values import (
     verdict,
 )
 
-_MADE: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
-    "case": case_json_schema,
-    "reply": reply_json_schema,
-    "record": record_json_schema,
-    **DOCUMENT_SCHEMAS,
+FILES: Final[Mapping[str, type]] = {
+    "record": record.CaseRecord,
+    "config": config.RunConfig,
+    "metrics": numbers.Aggregate,
+    "groups": numbers.LocalNumbers,
+    "gate": gate.GateResult,
 }
+"""Types that the files of a run are written from; a record is a line of ``results.jsonl``."""
 
 
-def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
+def json_schema(kind: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
     """Return a JSON Schema (2020-12) by the name that ``rageval schema`` has for it.
 
     Args:
@@ -47,7 +52,17 @@ def json_schema(kind: str, registry: Registry) -> dict[str, Any]:
     """
     if kind == "thresholds":
         return thresholds_json_schema(registry)
-    schema = _MADE[kind]()
+    if kind in FILES:
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **TypeAdapter(FILES[kind]).json_schema(),
+        }
+    else:
+        schema = case_json_schema() if kind == "case" else reply_json_schema()
+    if kind == "groups":
+        schema["properties"]["schema_version"] = {"type": "integer"}
+    for local in fields(numbers.LocalNumbers) if kind == "metrics" else ():
+        del schema["properties"][local.name]
     for one in (schema, *schema.get("$defs", {}).values()):
         docs = _field_docs().get(one.get("title", ""), {})
         for name, field in one.get("properties", {}).items():

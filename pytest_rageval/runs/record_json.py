@@ -5,24 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, replace
-from functools import cache
 from itertools import chain
 from math import isfinite
 from typing import Any, Final
 
 import msgspec
 
-from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.lenient import MOST_AMOUNT
-from pytest_rageval.values.limits import MAX_INTEGER
-from pytest_rageval.values.record import MOST_SCORE, CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.verdict import JudgeUsage
-
-_TOLERANCE: Final = 1e-9
 
 STORED_CHUNK_CHARS: Final = 200
 STORED_ANSWER_CHARS: Final = 100_000
@@ -103,63 +95,14 @@ def record_of_line(line: bytes | str) -> CaseRecord:
     """Read a record from its line; unknown fields are left out.
 
     Raises:
-        StorageError: the line is damaged, or a value is outside the limits that cases and replies
-            are held to.
+        StorageError: the line is damaged.
     """
     try:
         try:
-            record = _DECODER.decode(line)
+            return _DECODER.decode(line)
         except msgspec.DecodeError:
             if not _HALF.search(line if isinstance(line, bytes) else line.encode()):
                 raise
-            record = msgspec.convert(json.loads(line), CaseRecord)
+            return msgspec.convert(json.loads(line), CaseRecord)
     except (ValueError, RecursionError) as error:
         raise StorageError(str(error)) from None
-    for key, value in chain(
-        record.scores.metrics.items(), (record.scores.metrics_before_rerank or {}).items()
-    ):
-        low, top = _scale(key)
-        if value is not None and not low - _TOLERANCE <= value <= top + _TOLERANCE:
-            raise _fault(f"scores.metrics.{key}", value, f"{low:g} to {top:g}")
-    judged = record.verdicts.usage or JudgeUsage()
-    spent = {"cost_usd": judged.cost_usd_uncached, "tokens": judged.tokens}
-    amounts = (record.latency, record.reply.usage, spent)
-    for key, value in chain(*[one.items() for one in amounts]):
-        if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
-            raise _fault(key, value, f"{MOST_AMOUNT:g} at most")
-    _check_count("k", record.k)
-    _check_case(record.case)
-    for chunk in record.reply.retrieved_chunks or ():
-        if chunk.matched_golds and min(chunk.matched_golds) < 0:
-            raise _fault("matched_golds", chunk.matched_golds, "indices of at least 0")
-    return record
-
-
-def _check_case(case: Case) -> None:
-    """Refuse grades and groups that no case file can have, and that retrieval divides by."""
-    golds = case.gold_supports
-    for index, gold in enumerate(golds):
-        _check_count(f"case.gold_supports.{index}.grade", gold.grade)
-    groups = case.required_support_groups
-    places = range(len(golds))
-    if groups is not None and not (groups and all(one and {*one} <= {*places} for one in groups)):
-        where = "case.required_support_groups"
-        raise _fault(where, groups, "groups of at least one index into gold_supports")
-
-
-def _check_count(field: str, count: int) -> None:
-    if not 1 <= count <= MAX_INTEGER:
-        most = "" if count < 1 else f" and at most {MAX_INTEGER}"
-        raise _fault(field, count, f"an integer of at least 1{most}")
-
-
-def _fault(field: str, got: object, expected: str) -> StorageError:
-    return StorageError(f"{field}: got {got!r:.80}, expected {expected}")
-
-
-@cache
-def _scale(key: str) -> tuple[float, float]:
-    """Return the least and the largest value of a metric; others would distort every mean."""
-    info = BUILT_IN.cases.get(key)
-    low, high = info.scale if info else (-MOST_SCORE, None)
-    return low, MOST_SCORE if high is None else high

