@@ -7,8 +7,8 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -50,7 +50,14 @@ from pytest_rageval.target.mapping import (
     compile_mapping,
     map_answer,
     mapping_report,
-    propose_chunks,
+)
+from pytest_rageval.target.proposing import (
+    Proposal,
+    propose_request,
+    propose_response,
+    read_from,
+    skeleton,
+    toml_rows,
 )
 from pytest_rageval.target.stream import (
     StreamReader,
@@ -84,6 +91,20 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 _CUT_STREAMS: Final = frozenset(
     {"stream_closed", "stream_text_closed", "stream_no_event", "stream_no_last_event"}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """One request to a target, with what was sent and what came."""
+
+    result: AskResult
+    report: MappingReport
+    sent: tuple[str, ...] = ()
+    """Lines of ``skeleton`` of the body."""
+    reply: tuple[str, ...] = ()
+    """Those of the decoded reply; empty: it cannot be read."""
+    proposal: Proposal | None = None
+    """Settings that read more; None: there are none, or nothing is missing."""
 
 
 class HttpRagClient:
@@ -160,19 +181,53 @@ class HttpRagClient:
         """Do as ``ask_result``, on the session's loop."""
         return (await self._exchange(request))[0]
 
-    def inspect(self, request: AskRequest) -> tuple[AskResult, MappingReport]:
-        """Ask like ``ask_result``, and report which expressions of the mappings gave nothing.
+    def inspect(self, request: AskRequest, golds: Collection[str] = ()) -> Inspection:
+        """Ask like ``ask_result``, and report what the mappings gave and which might give more.
+
+        Args:
+            request: to send. If the target misses a field of it, it is asked again with that one.
+            golds: paths and headings that chunks may name.
 
         Raises:
             ConfigError: an environment variable is missing; nothing was sent.
         """
-        result, reply = session_loop().run(self._exchange(request))
-        environment = resolve_request(self._target.request, self._environ)
-        found = mapping_report(self._target, request_document(request, environment), reply)
-        return result, replace(found, proposal=propose_chunks(self._target.response, reply))
+        target = self._target
+        result, *documents = session_loop().run(self._exchange(request))
+        sent, reply = (blot_out_of_reply(one, self._of_errors) for one in documents)
+        variables = request_document(request, resolve_request(target.request, self._environ))
+        report = mapping_report(target, variables, reply)
+        found = Inspection(result, report, skeleton(sent), skeleton(reply))
+        error, read = result.error, result.response
+        if table := propose_request(target, error, sent):
+            return replace(found, proposal=self._asked_with(table, request, golds))
+        lacks = (
+            error.kind in {"protocol", "empty"} if error else not (read and read.retrieved_chunks)
+        )
+        if reply is not None and lacks:
+            proposal = propose_response(target, reply, variables, golds)
+            return replace(found, proposal=proposal)
+        return found
 
-    async def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
-        """Return the result, and the decoded reply without secrets; None: it cannot be read."""
+    def _asked_with(
+        self, table: Mapping[str, str], request: AskRequest, golds: Collection[str]
+    ) -> Proposal | None:
+        """Ask with another request table; None: its new fields are not what the target misses."""
+        client = HttpRagClient(replace(self._target, request=table), environ=self._environ)
+        try:
+            again = client.inspect(request, golds)
+        finally:
+            client.close()
+        proposal, error = again.proposal, again.result.error
+        if proposal is not None:
+            return replace(proposal, request=proposal.request or table)
+        if again.result.response is not None:
+            return Proposal(request=table, reads=read_from(again.result.response))
+        if error is None or missed_though_sent(error.message, table):
+            return None
+        return Proposal(request=table, reads=error.message)
+
+    async def _exchange(self, request: AskRequest) -> tuple[AskResult, object, object]:
+        """Return the result, and body and decoded reply without secrets; None: there is none."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
         environment = resolve_request(target.request, self._environ)
@@ -189,7 +244,7 @@ class HttpRagClient:
             headers = filled_headers(target.headers, headers, variables)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
-            return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets), None, None
         spans = Spans(request.trace_id)
         last, attempts = await self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
@@ -201,7 +256,7 @@ class HttpRagClient:
         asked = replace(
             result, trace_id=spans.trace_id, span_id=spans.span_id, asked_at=last.sent_at
         )
-        return asked, reply
+        return asked, blot_out_of_reply(document, secrets), reply
 
     def _request(
         self,
@@ -305,13 +360,17 @@ class HttpRagClient:
             return error  # the expressions are not at fault
         if raw is not None and self._target.response is not None:
             found = mapping_report(self._target, {}, raw)
-            error = found.explained(error, likely_stream_answer(raw))
+            error = found.explained(error, likely_stream_answer(raw, sent))
             streamed = self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw
             return with_facts(error, came_as="one JSON document" if streamed else "")
         facts = error.facts
         if error.code == "reply_field" and facts["field"] in {"answer", "the reply"}:
             absent = facts["got"] == "null"
-            return error if absent else with_facts(error, **map_answer(likely_stream_answer(raw)))
+            return (
+                error
+                if absent
+                else with_facts(error, **map_answer(likely_stream_answer(raw, sent)))
+            )
         return self._refused(error, sent) if error.kind == "http" else error
 
     def _refused(self, error: EndpointError, sent: object) -> EndpointError:
@@ -327,7 +386,7 @@ class HttpRagClient:
         if error.code != "http_fields":
             return error
         names = sent if isinstance(sent, Mapping) else ()
-        lines = likely_request(said, names)
+        lines = ", ".join(toml_rows(likely_request(said, names)))
         facts = self._preset(f"path or a field of {REQUEST_TABLE}")
         facts = facts or {"table": REQUEST_TABLE, "lines": lines}
         if method == "GET":

@@ -22,6 +22,7 @@ _LIST: Final[Any] = {"types": ["array", "null"]}
 _NAME: Final[Any] = {"types": ["string"]}
 _KEY: Final[Any] = {"types": ["string", "expref"]}
 _OBJECT: Final[Any] = {"types": ["object", "null"]}
+_NUMBER: Final[Any] = {"types": ["number", "null"]}
 _ANYTHING: Final[Any] = {"types": []}
 
 
@@ -115,6 +116,11 @@ class MappingFunctions(Functions):
     def _func_some(self, value: Any) -> Any:
         """Return null for an empty list, object or string, any other value as it is."""
         return None if value in ([], {}, "") else value
+
+    @signature(_NUMBER)
+    def _func_negative(self, number: float | None) -> float | None:
+        """Return a number with the other sign, such as a distance as a score."""
+        return None if number is None else -number
 
     def _repeated(self, items: list[Any], name: str) -> list[Any]:
         sizes: dict[int, int] = {}

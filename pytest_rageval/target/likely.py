@@ -1,51 +1,28 @@
-"""Expressions for a reply of another shape, as the names of its fields suggest them. Pure.
+"""Expressions for a request or a reply of another shape, by its structure. Pure.
 
-They are advice for a mapping, and read no reply by themselves.
+They are advice for a mapping, and read no reply by themselves. The values decide: the longest text
+is the answer, a list whose items have long texts holds the chunks. Names only break ties.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
+from typing import Any, Final
 
-_ANSWER_TEXTS: Final = (
+_ANSWERS: Final = (
     "answer", "answertext", "answerhtml", "finalanswer", "response", "output", "outputtext",
-    "result", "reply", "completion", "generatedtext", "text", "content", "delta",
+    "result", "reply", "completion", "generatedtext", "text", "content", "message", "delta",
+    "data",
 )  # fmt: skip
-"""Plain names of fields of other APIs that hold the answer."""
-_ANSWERS: Final = (*_ANSWER_TEXTS, "data", "message", "choices")
-"""These and fields that may hold one of them; ``message`` is also the text of a status."""
-_LISTS: Final = (
-    "retriev", "chunk", "context", "passage", "hit", "match", "search", "document", "docs",
-    "source", "result", "node", "edge", "reference", "citation", "data", "item",
-)  # fmt: skip
-"""Parts of the names of lists that hold the chunks, as ``_plain`` writes them, the likeliest
-first: what was retrieved rather than what is cited of it."""
-_TEXTS: Final = (
-    "text", "pagecontent", "content", "body", "passage", "chunk", "chunktext", "chunkcontent",
-    "passagetext", "excerpt", "snippet", "blurb",
-)  # fmt: skip
-_PATHS: Final = (
-    "relpath", "path", "filepath", "documentpath", "filename", "file", "source", "documentname",
-    "docname", "uri", "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid",
-    "fileid", "name", "doc", "document",
-)  # fmt: skip
-_FIELDS: Final[Mapping[str, Sequence[str]]] = {
-    "chunk_id": ("chunkid", "nodeid", "id", "pointid"),
-    "heading_path": ("headingpath", "heading", "sectiontitle", "section"),
-    "page": ("pagelabel", "pagenumber", "pageno"),  # of a "page" nobody knows where it begins
-}
-"""Further fields of a chunk, and their names in other APIs."""
-_SCORES: Final = (
-    "scorefinal",
-    "rerankscore",
-    "relevancescore",
-    "score",
-    "similarity",
-    "similarityscore",
-)
-"""Names of a number that is higher for a better chunk, which a distance is not."""
+"""Plain names of fields of other APIs that hold the answer, which may be a single word."""
+_DOCUMENTS: Final = ("path", "file", "document", "doc", "source", "uri", "url", "link", "title")
+_HEADINGS: Final = ("heading", "section", "chapter", "abschnitt", "kapitel")
+_SCORES: Final = ("final", "rerank", "relevance", "score", "similarity")
+_PAGES: Final = ("pagelabel", "pagenumber", "pageno")  # of a "page" nobody knows where it begins
 _SENT: Final[Mapping[str, Collection[str]]] = {
     "question": frozenset({
         "query", "q", "question", "input", "message", "prompt", "text", "content", "userinput",
@@ -57,45 +34,72 @@ _SENT: Final[Mapping[str, Collection[str]]] = {
     "uuid": frozenset({"sessionid", "conversationid", "threadid", "chatid", "requestid"}),
 }  # fmt: skip
 """Expressions for a request, and names of the fields in other APIs that take their value."""
-_LACKING: Final = re.compile(
-    r"\bbody\.(\w+): Field required"
-    r"|['\"`]?\b(?!missing\b)(\w+)['\"`]? (?:is |are )?(?:required|missing)"
-    r"|missing (?:required )?(?:(?:field|parameter|argument|key|property)s?:? )?['\"`]?(\w+)",
+_NOT_ASKED: Final = re.compile("lang|locale|token|key|auth|secret|tenant|user|model|id$|stream")
+"""Plain names of fields that take something else than the question."""
+_NAMED: Final = re.compile(
+    r"\bbody\.([\w.]+): Field required"
+    r"|\b(?:KeyError|undefined index|undefined array key|missing field|reading)\W{1,3}(\w+)"
+    r"|['\"`](\w+)['\"`] (?:is |are )?(?:a )?(?:required|missing|not present)"
+    r"|(?:missing|required)\b[^'\"`]{0,60}['\"`](\w+)['\"`]",
     re.IGNORECASE,
 )
-"""A field of the request that a refusal names as missing."""
-_MISSES: Final = re.compile("required|missing", re.IGNORECASE)
+"""A field of the request that a refusal names as missing, which is surely a name."""
+_LACKING: Final = re.compile(
+    r"\b(?!missing\b)(\w+) (?:is |are )?(?:required|missing)"
+    r"|missing (?:required )?(?:(?:field|parameter|argument|key|property)s?:? )?(\w+)",
+    re.IGNORECASE,
+)
+"""One that may be any other word."""
+_MISSES: Final = re.compile("required|missing|KeyError", re.IGNORECASE)
 """Word of a refusal that names such a field in any other form."""
-_PATH_ALONE: Final = "rel_path: @"
-_FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
-_NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
+_FILE: Final = re.compile(r"[^:\n]*\S\.[A-Za-z]\w{0,4}|[a-z][\w+.-]*://\S+")
+_TITLE: Final = re.compile(r"[#\W\d]*[^\W\d_]{2}[^\n]{0,150}")
+_HEADED: Final = re.compile(r"#{1,6} |.+ (?:>|›|»|/|::) ")
+_ID: Final = re.compile(r"(?=.*\d)[^\s/]{1,80}")
+_HEADER: Final = re.compile(r'(?:.*\.)?"Header [1-6]"')
+"""Place at which a splitter of LangChain notes a heading in the metadata."""
+_BRACKETS: Final = re.compile(r"\[\d*\]")
+_PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 """A name that JMESPath reads without quotes."""
-_HEADER: Final = re.compile(r"Header [1-6]")
-"""Name under which a splitter of LangChain notes a heading in the metadata."""
-_LAST: Final = " | [-1]"
-_LEVELS: Final = 3
-"""Levels of an object whose fields are read."""
-_REPLY_LEVELS: Final = 4
-"""Levels of a reply in which an answer or a list is looked for."""
+_NAME_CHARS: Final = 60
+_LEVELS: Final = 6
+"""Levels of a reply, and of an item in it, that are read."""
 _ITEMS: Final = 20
 """Items of a list that are read."""
+_LISTS: Final = 200
+"""Lists of a reply that are read."""
+_PATH_CHARS: Final = 400
+_LONG: Final = 25
+"""Characters of the shortest text that is taken for one without its name."""
 
 
-def likely_request(refusal: str, sent: Collection[str]) -> str:
-    """Return lines of a mapping for the fields that a refusal names as missing.
+# --- the request -----------------------------------------------------------------------------
 
-    Empty: it names none that is known, or only those that were sent.
+
+def likely_request(refusal: str, sent: Collection[str], *, asks: bool = True) -> dict[str, str]:
+    """Return a mapping for the fields that a refusal names as missing.
+
+    Empty: it names none that is known, or only those that were sent. The only field of an unknown
+    name takes the question unless ``asks``: a field that was sent takes it already.
 
     >>> likely_request("HTTP 422: body.query: Field required: body.lang: Field required", {"k"})
-    'query = "question"'
+    {'query': 'question'}
+    >>> likely_request("HTTP 500: KeyError: 'utterance'", {"question"}, asks=False)
+    {'utterance': 'question'}
     """
-    found = dict.fromkeys(match[match.lastindex or 0] for match in _LACKING.finditer(refusal))
-    return ", ".join(
-        f'{name} = "{expression}"'
-        for name in found
+    named = [match[match.lastindex or 0] for match in _NAMED.finditer(refusal)]
+    others = [match[match.lastindex or 0] for match in _LACKING.finditer(refusal)]
+    found = {
+        name: expression
+        for name in dict.fromkeys([*named, *others])
         for expression, names in _SENT.items()
-        if _plain(name) in names and name not in sent
-    )
+        if _plain(name.rpartition(".")[2]) in names and name not in sent
+    }
+    unknown = [n for n in dict.fromkeys(named) if n not in {*found, *sent}]
+    unknown = [name for name in unknown if not _NOT_ASKED.search(_plain(name))]
+    if not asks and len(unknown) == 1 and "question" not in "".join(found.values()):
+        found[unknown[0]] = "question"
+    return found
 
 
 def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
@@ -110,141 +114,388 @@ def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
     return next(named, "") if _MISSES.search(refusal) else ""
 
 
-def likely_answer(reply: object) -> str:
-    """Return the expression of a text in a decoded reply that its name suggests is the answer.
+# --- the answer ------------------------------------------------------------------------------
 
-    What holds it may have an unknown name where the text has several words. Empty: there is none.
+
+def likely_answer(reply: object, sent: object = None) -> str:
+    """Return the expression of the longest text in a decoded reply, outside its chunks.
+
+    A text with a usual name goes before. Empty: there is none of several words, or with such a
+    name.
+
+    Args:
+        reply: decoded.
+        sent: document whose texts, such as the question, a server may echo.
 
     >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
     'choices[0].message.content'
-    >>> likely_answer({"output": [{"queries": ["Q"]}, {"content": [{"text": "Yes."}]}]})
-    'output[].content[0].text | [-1]'
+    >>> likely_answer({"zug": {"sagt": "It opens at 8:15."}, "frage": "When?"})
+    'zug.sagt'
     """
     if isinstance(reply, str) and reply.strip():
         return "@"
-    if found := _answer(reply, _REPLY_LEVELS):
-        return found
-    leaves = _leaves("", reply, _LEVELS)
-    texts = [leaf for leaf in leaves if isinstance(leaf[2], str) and " " in leaf[2].strip()]
-    return _named(texts, _ANSWER_TEXTS)
+    chunks = _chunk_list(reply)
+    passages = {
+        text for item in chunks.items for _, text in _texts("", item, 1) if len(text) >= _LONG
+    }
+    echoed = {text for _, text in _texts("", sent, _LEVELS)}
+    found = []
+    for here, text in dict(_texts("", reply, _LEVELS)).items():
+        name, known = _last(here), _last(here) in _ANSWERS
+        bare = _BRACKETS.sub("", here)
+        inside = chunks.items and any(bare.startswith(f"{one}.") for one in chunks.places)
+        data = text.lstrip()[:1] in {"{", "["} and text.rstrip()[-1:] in {"}", "]"}
+        if not (inside or data or text in echoed) and (known or " " in text.strip()):
+            context = any(text != one and one in text for one in passages)
+            rank = _ANSWERS.index(name) if known else len(_ANSWERS)
+            found.append((context, rank, -len(text), here))
+    best = min(found, default=(0, 0, 0, ""))[-1]
+    return f"{best} | [-1]" if "[]" in best else best
 
 
-def _answer(reply: object, depth: int) -> str:
-    if not isinstance(reply, Mapping) or not depth:
-        return ""
-    fields = {_plain(name): (name, value) for _, name, value in _named_fields("", reply)}
-    likely = [fields[plain] for plain in _ANSWERS if plain in fields]
-    if len(reply) == 1 and isinstance(next(iter(reply.values())), Mapping):
-        likely = [*fields.values()]  # of any name, as in GraphQL that of the query
-    for name, value in likely:
-        if isinstance(value, str) and value.strip():
-            # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
-            return "" if name == "message" and "data" in reply else name
-        if not isinstance(value, list):
-            if found := _answer(value, depth - 1):
-                return f"{name}.{found}"
-            continue
-        items = value[:1] if _plain(name) == "choices" else value[-_ITEMS:]
-        for item in reversed(items):  # calls of tools and comments come before the answer
-            if found := _answer(item, depth - 1):
-                if item is value[0]:
-                    return f"{name}[0].{found}"
-                return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
+def _texts(place: str, value: object, levels: int) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a document, each with its place; of a list of several the last items."""
+    if isinstance(value, str):
+        if value.strip() and not place.endswith("]"):
+            yield place, value
+    elif isinstance(value, list):
+        below = place if place.endswith("[]") else f"{place}[{'' if len(value) > 1 else 0}]"
+        for item in value[-_ITEMS:] if levels else ():
+            yield from _texts(below, item, levels)
+    elif levels:
+        for here, name, inner in _fields(place, value):
+            if "error" not in name.lower():
+                yield from _texts(here, inner, levels - 1)
+
+
+# --- the chunks ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list within a reply, or an object that stands for one."""
+
+    place: str
+    """Expression of it, which ends with ``[]``."""
+    items: Sequence[Any]
+    """Its first items."""
+    own: Collection[str] = ()
+    """Names that the items have by themselves and not from their parent; empty: all."""
+    within: tuple[str, ...] = ()
+    """Places of its parts in the reply, without brackets; empty: that of the list."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places of its parts in the reply, without brackets."""
+        return self.within or (_BRACKETS.sub("", self.place),)
+
+
+def likely_chunks(reply: object, golds: Collection[str] = ()) -> str:
+    """Return the expression of the list in a decoded reply that holds the chunks.
+
+    Each of its items has a long text and the name of a document, or is the path of one. Lists in
+    lists, lists below a document and parallel lists count, too. Empty: there is none.
+
+    Args:
+        reply: decoded.
+        golds: paths and headings that chunks may name.
+
+    >>> likely_chunks({"hits": [{"n": "a.md", "t": "The north gate opens at 8:15."}]})
+    'hits[].{rel_path: n, text: t}'
+    """
+    found = _chunk_list(reply, golds)
+    fields = ", ".join(f"{name}: {at}" for name, at in _chunk_fields(found, golds).items())
+    return f"{found.place}.{{{fields}}}" if fields else ""
+
+
+def likely_references(reply: object, paths: Collection[str], golds: Collection[str] = ()) -> str:
+    """Return the expression of a further list whose items name documents that were retrieved.
+
+    Args:
+        reply: decoded.
+        paths: documents that the chunks name.
+        golds: as for ``likely_chunks``.
+    """
+    chunks = [f"{place}." for place in _chunk_list(reply, golds).places]
+    for one in _lists(reply):
+        pairs = [(f"{place}.", of) for place in one.places for of in chunks]
+        apart = not any(a.startswith(b) or b.startswith(a) for a, b in pairs)
+        for at, values in _columns(one.items).items() if apart else ():
+            if all(isinstance(value, str) and value in paths for value in values):
+                return f"{one.place}.{{rel_path: {at}}}"
     return ""
 
 
-def likely_chunks(reply: object) -> str:
-    """Return the expression of a list in a decoded reply whose names suggest the chunks.
-
-    Each of its items has a text and the name of its document, or is the path of one. Empty: there
-    is no such list.
-
-    >>> likely_chunks({"reply": "Yes.", "hits": [{"id": 7, "doc": {"path": "a.md", "body": "B"}}]})
-    'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
-    """
-    if isinstance(reply, list):  # all of the reply, of a search that writes no answer
-        return likely_chunks({"chunks": reply}).removeprefix("chunks")
+def _chunk_list(reply: object, golds: Collection[str] = ()) -> _List:
+    """Return the likeliest list of chunks; one without items: there is none."""
     found = []
-    for place, name, item in _lists("", reply, _REPLY_LEVELS):
-        ranks = (rank for rank, word in enumerate(_LISTS) if word in _plain(name))
-        if (rank := next(ranks, None)) is not None and (fields := _chunk_fields(item)):
-            # A list of paths alone comes after any that has texts.
-            order = (fields == _PATH_ALONE, rank, place.count("."), -len(fields))
-            found.append((order, f"{_ranked(place)}[].{{{fields}}}"))
-    return min(found, default=((), ""))[1]
+    for one in _lists(reply):
+        if fields := _chunk_fields(one, golds):
+            columns = _columns(one.items)
+            paths = columns[fields["rel_path"].split(" || ")[0]]
+            file = any(_FILE.fullmatch(path or "") for path in paths)
+            size = sum(len(str(text)) for text in columns.get(fields.get("text", ""), ()))
+            # What was retrieved is more than what is cited of it.
+            order = ("text" not in fields, not file, -len(one.items), -size, len(one.place))
+            found.append((order, one))
+    return min(found, key=lambda ranked: ranked[0], default=((), _List("", [])))[1]
+
+
+def _lists(reply: object) -> Iterator[_List]:
+    """Yield the lists of a reply that have items."""
+    whole = _List("[]", reply[:_ITEMS] if isinstance(reply, list) else [reply])
+    found = _lists_below(whole if isinstance(reply, list) else replace(whole, place=""), _LEVELS)
+    for one in islice(chain([whole], found), _LISTS):
+        if one.items and isinstance(one.items[0], Mapping | str):
+            yield one
+
+
+def _lists_below(above: _List, levels: int) -> Iterator[_List]:
+    """Yield the lists within the objects at a place.
+
+    Lists in lists are one, lists of one length beside each other are one of their rows, and an
+    object whose keys are numbers is a list. Below an item its other fields count, too.
+    """
+    parents = [one for one in above.items if isinstance(one, Mapping)]
+    names = dict.fromkeys(name for one in parents for name in one) if levels else ()
+    lists: dict[str, int] = {}
+    many = "[" in above.place
+    for name in (above.own or filter(_key, names)) if levels else ():
+        here = _joined(above.place, name)
+        inner = [one[name] for one in parents if name in one]
+        objects = [one for one in inner if isinstance(one, Mapping) and one]
+        if objects and all(map(str.isdecimal, map(str, objects[0]))) and not many:
+            found = [_List(_ranked(here), [*objects[0].values()][:_ITEMS], (), (here,))]
+        else:
+            yield from _lists_below(_List(here, objects), levels - 1)
+            items, depth = _flat([one for one in inner if isinstance(one, list)])
+            if not depth:
+                continue
+            lists[name] = depth
+            found = [_List(here + "[]" * (depth if many else max(1, depth - 1)), items[:_ITEMS])]
+            if many and depth == 1 and "'" not in name:
+                found.append(_unnested(above, parents, name))
+        for one in found:
+            yield one
+            yield from _lists_below(one, levels - 1)
+    if len(lists) > 1:
+        yield from _rows(above, parents, lists)
+
+
+def _flat(items: list[Any]) -> tuple[list[Any], int]:
+    """Return the items of lists in lists, and the number of their levels."""
+    depth = 0
+    while items and depth <= _LEVELS and all(isinstance(one, list) for one in items):
+        items, depth = [one for inner in items for one in inner], depth + 1
+    return items, depth
+
+
+def _unnested(above: _List, parents: Sequence[Mapping[str, Any]], name: str) -> _List:
+    """Return the items of a nested list, each with the other fields of its parent."""
+    children = [
+        ({other: value for other, value in one.items() if other != name}, child)
+        for one in parents
+        if isinstance(one.get(name), list)
+        for child in one[name][:_ITEMS]
+    ][:_ITEMS]
+    items = [
+        {**others, **(child if isinstance(child, Mapping) else {name: child})}
+        for others, child in children
+    ]
+    keys = {key: None for _, child in children if isinstance(child, Mapping) for key in child}
+    places = tuple(_joined(place, name) for place in above.places)
+    return _List(f"unnest({above.place}, '{name}')[]", items, (*filter(_key, keys), name), places)
+
+
+def _rows(
+    above: _List, parents: Sequence[Mapping[str, Any]], lists: Mapping[str, int]
+) -> Iterator[_List]:
+    """Yield the rows of parallel lists; none if they differ in length."""
+    rows: list[Any] = []
+    for parent in parents:
+        given = {n: v for n in lists if isinstance(v := parent.get(n), list)}
+        columns = {n: v if lists[n] == 1 else _flat(v)[0] for n, v in given.items()}
+        if len(columns) < len(lists) or len({*map(len, columns.values())}) != 1:
+            return
+        rows += [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+    keys = ", ".join(f"{_key(n)}: {_key(n)}{'[]' * (depth - 1)}" for n, depth in lists.items())
+    places = tuple(_joined(place, name) for place in above.places for name in lists)
+    listed = f"{above.place}{above.place and '.'}rows({{{keys}}})[]"
+    yield _List(listed, rows[:_ITEMS], (), places)
 
 
 def _ranked(place: str) -> str:
-    """Return the place of a list, for an object of numbers that of its values in their order.
+    """Return an object under numbers as the list of its values in their order.
 
     A server may write ``{"2": ..., "10": ..., "1": ...}``, and the order of a list is its ranking.
     """
-    numbered = place.removesuffix(".*")
-    if numbered == place or "[" in place or "*" in numbered:
-        return place
-    rows = f"rows({{n: keys({numbered}), of: {place}}})"
-    return f"{place} && sort_by({rows}, &to_number(n))[].of"
+    return f"{place}.* && sort_by(rows({{n: keys({place}), of: {place}.*}}), &to_number(n))[].of"
 
 
-def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
-    """Yield the first items of the lists within a value, each with place and name of its list.
+# --- the fields of a chunk -------------------------------------------------------------------
 
-    An object whose keys are numbers, such as those of citations, is a list, too.
-    """
-    for here, name, inner in _named_fields(place, value) if levels else ():
-        if isinstance(inner, Mapping) and inner and all(map(str.isdecimal, map(str, inner))):
-            here, inner = f"{here}.*", list(inner.values())
-        if not isinstance(inner, list):
-            yield from _lists(here, inner, levels - 1)
+_Columns = Mapping[str, Sequence[Any]]
+"""Values by place in the items of a list, None for an item that has none there."""
+
+
+def _chunk_fields(found: _List, golds: Collection[str]) -> dict[str, str]:
+    """Return the expression of each field of a chunk; empty: the items are none."""
+    items, columns = found.items, _columns(found.items)
+    words = {
+        at: values
+        for at, values in columns.items()
+        if all(isinstance(one, str | None) for one in values) and any(values)
+    }
+    varied = {at for at, values in columns.items() if len({*map(str, values)}) > 1}
+    long = {at: max(len(v or "") for v in values) for at, values in words.items()}
+    own = [at for at in words if not found.own or at.split(".")[0].strip('"') in found.own]
+    passages = [at for at in own if long[at] >= _LONG and (at in varied or len(items) == 1)]
+    passages = [at for at in passages if any(" " in (v or "").strip() for v in words[at])]
+    text = max(
+        passages, key=lambda at: (sum(len(v or "") for v in words[at]), -at.count(".")), default=""
+    )
+    names = {at: values for at, values in words.items() if at != text and long[at] <= _PATH_CHARS}
+    path = _document(names, golds, varied)
+    if not path or not (text or all(_FILE.fullmatch(str(one)) for one in items)):
+        return {}
+    rest = {at: v for at, v in columns.items() if at != text and at not in path.split(" || ")}
+    sections = {at: names[at] for at in rest if at in names and at in varied}
+    fields = {
+        "rel_path": path,
+        "text": text,
+        "chunk_id": _identifier(rest),
+        "heading_path": _heading(rest, sections, columns[path.split(" || ")[0]], golds),
+        "page": next((at for at in rest if _last(at) in _PAGES), ""),
+        "score_final": _score(rest),
+    }
+    return {name: at for name, at in fields.items() if at}
+
+
+def _document(names: _Columns, golds: Collection[str], varied: Collection[str]) -> str:
+    """Return the place of paths, else of names, of documents."""
+    found = []
+    for at, values in names.items():
+        file = any(_FILE.fullmatch(one or "") for one in values)
+        rank = next((n for n, word in enumerate(_DOCUMENTS) if word in _last(at)), len(_DOCUMENTS))
+        named = rank < len(_DOCUMENTS)
+        if (
+            file
+            or named
+            or (at in varied and any(re.search(r"[A-Z /]", one or "") for one in values))
+        ):
+            identifies = _last(at).endswith("id")
+            found.append((not _meets(values, golds), not file, identifies, rank, at.count("."), at))
+    places: list[str] = []
+    missing = {*range(len(next(iter(names.values()), ())))}
+    for met, no_file, *_, at in sorted(found):
+        if (met, no_file) == min(found)[:2] and (filled := {n for n in missing if names[at][n]}):
+            missing -= filled
+            places.append(at)
+    return "" if missing else " || ".join(places)
+
+
+def _heading(
+    rest: _Columns, sections: _Columns, paths: Sequence[Any], golds: Collection[str]
+) -> str:
+    """Return the expression of headings: lists of them, or a text that differs in a document."""
+    if headers := sorted(at for at in rest if _HEADER.fullmatch(at)):
+        return f"some(join(' > ', [{', '.join(headers)}][?@]))"
+    found = []
+    for at, values in rest.items():
+        if any(isinstance(one, list) and any(map(_TITLE.fullmatch, one)) for one in values):
+            found.append((not _meets(values, golds), 0, f"some(join(' > ', {at} || `[]`))"))
+    for at, values in sections.items():
+        named = any(word in _last(at) for word in _HEADINGS)
+        written = any(_HEADED.match(one or "") for one in values)
+        # A title of the document itself is the same wherever its path is.
+        inner = len({*zip(paths, values, strict=True)}) > len({*paths})
+        known = not any(one and not _TITLE.fullmatch(one) for one in values)
+        if named or written or _meets(values, golds) or (inner and known):
+            found.append((not _meets(values, golds), 1 if named else 2, at))
+    return min(found, default=(0, 0, ""))[2]
+
+
+def _identifier(rest: _Columns) -> str:
+    """Return the place of ids, which differ between all items; one of one item is named so."""
+    found = []
+    for at, values in rest.items():
+        named = _last(at).endswith("id")
+        texts = all(isinstance(one, str) and _ID.fullmatch(one) for one in values)
+        usable = texts or (named and all(isinstance(one, int | str) for one in values))
+        if usable and len({*map(str, values)}) == len(values) and (named or len(values) > 1):
+            found.append((not named, at.count("."), at))
+    return min(found, default=(0, 0, ""))[2]
+
+
+def _score(rest: _Columns) -> str:
+    """Return the expression of numbers that fall with the rank, or of a distance that rises."""
+    found = []
+    for at, values in rest.items():
+        if not all(isinstance(one, int | float) for one in values):
             continue
-        for item in inner[:_ITEMS]:  # an item may be of another kind than the first
-            yield here, name, item
-            yield from _lists(f"{here}[]", item, levels - 1)
+        pairs = [*pairwise(values)]
+        falls = bool(pairs) and all(a >= b for a, b in pairs) and values[0] > values[-1]
+        rises = bool(pairs) and all(a <= b for a, b in pairs) and values[0] < values[-1]
+        rank = next((n for n, word in enumerate(_SCORES) if word in _last(at)), len(_SCORES))
+        named, broken = rank < len(_SCORES), any(isinstance(one, float) for one in values)
+        if falls and broken:
+            found.append((0, rank, at))
+        elif named and not rises:
+            found.append((1, rank, at))
+        elif rises and broken:
+            found.append((2, rank, f"negative({at})"))
+    return min(found, default=(0, 0, ""))[2]
 
 
-def _chunk_fields(item: object) -> str:
-    if isinstance(item, str):
-        return _PATH_ALONE if _FILE.fullmatch(item) else ""
-    found = [*_leaves("", item, _LEVELS)]
-    leaves = [leaf for leaf in found if not isinstance(leaf[2], float)]
-    numbers = [leaf for leaf in found if not isinstance(leaf[2], str)]
-    texts = [leaf for leaf in leaves if isinstance(leaf[2], str)]
-    files = [leaf for leaf in texts if _FILE.fullmatch(str(leaf[2]))]
-    path, text = _named(files, _PATHS) or _named(texts, _PATHS), _named(texts, _TEXTS)
-    if not path or not text:
-        return ""
-    others = {field: _named(leaves, names) for field, names in _FIELDS.items()}
-    if headers := sorted(place for place, _, _ in texts if _HEADER.search(place)):
-        others["heading_path"] = f"some(join(' > ', [{', '.join(headers)}][?@]))"
-    fields = {"rel_path": path, "text": text, **others, "score_final": _named(numbers, _SCORES)}
-    return ", ".join(f"{field}: {place}" for field, place in fields.items() if place)
+def _meets(values: Sequence[Any], golds: Collection[str]) -> bool:
+    """Return whether a value names a gold, which may have neither folders nor marks in front."""
+    listed = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return any(str(one).endswith(gold) for one in listed if one for gold in golds)
 
 
-_Leaf = tuple[str, str, object]
-"""Place, plain name and value."""
+def _columns(items: Sequence[Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for index, item in enumerate(items):
+        for at, value in [("@", item)] if isinstance(item, str) else _leaves("", item, _LEVELS):
+            found.setdefault(at, [None] * len(items))[index] = value
+    return found
 
 
-def _leaves(place: str, value: object, levels: int) -> Iterator[_Leaf]:
-    """Yield the texts and numbers of an object and of those within it, not of its lists."""
-    for here, name, inner in _named_fields(place, value) if levels else ():
-        if isinstance(inner, str | int | float) and not isinstance(inner, bool):
-            yield here, _plain(name), inner
+def _leaves(place: str, value: object, levels: int) -> Iterator[tuple[str, Any]]:
+    """Yield the texts, numbers and lists of texts of an object and of those within it."""
+    for here, _, inner in _fields(place, value) if levels else ():
+        listed = isinstance(inner, list) and inner and all(isinstance(one, str) for one in inner)
+        if listed or (isinstance(inner, str | int | float) and not isinstance(inner, bool)):
+            yield here, inner
         yield from _leaves(here, inner, levels - 1)
 
 
-def _named_fields(place: str, value: object) -> Iterator[tuple[str, str, object]]:
-    """Yield place, name and value of each field that an expression can name; of no other value."""
+# --- names -----------------------------------------------------------------------------------
+
+
+def _fields(place: str, value: object) -> Iterator[tuple[str, str, Any]]:
+    """Yield place, name and value of each field of an object that an expression can name."""
     if isinstance(value, Mapping):
-        for name in map(str, value):
-            if _NAME.fullmatch(name) or _HEADER.fullmatch(name):
-                here = name if _NAME.fullmatch(name) else f'"{name}"'
-                yield f"{place}.{here}" if place else here, name, value.get(name)
+        for name, inner in value.items():
+            if _key(name):
+                yield _joined(place, name), name, inner
 
 
-def _named(leaves: Sequence[_Leaf], names: Sequence[str]) -> str:
-    """Return the place of the likeliest name, of several the outermost; empty: there is none."""
-    found = [(names.index(n), place.count("."), place) for place, n, _ in leaves if n in names]
-    return min(found, default=(0, 0, ""))[2]
+def _joined(place: str, name: str) -> str:
+    return f"{place}.{_key(name)}" if place else _key(name)
+
+
+def _key(name: object) -> str:
+    """Return a name as an expression has it; empty: it is too long or not printable."""
+    if not isinstance(name, str) or len(name) > _NAME_CHARS or not name.isprintable():
+        return ""
+    return name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _last(place: str) -> str:
+    return _plain(place.rpartition(".")[2].strip('"'))
 
 
 def _plain(name: str) -> str:

@@ -7,6 +7,7 @@ table a dot in a field's name nests: ``"input.query" = "question"`` sends ``{"in
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,15 +20,12 @@ from pytest_rageval.target.contract import (
     INNER_FIELDS,
     error_message,
     last_data,
-    parse_ask_response,
     shown_keys,
 )
-from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.diagnoses import target_error, with_facts
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 
@@ -41,8 +39,6 @@ _JOINING: Final = frozenset(
     {"function_expression", "or_expression", "and_expression", "multi_select_dict", "key_val_pair"}
 )
 """Nodes of JMESPath that make a list of their first child, or of all of them."""
-_IF_ALL: Final = "if these are all retrieved chunks"
-_NO_ANSWER: Final = "and no answer is written, set retrieval_only = true in [tool.rageval], and"
 _MADE_BY_ALL: Final = frozenset({"or_expression", "flatten"})
 """Nodes of JMESPath that give what any child gives."""
 _DEPTH: Final = re.compile(r"\bk\b|@")
@@ -72,8 +68,6 @@ class MappingReport:
     """Fields of ``response`` that the system behind the preset may leave out."""
     keys: str = ""
     """Names in the reply as it came, top level and three below; empty: it has none."""
-    proposal: str = ""
-    """Result of ``propose_chunks``, where it was asked for."""
 
     def name_of(self, field: str) -> str | None:
         """Return the name under which a field of the reply is mapped; None: it is not mapped."""
@@ -115,7 +109,13 @@ class MappingReport:
 
 def map_answer(expression: str) -> Mapping[str, str]:
     """Return the facts about the answer of a reply: a likely expression, or that it is unmapped."""
-    return {"likely": expression} if expression else {"unmapped": "answer"}
+    return {"likely": quoted(expression)} if expression else {"unmapped": "answer"}
+
+
+def quoted(text: str) -> str:
+    """Return a text as TOML has it."""
+    literal = '"' in text and "'" not in text
+    return f"'{text}'" if literal else json.dumps(text, ensure_ascii=False)
 
 
 def mapping_report(
@@ -132,10 +132,9 @@ def mapping_report(
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
     request = _rows(target.request)
     unsent = {name: text for name, text in request if _is_null(text, body)}
-    sent = (target.path, *(text for _, text in request))
     return MappingReport(
         unsent=unsent,
-        asks=not request or any(_ASKING.search(_QUOTED.sub("", text)) for text in sent),
+        asks=asks_question(target),
         sends_k=sends_k(target),
         # Another case may have the metadata that this one lacks.
         never_sent=frozenset(
@@ -148,6 +147,13 @@ def mapping_report(
         optional=_optional(target, response),
         keys=shown_keys(reply) if last_data(reply) is reply else _stream_keys(reply),
     )
+
+
+def asks_question(target: TargetSettings) -> bool:
+    """Return whether a request may hold the question; one that is not mapped does."""
+    rows = _rows(target.request)
+    sent = (target.path, *(text for _, text in rows))
+    return not rows or any(_ASKING.search(_QUOTED.sub("", text)) for text in sent)
 
 
 def sends_k(target: TargetSettings) -> bool:
@@ -194,45 +200,6 @@ def _result_names(expression: str) -> list[str]:
         return list(dict.fromkeys(names(jmespath.compile(expression).parsed)))
     except (JMESPathError, RecursionError):  # which is reported where it is compiled
         return []
-
-
-def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> str:
-    """Return the advice to read a list in a reply whose names suggest the chunks.
-
-    Empty: there is no such list, or one expression maps the whole reply.
-
-    Args:
-        response: the mapping of replies.
-        reply: the decoded reply before it was mapped.
-    """
-    chunks = likely_chunks(reply).replace('"', '\\"')
-    if not chunks or isinstance(response, str):
-        return ""
-    if response:
-        return f'{_IF_ALL}, set retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
-    if last_data(reply) is not reply:  # of a stream the answer is put together first
-        return ""
-    # A mapping replaces what is read without one.
-    answer, reply = likely_answer(reply), reply if isinstance(reply, Mapping) else {}
-    debug = part(reply, "debug")
-    fields = {
-        "answer": answer or "'-'",
-        **{name: name for name in _REPLY_FIELDS if name in reply and _can_be_read(reply, name)},
-        **{name: f"debug.{name}" for name in DEBUG_FIELDS if name in debug},
-        "retrieved_chunks": chunks,
-    }
-    table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
-    search = "" if answer else f"{_NO_ANSWER} "
-    return f"{_IF_ALL}, {search}set response = {{ {table} }} in [tool.rageval.target]"
-
-
-def _can_be_read(reply: Mapping[str, Any], name: str) -> bool:
-    """Whether a field has the shape in which it is read without a mapping."""
-    try:
-        parse_ask_response({"answer": "", name: reply[name]})
-    except EndpointError as error:
-        return error.kind != "protocol"
-    return True
 
 
 def _stream_keys(stream: Any) -> str:

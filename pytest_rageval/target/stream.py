@@ -393,13 +393,13 @@ def _format(body: bytes) -> str:
     return "ndjson" if several else ""
 
 
-def likely_stream_answer(reply: object) -> str:
+def likely_stream_answer(reply: object, sent: object = None) -> str:
     """Return the expression that joins the texts of the most frequent kind of event of a stream.
 
     For a decoded reply that is no stream, that of ``likely_answer``; empty if absent.
     """
     if last_data(reply) is reply or not isinstance(reply, Mapping):
-        return likely_answer(reply)
+        return likely_answer(reply, sent)
     found = Counter(filter(None, map(_likely_piece, reply["events"])))
     return f"join('', {found.most_common(1)[0][0]})" if found else ""
 

@@ -399,14 +399,14 @@ DIAGNOSES: Final[Mapping[str, Diagnosis]] = {
     "reply_field": _reply(
         "{field}: expected {expected}, got {got}",
         ", by `{expression}` in " + RESPONSE_TABLE,
-        f'; map it: {RESPONSE_TABLE} answer = "{{likely}}"',
+        f"; map it: {RESPONSE_TABLE} answer = {{likely}}",
         f"; map it with {{unmapped}} in {RESPONSE_TABLE}",
         "; return {returned} as answer",
         "; {maker} of pytest_rageval makes chunks of the documents of a framework",
         field="answer",
         expected="a string",
         got="nothing (fields: choices, id)",
-        likely="choices[0].message.content",
+        likely='"choices[0].message.content"',
     ),
     "reply_type": _reply(
         "{client} returned {got}; expected an AskResponse or a dict with answer",

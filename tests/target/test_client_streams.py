@@ -348,7 +348,7 @@ def test_a_reply_that_is_nested_too_deeply_is_an_error(
         headers = {"X-Api-Key": "s3cret-key"}
         settings = TargetSettings(url=target.url, headers=headers, stream=kind, response=response)
         client = HttpRagClient(settings)
-        result, _ = client.inspect(AskRequest(question="q"))
+        result = client.inspect(AskRequest(question="q")).result
         client.close()
     assert result.error is not None
     assert result.error.kind == "protocol"

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
+import json
+import time
+import tomllib
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.target.likely import likely_answer, likely_chunks, likely_request
+from pytest_rageval.target.likely import (
+    likely_answer,
+    likely_chunks,
+    likely_references,
+    likely_request,
+)
 from pytest_rageval.target.mapping import compile_expression
 from tests.build.presets import stored_replies, system_case
 
@@ -17,12 +25,15 @@ from tests.build.presets import stored_replies, system_case
         ({"text": "Yes.", "docs": []}, "text"),
         ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content"),
         ({"data": {"answer": "Yes."}, "message": "ok"}, "data.answer"),
-        ({"data": {"final": "Yes."}, "message": "ok"}, ""),
         ({"message": "Yes.", "sources": []}, "message"),
         ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
         ({"answerHtml": "<p>Yes.</p>", "answerFound": True}, "answerHtml"),
         ({"data": {"ask": {"answer": {"text": "Yes."}, "sources": []}}}, "data.ask.answer.text"),
-        ({"data": {"ask": "Yes."}}, ""),
+        ({"data": {"ask": "Yes."}}, ""),  # a word of another name
+        ({"data": {"ask": "Yes. It is."}, "state": "all done"}, "data.ask"),
+        ({"Antwort": "Yes. It is."}, "Antwort"),
+        ({"the reply": "Yes. It is."}, '"the reply"'),
+        ({"x": "Yes. It is.", "y": '{"z": "Yes. It is, too."}'}, "x"),
         (
             {"output": [{"type": "call"}, {"type": "message", "content": [{"text": "Yes."}]}]},
             "output[].content[0].text | [-1]",
@@ -35,105 +46,149 @@ from tests.build.presets import stored_replies, system_case
             {"output": [{"content": [{"text": "Let me see."}]}, {"content": [{"text": "Yes."}]}]},
             "output[].content[0].text | [-1]",
         ),
-        ({"choices": [{"text": "Yes."}, {"text": "No."}]}, "choices[0].text"),
         ({"id": "7", "docs": ["a"]}, ""),
-        ({"messages": [{"type": "human", "content": "Yes."}]}, ""),  # of which is it?
+        (
+            {"messages": [{"content": "Q?"}, {"content": "Yes."}]},
+            "messages[].content | [-1]",
+        ),
         ({"data": {"ask": {"text": "Yes. It is.", "sources": []}}}, "data.ask.text"),
         ({"payload": {"final_answer": "Yes. It is.", "text": "A source."}}, "payload.final_answer"),
-        ({"job": {"text": "queued"}, "error": {"message": "It failed."}}, ""),
-        ({"meta": {"context": "A long text."}, "hits": [{"text": "A long text."}]}, ""),
+        ({"job": {"state": "queued"}, "error": {"message": "It failed."}}, ""),
+        ({"hits": [{"file": "a.md", "text": "A text of some length, and more."}]}, ""),
         (["Yes."], ""),
         ("Yes.", "@"),
         (" ", ""),
     ],
 )
-def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
+def test_a_likely_answer_is_a_text_with_a_usual_name_or_the_longest(
+    reply: object, expression: str
+) -> None:
     assert likely_answer(reply) == expression
     assert not expression or "Yes." in str(compile_expression(expression, "")(reply))
 
 
-LLAMA_INDEX = {"text": "T.", "metadata": {"file_name": "a.md", "page_label": "3"}}
-AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chunk_id": "0"}]}
+def test_a_question_that_is_echoed_is_no_answer() -> None:
+    reply = {"asked": "When does the gate open?", "said": "It opens at 8:15."}
+    assert likely_answer(reply) == "asked"
+    assert likely_answer(reply, {"q": reply["asked"]}) == "said"
+
+
+TEXTS = (
+    "The north gate opens at 8:15 and closes at 17:40.",
+    "The south gate is shut in winter, from November on.",
+)
+
+
+def two(**columns: Any) -> list[dict[str, Any]]:
+    """Items of a list, one for each text, of columns that hold two values or one for both."""
+    return [
+        {name: value[n] if isinstance(value, tuple) else value for name, value in columns.items()}
+        for n in range(2)
+    ]
+
+
+PATHS = ("a.md", "b.md")
+FOUND = two(at=PATHS, words=TEXTS)
 
 
 @pytest.mark.parametrize(
     ("reply", "expression"),
     [
-        ({"chunks": [{"text": "T.", "doc_id": "a.md"}]}, "chunks[].{rel_path: doc_id, text: text}"),
+        ({"x": FOUND}, "x[].{rel_path: at, text: words}"),
+        (FOUND, "[].{rel_path: at, text: words}"),
+        ({"a": {"b": [{"c": FOUND}]}}, "a.b[].c[].{rel_path: at, text: words}"),
+        ({"x": [FOUND]}, "x[].{rel_path: at, text: words}"),
+        ({"x": [[[*FOUND[:1]], [*FOUND[1:]]]]}, "x[][].{rel_path: at, text: words}"),
         (
-            {"source_nodes": [{"node": {"id_": "n", **LLAMA_INDEX}, "score": 0.5}]},
-            "source_nodes[].{rel_path: node.metadata.file_name, text: node.text, "
-            "chunk_id: node.id_, page: node.metadata.page_label, score_final: score}",
-        ),
-        (
-            {"source_documents": [{"page_content": "T.", "metadata": {"source": "a", "page": 0}}]},
-            "source_documents[].{rel_path: metadata.source, text: page_content}",
-        ),
-        (
-            {"choices": [{"message": {"role": "assistant", "content": "Yes.", "context": AZURE}}]},
-            "choices[].message.context.citations[].{rel_path: filepath, text: content, "
-            "chunk_id: chunk_id}",
+            {"x": two(at=PATHS, parts=([{"words": TEXTS[0]}], [{"words": TEXTS[1]}]))},
+            "unnest(x[], 'parts')[].{rel_path: at, text: words}",
         ),
         (
-            {"data": {"hits": [{"_source": {"path": "a", "body": "T."}, "_id": "7"}]}},
-            "data.hits[].{rel_path: _source.path, text: _source.body, chunk_id: _id}",
+            {"x": two(at=PATHS, parts=([TEXTS[0]], [TEXTS[1]]))},
+            "unnest(x[], 'parts')[].{rel_path: at, text: parts}",
         ),
         (
-            {"data": {"sources": [{"document": {"name": "a.md"}, "snippet": "T."}]}},
-            "data.sources[].{rel_path: document.name, text: snippet}",
-        ),
-        (  # a stream, whose events differ
-            {"events": [{"data": "Yes"}, {"data": {"sources": [{"url": "u", "text": "T."}]}}]},
-            "events[].data.sources[].{rel_path: url, text: text}",
+            {"words": TEXTS, "meta": [{"at": "a.md"}, {"at": "b.md"}]},
+            "rows({words: words, meta: meta})[].{rel_path: meta.at, text: words}",
         ),
         (
-            {"hits": [{"doc": "a.md", "content": "T."}]},
-            "hits[].{rel_path: doc, text: content}",
-        ),
-        ({"hits": [{"document": "a.md", "text": "T."}]}, "hits[].{rel_path: document, text: text}"),
-        # The list with the likelier name.
-        (
-            {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},
-            "passages[].{rel_path: file, text: content}",
+            {"x": [{"words": [*TEXTS], "at": [*PATHS]}]},
+            "x[].rows({words: words, at: at})[].{rel_path: at, text: words}",
         ),
         (
-            {"data": {"ask": {"sources": {"edges": [{"node": {"path": "a.md", "text": "T."}}]}}}},
-            "data.ask.sources.edges[].{rel_path: node.path, text: node.text}",
+            {"x": {"2": FOUND[1], "1": FOUND[0]}},
+            "x.* && sort_by(rows({n: keys(x), of: x.*}), &to_number(n))[].of"
+            ".{rel_path: at, text: words}",
+        ),
+        ({"Stücke": two(Ort=PATHS, Wörter=TEXTS)}, '"Stücke"[].{rel_path: Ort, text: "Wörter"}'),
+        ({"x": [{"at": "a.md", "words": TEXTS[0]}]}, "x[].{rel_path: at, text: words}"),
+        # Of several names: a file, then an address, then what is named like a document.
+        (
+            {"x": two(title=("Gates", "Fees"), at=PATHS, words=TEXTS)},
+            "x[].{rel_path: at, text: words}",
         ),
         (
-            {"sources": {"1": {"documentPath": "a.md", "passageText": "T."}}},
-            "sources.* && sort_by(rows({n: keys(sources), of: sources.*}), &to_number(n))[].of[]"
-            ".{rel_path: documentPath, text: passageText}",
+            {"x": two(title=("Gates", "Fees"), kind="note", words=TEXTS)},
+            "x[].{rel_path: title, text: words}",
         ),
         (
-            {"hits": [{"score": "high", "rank": {"similarity": 2}, "file": "a.md", "text": "T."}]},
-            "hits[].{rel_path: file, text: text, score_final: rank.similarity}",
+            {"x": two(at=("a.md", None), url=(None, "https://a.example/b"), words=TEXTS)},
+            "x[].{rel_path: url || at, text: words}",
+        ),
+        # Headings: lists, those that differ within a document, and those of LangChain.
+        (
+            {"x": two(at="a.md", under=(["Gates"], ["Gates", "South"]), words=TEXTS)},
+            "x[].{rel_path: at, text: words, heading_path: some(join(' > ', under || `[]`))}",
         ),
         (
-            [{"metadata": {"source": "a", "Header 2": "B", "Header 1": "A"}, "page_content": "T."}],
-            "[].{rel_path: metadata.source, text: page_content, heading_path: "
-            """some(join(' > ', [metadata."Header 1", metadata."Header 2"][?@]))}""",
+            {"x": two(at="a.md", part=("North", "South"), words=TEXTS)},
+            "x[].{rel_path: at, text: words, heading_path: part}",
         ),
-        ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
-        ({"contexts": ["T."]}, ""),
         (
-            {"documents": ["a.md"], "sources": [{"path": "a.md", "text": "T."}]},
-            "sources[].{rel_path: path, text: text}",
+            {"x": two(at=PATHS, part=("North", "South"), words=TEXTS)},  # may be their titles
+            "x[].{rel_path: at, text: words}",
         ),
-        ({"chunks": [{"text": "T.", "score": 1}]}, ""),  # of no document
-        ({"chunks": [{"text": "T.", "doc_id": 7}]}, ""),  # a path is a text
-        ({"chunks": [{"my text": "T.", "my-path": "a"}]}, ""),
-        ({"chunks": []}, ""),
-        (["T."], ""),
+        (
+            {"x": two(at=PATHS, section=("North", "South"), words=TEXTS)},
+            "x[].{rel_path: at, text: words, heading_path: section}",
+        ),
+        (
+            [{"m": {"source": "a", "Header 2": "B", "Header 1": "A"}, "page_content": TEXTS[0]}],
+            "[].{rel_path: m.source, text: page_content, heading_path: "
+            """some(join(' > ', [m."Header 1", m."Header 2"][?@]))}""",
+        ),
+        # Scores fall, distances rise, and a count or a rank is neither.
+        (
+            {"x": two(at=PATHS, s=(0.9, 0.4), n=(1, 2), words=TEXTS)},
+            "x[].{rel_path: at, text: words, score_final: s}",
+        ),
+        (
+            {"x": two(at=PATHS, s=(0.1, 0.4), n=(7, 3), words=TEXTS)},
+            "x[].{rel_path: at, text: words, score_final: negative(s)}",
+        ),
+        (
+            {"x": two(at=PATHS, far=(0.1, 0.4), score=(0.9, 0.6), words=TEXTS)},
+            "x[].{rel_path: at, text: words, score_final: score}",
+        ),
+        (
+            {"x": two(at=PATHS, key=("n-1", "n-2"), page_label="3", words=TEXTS)},
+            "x[].{rel_path: at, text: words, chunk_id: key, page: page_label}",
+        ),
+        ({"x": two(at=PATHS)}, ""),  # no texts
+        ({"x": two(words=TEXTS)}, ""),  # of no document
+        ({"x": two(role=("user", "bot"), words=TEXTS)}, ""),
+        ({"x": [*TEXTS]}, ""),
+        ({"x": []}, ""),
     ],
 )
-def test_likely_chunks_are_a_list_whose_items_name_text_and_document(
+def test_likely_chunks_are_a_list_whose_items_have_long_texts_of_documents(
     reply: object, expression: str
 ) -> None:
+    reply = json.loads(json.dumps(reply))
     assert likely_chunks(reply) == expression
     if expression:
-        [chunk] = _read(expression, reply)
-        assert chunk["text"] == "T."
+        texts = [chunk["text"] for chunk in _read(expression, reply)]
+        assert texts == [*TEXTS][: len(texts)]
 
 
 def test_a_list_of_paths_is_proposed_where_no_list_has_texts() -> None:
@@ -143,11 +198,26 @@ def test_a_list_of_paths_is_proposed_where_no_list_has_texts() -> None:
         {"rel_path": "docs/a.md"},
         {"rel_path": "b c.pdf"},
     ]
-    assert likely_chunks({"sources": ["The first text.", "https://a.example/b.md"]}) == ""
+
+
+def test_what_was_retrieved_is_more_than_what_is_cited() -> None:
+    reply = {"cited": FOUND[:1], "seen": FOUND}
+    assert likely_chunks(reply).startswith("seen[]")
+    assert likely_references(reply, {*PATHS}) == "cited[].{rel_path: at}"
+    assert likely_references({"seen": FOUND, "of": ["b.md"]}, {*PATHS}) == "of[].{rel_path: @}"
+    assert likely_references({"seen": FOUND, "of": ["c.md"]}, {*PATHS}) == ""
+
+
+def test_values_that_golds_name_decide_between_several() -> None:
+    reply = {"x": two(file=PATHS, key=("Gates", "Fees"), part=("North", "South"), words=TEXTS)}
+    assert likely_chunks(reply) == "x[].{rel_path: file, text: words}"
+    assert likely_chunks(reply, ["Gates", "North"]) == (
+        "x[].{rel_path: key, text: words, heading_path: part}"
+    )
 
 
 def test_chunks_under_numbers_are_proposed_in_the_order_of_the_numbers() -> None:
-    chunks = {n: {"path": f"{n}.md", "text": "T.", "distance": 0.2} for n in ("2", "10", "1")}
+    chunks = {n: {"path": f"{n}.md", "text": f"{TEXTS[0]} {n}"} for n in ("2", "10", "1")}
     expression = likely_chunks({"found": {"citations": chunks}})
     read = _read(expression, {"found": {"citations": chunks}})
     assert [chunk["rel_path"] for chunk in read] == ["1.md", "2.md", "10.md"]
@@ -161,17 +231,31 @@ def test_the_answer_proposed_for_a_stored_reply_is_not_a_comment_before_it() -> 
     assert found == stored.expected["answer"]
 
 
-def test_stored_replies_of_systems_have_proposals_that_read_their_chunks() -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_stored_replies_of_systems_have_proposals_that_read_them_whatever_their_names(
+    named: bool,
+) -> None:
     found = set()
     for system, name in stored_replies():
         case = system_case(system, name)
+        reply = case.reply if named else renamed(case.reply, {})
         known = {one.get("text") for one in case.expected.get("retrieved_chunks") or ()}
-        expression = likely_chunks(case.reply)
-        if name != "success" or not expression or not known:
+        answer, chunks = likely_answer(reply, {"q": case.question}), likely_chunks(reply)
+        if name != "success" or not chunks or not answer or not known:
             continue
-        found.add(system)
-        assert {one["text"] for one in _read(expression, case.reply)} <= known, system
-    assert len(found) >= 17
+        if {one["text"] for one in _read(chunks, reply)} == known:
+            found |= {system} if _read(answer, reply) == case.expected["answer"] else set()
+    assert len(found) >= 15 + 2 * named, found
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    """Give all fields other names, which mean nothing."""
+    if isinstance(value, dict):
+        return {
+            names.setdefault(key, f"x{len(names)}"): renamed(inner, names)
+            for key, inner in value.items()
+        }
+    return [renamed(one, names) for one in value] if isinstance(value, list) else value
 
 
 def _read(expression: str, reply: object) -> Any:
@@ -201,7 +285,34 @@ def _read(expression: str, reply: object) -> Any:
     ],
 )
 def test_fields_that_a_refusal_misses_are_mapped_by_their_names(refusal: str, lines: str) -> None:
-    assert likely_request(refusal, {"question", "k"}) == lines
+    assert likely_request(refusal, {"question", "k"}) == tomllib.loads(lines.replace('", ', '"\n'))
+
+
+@pytest.mark.parametrize(
+    ("refusal", "name"),
+    [
+        ("HTTP 500: KeyError: 'utterance'", "utterance"),
+        ("HTTP 422: body.utterance: Field required", "utterance"),
+        ("HTTP 422: body.turn.utterance: Field required", "turn.utterance"),
+        ("HTTP 400: 'utterance' is a required property", "utterance"),
+        ("HTTP 400: missing field `utterance` at line 1 column 9", "utterance"),
+        ("HTTP 500: f() missing 1 required positional argument: 'utterance'", "utterance"),
+        ("HTTP 500: Cannot read properties of undefined (reading 'utterance')", "utterance"),
+        ("HTTP 400: Required request parameter 'utterance' is not present", "utterance"),
+        ('HTTP 400: Undefined array key "utterance"', "utterance"),
+        ("HTTP 401: a token is required", ""),
+        ("HTTP 500: KeyError: 'session_token'", ""),
+        ("HTTP 422: body.tenant: Field required: body.utterance: Field required", "utterance"),
+        ("HTTP 422: body.first: Field required: body.second: Field required", ""),
+        ("HTTP 500: Internal Server Error", ""),
+    ],
+)
+def test_the_only_field_of_an_unknown_name_takes_the_question_unless_one_does(
+    refusal: str, name: str
+) -> None:
+    expected = {name: "question"} if name else {}
+    assert likely_request(refusal, {"question", "k"}, asks=False) == expected
+    assert likely_request(refusal, {"question", "k"}) == {}
 
 
 NAMES = st.sampled_from(["chunks", "text", "path", "a b", "data", "id", "results", "", "role"])
@@ -218,12 +329,21 @@ def test_an_expression_for_any_reply_can_be_applied_to_it(reply: object) -> None
         assert _read(expression, reply)
 
 
-def test_a_reply_of_many_levels_is_read_to_the_fourth() -> None:
-    reply: dict[str, Any] = {"text": "Yes. It is.", "sources": [{"text": "T.", "path": "a.md"}]}
-    for _ in range(3):
+def test_a_reply_of_many_levels_is_read_to_the_sixth() -> None:
+    reply: dict[str, Any] = {"says": "Yes. It is.", "seen": FOUND}
+    for _ in range(4):
         reply = {"data": reply}
-    assert likely_answer(reply) == "data.data.data.text"
-    assert likely_chunks(reply) == "data.data.data.sources[].{rel_path: path, text: text}"
+    assert likely_answer(reply) == "data.data.data.data.says"
+    assert likely_chunks(reply) == "data.data.data.data.seen[].{rel_path: at, text: words}"
     for _ in range(900):
         reply = {"data": reply}
     assert likely_answer(reply) == likely_chunks(reply) == ""
+
+
+def test_a_wide_reply_of_lists_in_lists_is_read_in_bounded_time() -> None:
+    reply: Any = {"at": "a.md", "words": TEXTS[0]}
+    for _ in range(6):
+        reply = {f"x{n}": [reply] * 3 for n in range(12)}
+    started = time.process_time()
+    likely_chunks(reply)
+    assert time.process_time() - started < 20

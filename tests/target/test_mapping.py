@@ -8,7 +8,6 @@ from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.target.mapping import (
     compile_mapping,
     mapping_report,
-    propose_chunks,
     unread_fields,
 )
 from pytest_rageval.values.diagnoses import target_error
@@ -113,39 +112,6 @@ def test_an_expression_that_does_not_suit_a_reply_is_a_protocol_error_that_names
 def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
     read = compile_mapping({"answer": "t", "query_embedding": "v"}, "response")
     assert read({"t": "a", "v": [1.0]}) == {"answer": "a", "debug": {"query_embedding": [1.0]}}
-
-
-HITS = {"text": "Yes.", "hits": [{"path": "a.md", "body": "A."}], "debug": {"models": {}}}
-IF_ALL = "if these are all retrieved chunks, set"
-HITS_READ = 'retrieved_chunks = "hits[].{rel_path: path, text: body}"'
-
-
-def test_a_proposal_without_a_mapping_keeps_what_is_read_without_one() -> None:
-    found = propose_chunks(None, {**HITS, "error": None})
-    fields = f'answer = "text", error = "error", models = "debug.models", {HITS_READ}'
-    assert found == f"{IF_ALL} response = {{ {fields} }} in [tool.rageval.target]"
-    assert propose_chunks(None, {"answer": "Yes."}) == ""
-
-
-def test_a_proposal_leaves_out_what_cannot_be_read_without_a_mapping() -> None:
-    sources = [{"url": "a.md", "content": "A."}]
-    found = propose_chunks(None, {"answer": {"text": "Yes."}, "references": sources, "error": "no"})
-    read = 'answer = "answer.text", error = "error"'
-    chunks = 'retrieved_chunks = "references[].{rel_path: url, text: content}"'
-    assert found == f"{IF_ALL} response = {{ {read}, {chunks} }} in [tool.rageval.target]"
-
-
-def test_a_proposal_for_a_reply_without_an_answer_has_a_placeholder() -> None:
-    chunks = 'retrieved_chunks = "[].{rel_path: path, text: body}"'
-    search = "and no answer is written, set retrieval_only = true in [tool.rageval], and set"
-    read = f"response = {{ answer = \"'-'\", {chunks} }} in [tool.rageval.target]"
-    assert propose_chunks(None, HITS["hits"]) == f"{IF_ALL[:-4]} {search} {read}"
-
-
-def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
-    found = propose_chunks({"answer": "text"}, HITS)
-    assert found == f"{IF_ALL} {HITS_READ} in [tool.rageval.target.response]"
-    assert propose_chunks("{answer: text}", HITS) == ""
 
 
 def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:

@@ -232,7 +232,8 @@ def test_a_variable_of_the_environment_is_sent_and_shown_nowhere() -> None:
     with fake_target(json_reply({"answer": "key s3cret-4711"})) as server:
         target = TargetSettings(url=server.url, request=request)
         client = HttpRagClient(target, environ={"SEARCH_KEY": "s3cret-4711\n"})
-        result, report = client.inspect(AskRequest(question="q"))
+        found = client.inspect(AskRequest(question="q"))
+        result, report = found.result, found.report
     sent = json.loads(server.received[0].body)
     assert sent == {"query": "q", "auth": {"type": "api_key", "key": "s3cret-4711"}}
     assert result.response is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -31,6 +32,10 @@ class Finding:
     """Suggested fix in one sentence; empty if the check passed."""
     unreachable: bool = False
     """Whether target or judge did not answer at all."""
+    shown: Sequence[str] = ()
+    """Lines about what was sent or came."""
+    settings: str = ""
+    """Tables of TOML to paste into pyproject.toml; empty: none are proposed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +44,9 @@ class Findings:
 
     area: Area
 
-    def ok(self, check: str, message: str) -> Finding:
+    def ok(self, check: str, message: str, *, shown: Sequence[str] = ()) -> Finding:
         """Report a passed check."""
-        return Finding("ok", self.area, check, message)
+        return Finding("ok", self.area, check, message, shown=shown)
 
     def warn(self, check: str, message: str, fix: str) -> Finding:
         """Report a limitation."""

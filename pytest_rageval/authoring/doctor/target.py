@@ -23,10 +23,17 @@ from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport, unread_fields
+from pytest_rageval.target.proposing import Proposal
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses import DIAGNOSES, advice
 from pytest_rageval.values.errors import RagEvalError
-from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from pytest_rageval.values.reply import (
+    AskRequest,
+    AskResponse,
+    AskResult,
+    ErrorInfo,
+    RetrievedChunk,
+)
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings
 
 _FOUND: Final = Findings("target")
@@ -49,6 +56,12 @@ class Asked:
     """None: not over HTTP, so the client is code of the user."""
     ranked: bool = True
     """Whether the order of the chunks is their rank."""
+    sent: Sequence[str] = ()
+    """Fields of the body, one a line."""
+    reply: Sequence[str] = ()
+    """Fields of the decoded reply, one a line."""
+    proposal: Proposal | None = None
+    """Settings that read more of the reply."""
 
     def fix(self, field: str, server: str) -> str:
         """Return the advice for a field that is missing: for the mapping, the code or the server.
@@ -67,6 +80,16 @@ class Asked:
             return f"map {field} in {RESPONSE_TABLE}, if the reply has it"
         return f"change the expression of {name or 'the reply'} in {RESPONSE_TABLE}"
 
+    def proposed(self, finding: Finding) -> Finding:
+        """Return a finding with the settings that would read more as its fix, if there are any."""
+        if (proposal := self.proposal) is None:
+            return finding
+        fix = "set the tables below in place of yours"
+        if proposal.searches:
+            fix += ", and retrieval_only = true in [tool.rageval], since no answer is written"
+        fix += f"; tried now, they read {proposal.reads}"
+        return replace(finding, fix=fix, settings=proposal.settings)
+
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field; empty: none."""
         return "" if self.mapping is None else self.mapping.nothing(field)
@@ -79,21 +102,36 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
         ConfigError: the settings of the target are wrong.
     """
     request, rootdir = ask_request(case, settings), Path(settings.rootdir)
-    mapping: MappingReport | None = None
+    asked = Asked(case, request.k or settings.k, ranked=settings.ranked)
     if not isinstance(client, HttpRagClient):
         result = session_loop().run(call_client(client, request, rootdir=rootdir))
     else:
         try:
-            result, mapping = client.inspect(request)
+            result, asked = inspected(client, request, asked)
         except RagEvalError:
             raise
         except Exception as error:  # of the function of [tool.rageval.target] auth
             result = AskResult(response=None, error=raised_error(error, rootdir), total_ms=None)
-            mapping = MappingReport()
+            asked = replace(asked, mapping=MappingReport())
     if result.response is not None:
         own = with_own_names(result.response, anchors_of(case), score_settings(settings))
         result = replace(result, response=own)
-    return result, Asked(case, request.k or settings.k, mapping, settings.ranked)
+    return result, asked
+
+
+def inspected(client: HttpRagClient, request: AskRequest, asked: Asked) -> tuple[AskResult, Asked]:
+    """Ask a target over HTTP, and note what was sent, what came and which settings read more."""
+    golds = asked.case.gold_supports
+    headings = [(gold.heading_path or "").rpartition(">")[2].strip("# ") for gold in golds]
+    named = filter(None, [*(gold.rel_path for gold in golds), *headings])
+    found = client.inspect(request, [*named])
+    return found.result, replace(
+        asked,
+        mapping=found.report,
+        sent=found.sent,
+        reply=found.reply,
+        proposal=found.proposal,
+    )
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
@@ -111,7 +149,7 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
         yield _failed(first.error, asked)
         return
     time = "" if first.total_ms is None else f" in {first.total_ms:.0f} ms"
-    yield _FOUND.ok("reachable", f"answered{time}")
+    yield _FOUND.ok("reachable", f"answered{time}", shown=_shown("reply", asked.reply))
     yield from _answer(first, asked)
     again = second.response if second is not None else None
     if again is None and second is not None:
@@ -179,24 +217,30 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     row = DIAGNOSES.get(error.code)
     if not error.attempts and not fix:  # such as of a cassette
         check, fix = "request", f"give the case what its request needs, or change {_TABLE}"
-    return _FOUND.fail((row and row.check) or check, message, fix, unreachable=lost)
+    check = "request" if asked.proposal is not None else (row and row.check) or check
+    found = _FOUND.fail(check, message, fix, unreachable=lost)
+    return asked.proposed(
+        replace(found, shown=_shown("sent", asked.sent)) if kind == "http" else found
+    )
 
 
 def _unread(error: ErrorInfo, fix: str, asked: Asked, mapping: MappingReport) -> Finding:
     """Advise on a reply that came and could not be read."""
+    shown = _shown("reply", asked.reply)
     if fix:
-        pass
-    elif nothing := asked.nothing("answer"):
-        return _FOUND.fail("answer", nothing, asked.fix("answer", ""))
-    elif mapping.response:
-        wrong = str(error.facts.get("field", "")).startswith("debug.retrieved_chunks")
-        fix = (wrong and mapping.proposal) or f"change {RESPONSE_TABLE}"
-    elif mapping.proposal or "likely" in error.facts:
-        fix = mapping.proposal or "write that there"
+        return replace(_FOUND.fail("reply", error.message, fix), shown=shown)
+    if nothing := asked.nothing("answer"):
+        found = _FOUND.fail("answer", nothing, asked.fix("answer", ""))
     else:
         fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": '
         fix += f"[...]}}}}, or map yours in {RESPONSE_TABLE}"
-    return _FOUND.fail("reply", error.message, fix)
+        fix = f"change {RESPONSE_TABLE}" if mapping.response else fix
+        found = _FOUND.fail("reply", error.message, fix)
+    return asked.proposed(replace(found, shown=shown))
+
+
+def _shown(what: str, lines: Sequence[str]) -> list[str]:
+    return [f"{what}:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:
@@ -218,7 +262,7 @@ def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
         fix = asked.fix("answer", fix)
         if result.response is not None and result.response.retrieved_chunks:
             fix += "; a search that writes no answer gives a placeholder, such as '-'"
-        yield _FOUND.fail("answer", result.error.message, fix)
+        yield asked.proposed(_FOUND.fail("answer", result.error.message, fix))
         return
     text = result.response.answer if result.response else ""
     if thoughts := thought_spans(text):
@@ -258,13 +302,14 @@ def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
     server = "return debug.retrieved_chunks when asked with debug=true"
     if len(came) > 1:
         server += f", or map the list that has them in {RESPONSE_TABLE}"
-    proposal = asked.mapping.proposal if asked.mapping is not None else ""
-    fix = proposal or asked.fix("retrieved_chunks", server)
+    fix = asked.fix("retrieved_chunks", server)
     if nothing := asked.nothing("retrieved_chunks"):
-        return _FOUND.fail("chunks", nothing, fix)
+        return asked.proposed(_FOUND.fail("chunks", nothing, fix))
     if not reported:
-        keys = f"; keys that came: {', '.join(came)}" if came and not proposal else ""
-        return _FOUND.warn("chunks", f"not reported, so retrieval is not scored{keys}", fix)
+        # What came over HTTP is shown above.
+        keys = f"; keys that came: {', '.join(came)}" if came and not asked.reply else ""
+        message = f"not reported, so retrieval is not scored{keys}"
+        return asked.proposed(_FOUND.warn("chunks", message, fix))
     if asked.case.gold_supports:
         name, golds = asked.case.id, counted(len(asked.case.gold_supports), "gold")
         message = f"none were retrieved for {name}, which has {golds}: it scores 0"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding, tls_fix
-from pytest_rageval.authoring.doctor.target import Asked, check_replies
+from pytest_rageval.authoring.doctor.target import Asked, check_replies, inspected
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.client import HttpRagClient
@@ -43,9 +43,9 @@ def diagnose(
     client = HttpRagClient(target, environ={})
     request = AskRequest(question=question, k=k)
     with contextlib.closing(client):
-        first, mapping = client.inspect(request)
+        asked = Asked(case or Case(id="q", question=question), k)
+        first, asked = inspected(client, request, asked)
         second = None if first.response is None else ask_client(client, request)
-    asked = Asked(case or Case(id="q", question=question), k, mapping)
     return list(check_replies(first, second, asked))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.build.loopback import http_json
 from tests.build.targets import fake_target, http_reply
 from tests.plugin.rag_server import rag_server
 
+TEXT = "The north gate opens at 8:15."
 CHAT: Reply = {
     "id": "c-1",
     "object": "chat.completion",
@@ -42,7 +42,9 @@ def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -
     [found] = [one for one in chat({"answer": "choice[0].message.content"}) if one.level == "FAIL"]
     assert found.check == "answer"
     assert found.message.startswith(f"`choice[0].message.content` {GAVE_NOTHING}")
-    assert found.fix == "change the expression of answer in [tool.rageval.target.response]"
+    assert found.settings == (
+        '[tool.rageval.target.response]\nanswer = "choices[0].message.content"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,8 +128,13 @@ def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
 @pytest.mark.parametrize(
     "hits",
     [
-        [{"file": "gates.md", "body": "A.", "score": 0.5}],
-        [{"metadata": {"source": "gates.md", "Header 1": "Gates"}, "page_content": "A."}],
+        [{"file": "gates.md", "body": TEXT, "score": 0.5}],
+        [
+            {
+                "metadata": {"source": "gates.md", "Header 1": "Gates"},
+                "page_content": TEXT,
+            }
+        ],
     ],
 )
 def test_a_search_without_an_answer_is_proposed_as_one_that_reads_the_hits(
@@ -137,10 +144,8 @@ def test_a_search_without_an_answer_is_proposed_as_one_that_reads_the_hits(
     for reply in ({"hits": hits}, hits):
         with fake_target(*[http_json(reply)] * 3) as server:
             [failed] = [one for one in diagnose(server.url) if one.level == "FAIL"]
-            assert "and no answer is written, set retrieval_only = true" in failed.fix
-            table = re.search(r"set (response = .*) in \[tool\.rageval\.target\]$", failed.fix)
-            assert table is not None
-            found = diagnose(server.url, case=case, **tomllib.loads(table[1]))
+            assert "and retrieval_only = true in [tool.rageval], since no answer" in failed.fix
+            found = diagnose(server.url, case=case, **proposed(failed))
         levels = {one.check: one.level for one in found}
         assert levels["answer"] == levels["chunks"] == levels["rel_path"] == "ok"
         assert (levels["heading_path"] == "ok") == ("metadata" in hits[0])
@@ -232,32 +237,43 @@ def test_an_mcp_server_that_wants_a_session_is_diagnosed_as_such() -> None:
 
 
 def test_a_list_of_the_reply_that_nothing_proposes_may_be_mapped() -> None:
-    reply = {"answer": "a", "contexts": ["A."], "files": ["a.md"]}
+    reply = {"answer": "a", "contexts": ["A."], "files": ["a"]}
     with rag_server(lambda question, nth: reply) as server:
-        [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
-    assert found.message.endswith("; keys that came: answer, contexts, files")
-    assert found.fix.endswith("or map the list that has them in [tool.rageval.target.response]")
+        found = {one.check: one for one in diagnose(server.url)}
+    assert found["chunks"].fix.endswith(
+        "map the list that has them in [tool.rageval.target.response]"
+    )
+    assert found["chunks"].settings == ""
+    assert [*found["reachable"].shown] == [
+        "reply:",
+        '  answer "a"',
+        '  contexts[1] "A."',
+        '  files[1] "a"',
+    ]
 
 
-def test_the_setting_that_a_message_names_is_not_named_again() -> None:
-    answers: list[object] = [{"final": "A text."}, {"response": "A text."}, "A text."]
-    for reply, fix in zip(answers, ["answer with", *["write that there"] * 2], strict=True):
-        with fake_target(http_json(reply)) as server:
-            [found] = [one for one in diagnose(server.url) if one.level == "FAIL"]
-        assert found.fix.startswith(fix)
+def proposed(found: Finding) -> dict[str, Any]:
+    """The settings of a finding, as arguments."""
+    tables: dict[str, Any] = tomllib.loads(found.settings)["tool"]["rageval"]["target"]
+    return tables
 
 
 def test_an_unmapped_list_of_chunks_is_proposed_and_the_proposal_reads_it() -> None:
-    reply = {"answer": "a", "hits": [{"file": "a.md", "body": "A."}]}
+    reply = {"answer": "a", "hits": [{"file": "a.md", "body": TEXT}]}
     with rag_server(lambda question, nth: reply) as server:
         [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
-        table = re.search(r"set (response = .*) in \[tool\.rageval\.target\]$", found.fix)
-        assert table is not None
         [read, *_] = [
-            one for one in diagnose(server.url, **tomllib.loads(table[1])) if one.check == "chunks"
+            one for one in diagnose(server.url, **proposed(found)) if one.check == "chunks"
         ]
     assert found.level == "warn"
     assert (read.level, read.message) == ("ok", "1 retrieved, 3 asked for")
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "500 Oops", "503 Busy"])
+def test_the_body_that_was_sent_is_shown_for_any_refusal(status: str) -> None:
+    with fake_target(http_json({"oops": "It failed."}, status)) as server:
+        [found] = [one for one in diagnose(server.url) if one.level == "FAIL"]
+    assert [*found.shown] == ["sent:", '  question "When does the north gate open?"', "  k 3"]
 
 
 def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
@@ -377,17 +393,14 @@ def test_a_request_that_does_not_hold_the_question_fails(
 
 
 def test_a_list_that_a_mapping_reads_wrongly_is_proposed() -> None:
-    reply = {"answer": "a", "hits": {"edges": [{"node": {"doc": {"path": "a.md"}, "text": "A."}}]}}
+    node = {"doc": {"path": "a.md"}, "text": TEXT}
+    reply = {"answer": "a", "hits": {"edges": [{"node": node}]}}
     right = "hits.edges[].{rel_path: node.doc.path, text: node.text}"
     wrong = {"answer": "answer", "retrieved_chunks": right.replace("path,", "pth,")}
     with rag_server(lambda question, nth: reply) as server:
         [found] = diagnose(server.url, response=wrong)
     assert found.message.startswith("debug.retrieved_chunks[0].rel_path: expected a string, got")
-    table = "[tool.rageval.target.response]"
-    assert (
-        found.fix
-        == f'if these are all retrieved chunks, set retrieved_chunks = "{right}" in {table}'
-    )
+    assert proposed(found)["response"] == {"answer": "answer", "retrieved_chunks": right}
 
 
 def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not() -> None:
