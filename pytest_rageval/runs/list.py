@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,9 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
 
+LISTED: Final = ("pass_rate", "hit_at_k", "correctness", "latency_ms.p95", "cost_usd.total")
+"""Figures of a run in a list."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
@@ -45,6 +48,8 @@ class RunEntry:
     commit: str | None
     has_records: bool
     """Whether its records are stored, without which it cannot be compared."""
+    figures: Mapping[str, float | None]
+    """Those of ``LISTED`` that it has."""
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -91,6 +96,8 @@ def _unusable(folder: Path) -> str:
 
 def run_entry(run: StoredRun) -> RunEntry:
     """Describe one run from its documents."""
+    figures = () if run.aggregate is None else run_figures(run.aggregate, run.config)
+    values = {one.metric: one.value for one in figures if one.scope == "overall"}
     return RunEntry(
         run_id=run.run_id,
         tags=run.tags,
@@ -101,6 +108,7 @@ def run_entry(run: StoredRun) -> RunEntry:
         dataset_hash=run.config.dataset_hash,
         commit=run.config.git.commit,
         has_records=(run.folder / RESULTS).is_file(),
+        figures={key: values[key] for key in LISTED if key in values},
     )
 
 

@@ -102,7 +102,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
 
 
 @click.command("trend")
-@click.argument("metric", shell_complete=complete_metric)
+@click.argument("metric", default="pass_rate", shell_complete=complete_metric)
 @click.option("--tag", metavar="TAG", help="Only cases with this tag.")
 @click.option("--category", metavar="NAME", help="Only cases of this category.")
 @click.option("--run-tag", "run_tags", multiple=True, metavar="TAG",
@@ -124,7 +124,8 @@ def trend_command(
 ) -> None:
     """Show METRIC over the runs, oldest first.
 
-    METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. The line
+    METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total, by default
+    pass_rate. The line
     breaks where something changed that the figures depend on: those above and below are not
     comparable. Runs over a part of the set are left out and counted. Runs are read from the index
     if there is one, else from the folders.

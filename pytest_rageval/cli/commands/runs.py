@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -20,14 +20,16 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
-from pytest_rageval.report.view.blocks import Block, Note, Row, Table
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.scale import scale_end, scaled
+from pytest_rageval.report.view.blocks import HEAD, Block, Fact, Row, Table
 from pytest_rageval.report.view.gate import GATE_STYLES
 from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.numbers import MetricSummary
 
 if TYPE_CHECKING:
     from pytest_rageval.runs.list import RunEntry
@@ -62,7 +64,18 @@ def list_command(as_json: bool) -> None:
     print_result({"runs": [entry.document() for entry in entries]}, blocks, as_json=as_json)
 
 
+_HEADINGS: Final = {
+    "pass_rate": "passed",
+    "hit_at_k": "hit",
+    "correctness": "correct",
+    "latency_ms.p95": "p95 ms",
+    "cost_usd.total": "usd",
+}
+"""Of the figures of a list."""
+
+
 def _table(entries: Sequence[RunEntry]) -> Table:
+    shown = [key for key in _HEADINGS if any(entry.figures.get(key) for entry in entries)]
     rows: list[Row] = []
     for entry in entries:
         when = (entry.timestamp or "-")[:16].replace("T", " ")
@@ -71,8 +84,13 @@ def _table(entries: Sequence[RunEntry]) -> Table:
         verdict = ((gate, GATE_STYLES.get(entry.verdict or "", "")),)
         bare = "" if entry.has_records else "(numbers alone)"
         rest = "  ".join(filter(None, (", ".join(entry.tags), bare)))
-        rows.append((entry.run_id, when, cases, verdict, rest))
-    return Table(("run", "when", ">cases", "gate", "tags"), rows, optional=("when",))
+        figures = [
+            scaled(entry.figures.get(key), scale_end(BUILT_IN.info(key)), key) for key in shown
+        ]
+        rows.append((entry.run_id, when, cases, verdict, *figures, rest))
+    headings = [f">{_HEADINGS[key]}" for key in shown]
+    optional = ("when", "usd", "hit")
+    return Table(("run", "when", ">cases", "gate", *headings, "tags"), rows, optional=optional)
 
 
 # --- show ------------------------------------------------------------------------------------
@@ -101,36 +119,47 @@ def show_command(run: str | None, as_json: bool) -> None:
 
 
 def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
-    yield from _fact_lines(entry, run)
-    sentence = run.sentence or "not decided"
-    yield Note((("gate ", ""),), ((sentence, GATE_STYLES.get(entry.verdict or "", "")),))
-    yield from _figure_lines({} if run.aggregate is None else run.aggregate.metrics)
-
-
-def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     from pytest_rageval.runs.notes import readable_notes
 
     tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
-    yield f"run {entry.run_id}{tags}"
-    yield f"folder {run.folder}"
-    yield f"made {entry.timestamp or 'at an unknown time'}, commit {entry.commit or 'unknown'}"
-    yield f"judge {entry.judge or 'unknown'}, dataset {entry.dataset_hash or 'unknown'}"
-    for name in ("index_build_version", "retriever_version", "answerer_version"):
-        if (version := getattr(run.config, name)) is not None:
-            yield f"{name} {version}"
+    cases = "" if entry.n_cases is None else f", {counted(entry.n_cases, 'case')}"
+    yield Fact("run", f"{entry.run_id}{tags}{cases}")
+    yield Fact(
+        "gate", run.sentence or "not decided", status=GATE_STYLES.get(entry.verdict or "", "")
+    )
+    yield f"{'folder':<{HEAD}}{run.folder}"
+    made = entry.timestamp or "at an unknown time"
+    yield Fact("made", f"{made}, commit {entry.commit or 'unknown'}")
+    yield Fact("judge", entry.judge or "unknown")
+    yield Fact("dataset", entry.dataset_hash or "unknown")
+    names = ("index_build_version", "retriever_version", "answerer_version")
+    versions = [f"{name} {one}" for name in names if (one := getattr(run.config, name)) is not None]
+    if versions:
+        yield Fact("versions", ", ".join(versions))
     if notes := readable_notes(run.folder):
-        cases = {(note.file, note.case_id) for note in notes}
-        yield f"{counted(len(notes), 'note')} on {counted(len(cases), 'case')}"
+        n_cases = len({(note.file, note.case_id) for note in notes})
+        yield Fact("notes", f"{counted(len(notes), 'note')} on {counted(n_cases, 'case')}")
     yield from run.unreadable.values()
     if not entry.has_records:
-        yield "its records are not here: it cannot be compared, explained or decided again"
+        text = "its records are not here: it cannot be compared, explained or decided again"
+        yield Fact("note", text, "warn")
+    yield _figures(run)
 
 
-def _figure_lines(metrics: Mapping[str, MetricSummary]) -> Iterator[str]:
-    for key, found in metrics.items():
-        if found.n:
-            interval = interval_text(found.low, found.high)
-            yield f"  {key} {format_value(found.mean)} ({interval}, n {found.n})"
+def _figures(run: StoredRun) -> Table:
+    metrics = {} if run.aggregate is None else run.aggregate.metrics
+    registry = stored_registry(run.config)
+    rows = [
+        (
+            key,
+            found.n,
+            scaled(found.mean, scale_end(registry.info(key)), key),
+            interval_text(found.low, found.high),
+        )
+        for key, found in metrics.items()
+        if found.n
+    ]
+    return Table(("metric", ">n", ">value", ">95% CI"), rows)
 
 
 # --- tag -------------------------------------------------------------------------------------

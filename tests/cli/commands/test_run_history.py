@@ -99,6 +99,11 @@ def test_a_trend_is_told_from_the_folders(capsys: Output) -> None:
     assert told[3].split() == ["r4", "2026-01-04", "00:00", "5", "0.200", f"{low}-{high}", "-0.200"]
 
 
+def test_the_trend_without_a_metric_is_of_the_pass_rate(capsys: Output) -> None:
+    assert run(capsys, "trend") == run(capsys, "trend", "pass_rate")
+    assert lines(capsys, "trend")[0] == "pass_rate, higher is better"
+
+
 def test_a_trend_over_run_ids_of_the_default_form_fits_in_80_columns(capsys: Output) -> None:
     name = "20260105-0900-1a2b"
     shutil.move(f"{RESULTS}/r1", f"{RESULTS}/{name}")
@@ -264,7 +269,7 @@ def test_verdicts_are_coloured_where_a_terminal_reads_them(
     monkeypatch.setenv("FORCE_COLOR", "1")
     coloured = [*lines(capsys, "list"), *lines(capsys, "show", "r1")]
     assert "\x1b[32mpass\x1b[0m" in coloured[1]
-    assert "gate \x1b[32mPASS\x1b[0m" in coloured
+    assert any(line.endswith("\x1b[32mPASS\x1b[0m") for line in coloured)
     assert [click.unstyle(line) for line in coloured] == plain
     monkeypatch.setenv("NO_COLOR", "1")
     assert [*lines(capsys, "list"), *lines(capsys, "show", "r1")] == plain

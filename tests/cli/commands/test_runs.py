@@ -21,6 +21,7 @@ from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import CaseNote
+from tests.build.records import changed
 from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -55,7 +56,20 @@ def test_runs_are_listed_newest_first(capsys: Output) -> None:
     assert {one["verdict"] for one in found} == {"pass"}
     assert cli.run(["runs", "list"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert lines[3].split() == ["r3", "2026-01-03", "00:00", "3", "pass", "main"]
+    assert lines[0].split() == [
+        "run",
+        "when",
+        "cases",
+        "gate",
+        "passed",
+        "hit",
+        "p95",
+        "ms",
+        "tags",
+    ]
+    figures = ["0.667", "0.667", "10"]
+    assert lines[3].split() == ["r3", "2026-01-03", "00:00", "3", "pass", *figures, "main"]
+    assert found[2]["figures"]["latency_ms.p95"] == 10
 
 
 def test_a_run_whose_records_are_elsewhere_is_listed_so(capsys: Output) -> None:
@@ -79,8 +93,18 @@ def test_a_run_is_shown_with_its_documents(capsys: Output) -> None:
     assert found["config"]["settings"]["k"] == 5
     assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "run r5"
-    assert "gate PASS" in lines
+    assert lines[:2] == ["run      r5, 5 cases", "gate     PASS"]
+    (row,) = [line.split() for line in lines if line.startswith("recall_at_k ")]
+    assert row[1:3] == ["5", "0.800"]
+
+
+def test_a_score_of_a_run_says_its_scale(capsys: Output) -> None:
+    judged = [changed(one, metrics={**one.scores.metrics, "correctness": 4.5}) for one in run_of(2)]
+    write_run(RESULTS, "r6", judged, day=6)
+    assert cli.run(["runs", "show", "r6"]) == ExitCode.YES
+    assert re.search(r"^correctness +2 +4\.500 of 5 ", capsys.readouterr().out, re.MULTILINE)
+    assert cli.run(["runs"]) == ExitCode.YES
+    assert "  4.500 of 5  " in capsys.readouterr().out
 
 
 def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
@@ -115,7 +139,7 @@ def test_notes_on_cases_are_counted_and_explained(capsys: Output) -> None:
         ),
     )
     assert cli.run(["runs", "show", "r4"]) == 0
-    assert "1 note on 1 case\n" in capsys.readouterr().out
+    assert "notes    1 note on 1 case\n" in capsys.readouterr().out
     assert cli.run(["explain", "r4", record.name]) == 0
     out = capsys.readouterr().out
     assert "note by ana, 2026-11-20: a" in out
