@@ -489,15 +489,23 @@ def resolve_run(
 
 
 def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:
+    if not runs:
+        raise StorageError(f"run {name!r}: {no_runs(results_dir)}")
     if back >= len(runs):
-        count = f"only {counted(len(runs), 'run')}" if runs else "no runs"
-        raise StorageError(f"run {name!r}: {results_dir} holds {count}")
+        raise StorageError(f"run {name!r}: {results_dir} holds only {counted(len(runs), 'run')}")
     return runs[-1 - back]
+
+
+def no_runs(results_dir: Path) -> Fault:
+    """Say that a folder has no runs, and which command makes one."""
+    beside = results_dir.parent
+    cases = f" {os.path.relpath(beside)}/" if any(beside.glob("*.jsonl")) else ""
+    return Fault(code="no_runs", facts={"folder": str(results_dir), "command": f"pytest{cases}"})
 
 
 def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
     if not runs:
-        return f"; {results_dir} holds no runs"
+        return f"; {no_runs(results_dir)}"
     names = [path.name for path in runs]
     latest = f"; the latest in {results_dir} are {', '.join(names[-3:])}"
     return did_you_mean(name, [*tags, *names]) or latest

@@ -52,7 +52,7 @@ class RagEvalError(Exception):
 
 
 Code = Literal[
-    "missing", "unknown", "type", "bound", "choice", "value", "duplicate", "invalid",
+    "missing", "unknown", "type", "bound", "choice", "value", "duplicate", "no_runs", "invalid",
 ]  # fmt: skip
 """Kind of a fault; ``value``: no type, bound or choice, but a check refuses it; ``invalid``: all
 others."""
@@ -65,6 +65,7 @@ _SENTENCES: Final[Mapping[Code, str]] = {
     "choice": _GOT,
     "value": _GOT,
     "duplicate": "{found} is already {owner}",
+    "no_runs": "no runs in {folder} yet: run `{command}` first",
 }
 
 

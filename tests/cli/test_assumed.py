@@ -86,7 +86,7 @@ def test_without_runs_the_error_says_so(
     for command in (["gate"], ["report"], ["explain"], ["compare"]):
         out, err = call(capsys, *command, code=ExitCode.USAGE)
         assert (out, len(err)) == ("", 1)
-        assert "holds no runs" in err[0]
+        assert "yet: run `pytest" in err[0]
 
 
 # --- two runs ----------------------------------------------------------------------------------

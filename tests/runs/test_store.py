@@ -16,6 +16,7 @@ from pytest_rageval.runs.store import (
     RunWriter,
     list_runs,
     new_run_id,
+    no_runs,
     read_json,
     read_records,
     resolve_run,
@@ -436,11 +437,18 @@ def test_a_name_that_means_no_run_or_several_is_refused(
         resolve_run(results, name)
 
 
-def test_without_runs_there_is_no_last_one(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="holds no runs"):
-        resolve_run(tmp_path, "last")
-    with pytest.raises(StorageError, match="holds no runs"):
-        resolve_run(tmp_path, "x")
+@pytest.mark.parametrize("name", ["last", "last~1", "x"])
+def test_without_runs_the_command_that_makes_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = tmp_path / "evals" / "results"
+    results.mkdir(parents=True)
+    assert no_runs(results).facts == {"folder": str(results), "command": "pytest"}
+    (tmp_path / "evals" / "set.jsonl").write_text("", encoding="utf-8")
+    assert no_runs(results).facts["command"] == "pytest evals/"
+    with pytest.raises(StorageError, match=re.escape(str(no_runs(results)))):
+        resolve_run(results, name)
 
 
 def test_documents_are_indented_for_readable_diffs(tmp_path: Path) -> None:

@@ -57,10 +57,11 @@ def command(context: click.Context) -> None:
 def list_command(as_json: bool) -> None:
     """List the runs, newest first."""
     from pytest_rageval.runs.list import documents_of_runs, run_entry
+    from pytest_rageval.runs.store import no_runs
 
     results = project_settings({}).results_folder
     entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
-    blocks = [_table(entries) if entries else f"no runs in {results}"]
+    blocks = [_table(entries) if entries else str(no_runs(results))]
     print_result({"runs": [entry.document() for entry in entries]}, blocks, as_json=as_json)
 
 

@@ -9,7 +9,7 @@ import click
 from pytest_rageval.cli.commands.run_history import project_folders, put_and_warn
 from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.loopback import announcer, print_tunnel
-from pytest_rageval.cli.output import CommandError, switch
+from pytest_rageval.cli.output import CommandError, switch, warn
 
 
 @click.command("view")
@@ -29,7 +29,7 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
     from pytest_rageval.authoring.viewing.app import create_app
     from pytest_rageval.authoring.viewing.project import ProjectRuns
     from pytest_rageval.report.html.runs.links import Links
-    from pytest_rageval.runs.store import resolve_run
+    from pytest_rageval.runs.store import list_runs, no_runs, resolve_run
 
     rootdir, results = project_folders()
     start = Links().home
@@ -46,5 +46,7 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
         announce=announcer("Showing the runs", open_browser=open_browser),
     )
     print_tunnel(server.port)
+    if not list_runs(results):
+        warn(str(no_runs(results)))
     with suppress(KeyboardInterrupt):  # the only way to end it
         server.run()

@@ -185,7 +185,7 @@ def test_without_any_run_the_one_that_was_named_is_missed(capsys: Output) -> Non
     assert cli.run(["explain", "alpha"]) == ExitCode.USAGE
     assert capsys.readouterr().err.startswith("run 'alpha': not found")
     assert cli.run(["explain"]) == ExitCode.USAGE
-    assert "holds no runs" in capsys.readouterr().err
+    assert "yet: run `pytest" in capsys.readouterr().err
 
 
 def test_a_run_without_records_is_no_traceback(capsys: Output) -> None:

@@ -164,10 +164,10 @@ def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
     [
         (["trec", "a.jsonl", "--run", "last", "-o", "out"], "expected case files, or --run RUN"),
         (["beir", "--run", "last", "-o", "out"], "rageval export beir: No such option"),
-        (["trec", "--run", "last", "-o", "out"], "holds no runs"),
+        (["trec", "--run", "last", "-o", "out"], "yet: run `pytest"),
         (["trec", "no.jsonl", "-o", "out"], "cannot be read"),
         (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "stands in two files"),
-        (["otlp", "last"], "holds no runs"),
+        (["otlp", "last"], "yet: run `pytest"),
         (["otlp", "last", "--json"], "--json: expected -o FILE beside it"),
         (["csv", "a.jsonl", "-o", "out"], "no command 'csv', expected one of beir, otlp, trec"),
     ],
