@@ -53,7 +53,7 @@ from pytest_rageval.report.explain.verdict import (
     explain_expectations,
     explain_judgements,
     next_steps,
-    stage_meaning,
+    stage_in_words,
 )
 from pytest_rageval.report.scale import scale_end
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
@@ -87,12 +87,13 @@ def explain_record(
     irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
     citations = explain_citations(case, record, settings)
     sentences = _sentences(record, settings, chunks, golds, citations)
+    stage = stage_in_words(record)
     order = [key for key in registry.cases if key in record.scores.metrics]
     order += [key for key in record.scores.metrics if key not in registry.cases]
     metrics = tuple(_metric(key, registry.info(key), record, sentences.get(key)) for key in order)
     return Explanation(
         record=record,
-        stage_meaning=stage_meaning(record),
+        stage_meaning=stage.meaning if stage else None,
         next_steps=next_steps(record, golds, groups, irrelevant),
         expectations=explain_expectations(record, metrics, settings.judged_on),
         golds=golds,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple, get_args
@@ -44,14 +44,15 @@ _LONGEST_COMPARED: Final = 200
 """Maximum characters of names compared for similarity, which takes quadratic time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relation:
+class Relation(NamedTuple):
     """Relation of a chunk to an anchor, with a text such as ``... gold [0] ...``."""
 
     rule: Rule
     text: str
     shared: int = 0
     """Leading heading segments in common."""
+    irrelevant: tuple[int, ...] = ()
+    """The ``irrelevant_supports`` that win the chunk."""
 
     @property
     def closeness(self) -> tuple[int, int]:
@@ -83,7 +84,7 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
     if starts_with(found, wanted):
         if has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
-            return Relation(rule="no_snippet", text=f"in {name}'s section, without its snippets")
+            return Relation("no_snippet", f"in {name}'s section, without its snippets")
         return _inside(anchor, name, wanted, found, settings)
     return _other_section(anchor, name, chunk, settings)
 
@@ -110,20 +111,19 @@ def _without_heading(
     if rule == "snippet":
         if not has_whole_text(chunk) or matches:  # only the stored decision on a cut text is exact
             which = "all snippets" if settings.snippets == "all" else "a snippet"
-            return Relation(rule="quoted", text=f"holds {which} of {name} ({why})")
-        text = f"document of {name}; its text lacks the snippets ({why})"
-        return Relation(rule="no_snippet", text=text)
+            return Relation("quoted", f"holds {which} of {name} ({why})")
+        return Relation("no_snippet", f"document of {name}; its text lacks the snippets ({why})")
     if rule == "pages":
         own = ", ".join(map(str, chunk.pages or ()))
         if matches:
-            return Relation(rule="same_page", text=f"on page {own}, as {name} ({why})")
+            return Relation("same_page", f"on page {own}, as {name} ({why})")
         wanted = ", ".join(map(str, anchor.pages))
-        text = f"document of {name}; page {own}, not {wanted} ({why})"
-        return Relation(rule="other_page", text=text)
+        return Relation("other_page", f"document of {name}; page {own}, not {wanted} ({why})")
     if rule == "document":
-        return Relation(rule="whole_document", text=f"{name} is the whole document")
-    text = f"document of {name}; no heading, full text or page to compare it by"
-    return Relation(rule="undecided", text=text)
+        return Relation("whole_document", f"{name} is the whole document")
+    return Relation(
+        "undecided", f"document of {name}; no heading, full text or page to compare it by"
+    )
 
 
 def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
@@ -147,7 +147,7 @@ def _inside(
         text += f", with {'all its snippets' if settings.snippets == 'all' else 'a snippet of it'}"
     elif not wanted and anchor.snippets:
         text += '; with snippets = "any" in [tool.rageval.matching] its quotes decide'
-    return Relation(rule=rule, text=text, shared=len(wanted))
+    return Relation(rule, text, len(wanted))
 
 
 def _other_section(
@@ -162,7 +162,7 @@ def _other_section(
     text = f'document of {name}; heading {shared + 1} is "{found[shared]}", not "{missing}"'
     if _alike(found[shared], missing):
         text += " (nearly the same: is the anchor up to date?)"
-    return Relation(rule="other_section", text=text, shared=shared)
+    return Relation("other_section", text, shared)
 
 
 def _above(
@@ -172,19 +172,20 @@ def _above(
     missing = anchor_segments(anchor)[shared]
     if settings.coarse_chunks and anchor.snippets:
         if has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
-            text = f"a coarser chunk that lacks snippets of {name}"
-            return Relation(rule="above_section", text=text, shared=shared)
-        text = f"a coarser chunk with all snippets of {name}"
-        return Relation(rule="coarse_chunk", text=text, shared=shared)
+            return Relation(
+                "above_section", f"a coarser chunk that lacks snippets of {name}", shared
+            )
+        return Relation("coarse_chunk", f"a coarser chunk with all snippets of {name}", shared)
     if chunk.heading_path is None:
-        text = f'document of {name}; no heading reported, "{missing}" needed'
-        return Relation(rule="no_heading", text=text)
+        return Relation(
+            "no_heading", f'document of {name}; no heading reported, "{missing}" needed'
+        )
     found = norm_heading(chunk.heading_path)
     where = f'its headings end at "{found[-1]}"' if found else "before the first heading"
     text = f'document of {name}; {where}, above "{missing}"'
     if anchor.snippets and matches_anchor(anchor, chunk, replace(settings, coarse_chunks=True)):
         text += " (it holds the snippets: coarse_chunks = true would count it)"
-    return Relation(rule="above_section", text=text, shared=shared)
+    return Relation("above_section", text, shared)
 
 
 def _other_document(
@@ -193,18 +194,22 @@ def _other_document(
     wanted = norm_path(anchor.rel_path, settings.path_case)
     found = norm_path(chunk.rel_path, settings.path_case)
     if found == wanted:
-        text = f'the path of {name} in another vault: "{chunk.vault}", not "{anchor.vault}"'
-        return Relation(rule="other_vault", text=text)
+        return Relation(
+            "other_vault",
+            f'the path of {name} in another vault: "{chunk.vault}", not "{anchor.vault}"',
+        )
     if norm_path(found, "insensitive") == norm_path(wanted, "insensitive"):
-        text = f'the path of {name} but for case (path_case = "insensitive" would match)'
-        return Relation(rule="path_case", text=text)
+        return Relation(
+            "path_case", f'the path of {name} but for case (path_case = "insensitive" would match)'
+        )
     if found.endswith(f"/{wanted}") or wanted.endswith(f"/{found}"):
-        text = f'other document; one path ends with the other: "{anchor.rel_path}" is {name}'
-        return Relation(rule="path_prefix", text=text)
+        return Relation(
+            "path_prefix",
+            f'other document; one path ends with the other: "{anchor.rel_path}" is {name}',
+        )
     if _alike(found, wanted):
-        text = f'other document; similar: "{anchor.rel_path}" is {name}'
-        return Relation(rule="similar_path", text=text)
-    return Relation(rule="other_document", text="other document")
+        return Relation("similar_path", f'other document; similar: "{anchor.rel_path}" is {name}')
+    return Relation("other_document", "other document")
 
 
 @lru_cache(maxsize=4096)
@@ -220,14 +225,6 @@ def _alike(one: str, other: str) -> bool:
 
 # --- chunks of a record ---------------------------------------------------------------------
 
-_PATH_HINTS = frozenset({"path_prefix", "similar_path"})
-
-
-class _Ruling(NamedTuple):
-    rule: Rule
-    text: str
-    irrelevant: tuple[int, ...] = ()
-
 
 def explain_chunks(record: CaseRecord, settings: ScoreSettings) -> tuple[ChunkReason, ...] | None:
     """Explain every chunk of a record in rank order; None: chunks are not reported.
@@ -240,10 +237,10 @@ def explain_chunks(record: CaseRecord, settings: ScoreSettings) -> tuple[ChunkRe
     if chunks is None:
         return None
     folders = None if selection is None else selection.selected_folders
-    copies = earlier_copies(chunks, settings)
     found = []
-    for rank, chunk in enumerate(chunks, start=1):
-        ruling, copy_of = _rule(record.case, chunk, chunks, settings), copies[rank - 1]
+    copies = _earlier_copies(chunks, settings)
+    for rank, (chunk, copy_of) in enumerate(zip(chunks, copies, strict=True), start=1):
+        ruling = _rule(record.case, chunk, chunks, settings)
         inside = None if folders is None else in_scope(chunk.rel_path, folders, settings.path_case)
         text = ruling.text
         if copy_of is not None:
@@ -266,23 +263,19 @@ def explain_chunks(record: CaseRecord, settings: ScoreSettings) -> tuple[ChunkRe
     return tuple(found)
 
 
-def earlier_copies(
+def _earlier_copies(
     chunks: Sequence[RetrievedChunk], settings: ScoreSettings
-) -> tuple[int | None, ...]:
-    """Return for each chunk the rank of the earlier one that it repeats, None if it is new."""
-    originals: list[int] = []
-    found: list[int | None] = []
-    for index, again in enumerate(duplicate_flags(chunks, settings.path_case)):
-        copied = None
-        if again:
-            pairs = ((place + 1, (chunks[place], chunks[index])) for place in originals)
-            copied = next(
-                rank for rank, pair in pairs if duplicate_flags(pair, settings.path_case)[1]
-            )
-        else:
-            originals.append(index)
-        found.append(copied)
-    return tuple(found)
+) -> Iterator[int | None]:
+    """Yield for each chunk the rank of the earlier one that it repeats, None if it is new."""
+    flags = duplicate_flags(chunks, settings.path_case)
+    originals = [place for place, again in enumerate(flags) if not again]
+    for chunk, again in zip(chunks, flags, strict=True):
+        copied = (
+            place + 1
+            for place in originals
+            if duplicate_flags((chunks[place], chunk), settings.path_case)[1]
+        )
+        yield next(copied) if again else None
 
 
 def _role(chunk: RetrievedChunk) -> Role:
@@ -296,14 +289,14 @@ def _rule(
     chunk: RetrievedChunk,
     chunks: Sequence[RetrievedChunk],
     settings: ScoreSettings,
-) -> _Ruling:
+) -> Relation:
     if chunk.matched_golds is None:
-        text = "undecided: snippets are read, and its full text was not reported"
+        lacks = "snippets are read, and its full text was not reported"
         if not reads_snippets(case, settings):
-            text = "undecided: it has no heading, full text or page to compare with an anchor"
+            lacks = "it has no heading, full text or page to compare with an anchor"
             if has_whole_text(chunk) and not any(a.snippets or a.pages for a in anchors_of(case)):
-                text = "undecided: it has no heading, and no anchor has snippets to look for"
-        return _Ruling(rule="undecided", text=text)
+                lacks = "it has no heading, and no anchor has snippets to look for"
+        return Relation("undecided", f"undecided: {lacks}")
     if chunk.irrelevant:
         return _irrelevant(case, chunk, settings)
     if chunk.matched_golds:
@@ -311,17 +304,18 @@ def _rule(
     return _other(case, chunk, chunks, settings)
 
 
-def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Ruling:
+def _matched(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
     golds = chunk.matched_golds or ()
     known = [index for index in golds if 0 <= index < len(case.gold_supports)]
     relations = [_to_gold(case, index, chunk, settings) for index in known]
     there = [relation for relation in relations if relation.lies_there]
     if len(there) < len(golds):  # other settings now, or a record from another tool
-        text = f"matches gold {indices(golds)}, as decided when it was scored"
-        return _Ruling(rule="decided_at_capture", text=text)
+        return Relation(
+            "decided_at_capture", f"matches gold {indices(golds)}, as decided when it was scored"
+        )
     text = "; ".join(relation.text for relation in there)
     deepest = max(there, key=lambda relation: relation.shared)
-    return _Ruling(rule=deepest.rule, text=text)
+    return Relation(deepest.rule, text)
 
 
 def _to_gold(case: Case, index: int, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
@@ -335,48 +329,44 @@ def _lying(
     return {index: relation for index, relation in relations.items() if relation.lies_there}
 
 
-def _irrelevant(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> _Ruling:
+def _irrelevant(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> Relation:
     bad = _lying(case.irrelevant_supports, chunk, settings)
     if not bad:
-        text = "irrelevant evidence, as decided when it was scored"
-        return _Ruling(rule="decided_at_capture", text=text)
+        return Relation("decided_at_capture", "irrelevant evidence, as decided when it was scored")
     depth = {index: len(anchor_segments(case.irrelevant_supports[index])) for index in bad}
     deepest = max(depth.values())
     winners = tuple(index for index in bad if depth[index] == deepest)
     text = bad[winners[0]].text
     golds = _lying(case.gold_supports, chunk, settings)
     if not golds:
-        return _Ruling(rule="irrelevant_only", text=text, irrelevant=winners)
+        return Relation("irrelevant_only", text, irrelevant=winners)
     rival = max(golds, key=lambda index: len(anchor_segments(case.gold_supports[index])))
     reach = len(anchor_segments(case.gold_supports[rival]))
     if reach == deepest:
         text += f", as deep as gold [{rival}]: on a tie the irrelevant anchor wins"
-        return _Ruling(rule="irrelevant_tie", text=text, irrelevant=winners)
+        return Relation("irrelevant_tie", text, irrelevant=winners)
     text += f", which wins with {counted(deepest, 'heading')} against {reach} of gold [{rival}]"
-    return _Ruling(rule="irrelevant_deeper", text=text, irrelevant=winners)
+    return Relation("irrelevant_deeper", text, irrelevant=winners)
 
 
 def _other(
     case: Case, chunk: RetrievedChunk, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
-) -> _Ruling:
+) -> Relation:
     if not case.gold_supports:
-        return _Ruling(rule="no_anchor", text="the case has no golds to match")
+        return Relation("no_anchor", "the case has no golds to match")
     relations = [_to_gold(case, i, chunk, settings) for i in range(len(case.gold_supports))]
     nearest = max(range(len(relations)), key=lambda i: relations[i].closeness)
-    relation = relations[nearest]
+    relation, gold = relations[nearest], case.gold_supports[nearest]
+    if relation.rule == "quoted":
+        text = f"document of gold [{nearest}]; its full text lacks the snippets"
+        return Relation("no_snippet", text)
+    if relation.lies_there and same_place(gold, chunk, settings):
+        text = f"in gold [{nearest}]'s section, but its full text lacks the snippets"
+        return Relation("no_snippet", text)
     if relation.lies_there:
-        if relation.rule == "quoted":
-            text = f"document of gold [{nearest}]; its full text lacks the snippets"
-            return _Ruling(rule="no_snippet", text=text)
-        if same_place(case.gold_supports[nearest], chunk, settings):
-            text = f"in gold [{nearest}]'s section, but its full text lacks the snippets"
-            return _Ruling(rule="no_snippet", text=text)
-        text = f"a coarser chunk that lacks snippets of gold [{nearest}]"
-        return _Ruling(rule="above_section", text=text)
-    wanted = document_key(case.gold_supports[nearest], settings.path_case)[1]
-    if relation.rule in _PATH_HINTS and any(
-        document_key(one, settings.path_case)[1] == wanted for one in chunks
-    ):
-        # The gold's document was returned under its exact path, so nothing is misspelt.
-        return _Ruling(rule="other_document", text="other document")
-    return _Ruling(rule=relation.rule, text=relation.text)
+        return Relation("above_section", f"a coarser chunk that lacks snippets of gold [{nearest}]")
+    key = document_key(gold, settings.path_case)[1]
+    known = (document_key(one, settings.path_case)[1] for one in chunks)
+    # If the gold's document was returned under its exact path, nothing is misspelt.
+    misspelt = relation.rule in {"path_prefix", "similar_path"} and key in known
+    return Relation("other_document", "other document") if misspelt else relation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from typing import Any
 
 from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import cited_ranks, document_key, in_scope, same_document
@@ -41,14 +41,12 @@ def explain_irrelevant(
     found = []
     for index, anchor in enumerate(case.irrelevant_supports):
         places = tuple(chunk.rank for chunk in reasons if index in chunk.irrelevant)
-        plain = anchor_reason(index, anchor, places, k)
-        if not places:
-            text = "not returned, as it should be"
-        elif plain.found:
+        text = "not returned, as it should be"
+        if places and places[0] <= k:
             text = f"returned at {ranks(places)}, and should not be"
-        else:
+        elif places:
             text = f"only at {ranks(places)}, below the cut"
-        found.append(replace(plain, reason=text))
+        found.append(_reason(index, anchor, places, k, reason=text))
     return tuple(found)
 
 
@@ -58,17 +56,11 @@ def gold_ranks(chunks: Sequence[RetrievedChunk] | None, gold: int) -> tuple[int,
     return tuple(rank for rank, chunk in numbered if gold in (chunk.matched_golds or ()))
 
 
-def anchor_reason(index: int, anchor: Anchor, places: tuple[int, ...], k: int) -> AnchorReason:
-    """Return an anchor with its ranks, without a text."""
-    return AnchorReason(
-        index=index,
-        rel_path=anchor.rel_path,
-        heading_path=anchor.heading_path,
-        vault=anchor.vault,
-        grade=anchor.grade,
-        ranks=places,
-        found=bool(places) and places[0] <= k,
-    )
+def _reason(
+    index: int, anchor: Anchor, places: tuple[int, ...], k: int, **fields: Any
+) -> AnchorReason:
+    found = bool(places) and places[0] <= k
+    return AnchorReason(index=index, anchor=anchor, ranks=places, found=found, **fields)
 
 
 def _gold(
@@ -79,7 +71,7 @@ def _gold(
     citations: Sequence[Collection[int] | None],
 ) -> AnchorReason:
     chunks, selection = record.reply.retrieved_chunks, record.reply.folder_selection
-    plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
+    places = gold_ranks(chunks, index)
     key = document_key(gold, settings.path_case)
     documents = [document_key(chunk, settings.path_case) for chunk in chunks or ()]
     in_document = tuple(rank for rank, one in enumerate(documents, 1) if same_document(key, one))
@@ -95,15 +87,17 @@ def _gold(
             notes += f"; cited by {numbers}" if cited_by else "; not cited"
     if chunks is None:
         text = "no chunks are reported" if record.error is None else "unknown: no answer came"
-    elif plain.found:
-        text = f"found at {ranks(plain.ranks)}"
-    elif plain.ranks:
-        first = plain.ranks[0]
-        text = f"below the cut: first at rank {first}, so k >= {first} would count it"
+    elif places and places[0] <= record.k:
+        text = f"found at {ranks(places)}"
+    elif places:
+        text = f"below the cut: first at rank {places[0]}, so k >= {places[0]} would count it"
     else:
         text = _not_found(index, gold, chunks, in_document, settings)
-    return replace(
-        plain,
+    return _reason(
+        index,
+        gold,
+        places,
+        record.k,
         document_ranks=in_document,
         in_scope=inside,
         cited_by=cited_by,

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from pytest_rageval.metrics.prepared import Kind
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, RetrievedChunk
 
@@ -72,10 +73,7 @@ class AnchorReason:
     """One gold or irrelevant support: its ranks, or the nearest miss."""
 
     index: int
-    rel_path: str
-    heading_path: str
-    vault: str | None
-    grade: int
+    anchor: Anchor
     ranks: tuple[int, ...]
     """Every rank that matches it, including those beyond the cut."""
     document_ranks: tuple[int, ...] = ()
@@ -120,8 +118,8 @@ class ClaimReason:
     supported: bool
     rank: int | None = None
     """Rank of the deciding chunk; None: there is none, or it is unknown."""
-    rel_path: str | None = None
-    heading_path: str | None = None
+    chunk: RetrievedChunk | None = None
+    """That chunk."""
     reason: str = ""
 
 

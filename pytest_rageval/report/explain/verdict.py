@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope, norm_path, order_chunks
@@ -39,56 +39,83 @@ from pytest_rageval.values.verdict import Claim, Judgement, Verdict
 
 _ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 
-STAGE_MEANING: Final[Mapping[FailureStage, str]] = {
-    "not_indexed": "The index is empty, so nothing could be found.",
-    "out_of_scope": "No gold lies in the folders that were searched.",
-    "not_retrieved": "The evidence that the case needs is not in the cut.",
-    "lost_in_rerank": "The evidence was in the cut before reranking, and is not after it.",
-    "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) came back.",
-    "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
-    "not_cited": "The evidence was there, and the answer does not cite it.",
-    "ungrounded": "The judge finds claims that the retrieved text does not support.",
-    "not_used": "The context states the facts that are expected, and the answer lacks some.",
-    "incorrect": "The evidence was there, and the answer is still not right.",
-    "hallucinated": "Nothing can answer this question, and the target answered.",
-}
-STAGE_NAMES: Final[Mapping[str, str]] = {
-    "not_indexed": "index empty",
-    "out_of_scope": "evidence outside the searched folders",
-    "not_retrieved": "evidence not retrieved",
-    "lost_in_rerank": "evidence lost in reranking",
-    "irrelevant_retrieved": "unwanted evidence retrieved",
-    "wrongly_abstained": "abstained, though the evidence was there",
-    "not_cited": "evidence retrieved, not cited",
-    "ungrounded": "claims without support",
-    "not_used": "evidence retrieved, not used",
-    "incorrect": "evidence retrieved, answer wrong",
-    "hallucinated": "answered what nothing can answer",
-}
-"""Failure stages in a few words."""
-_UNSEEN: Final[Mapping[str, tuple[str, str]]] = {
-    "wrongly_abstained": (
-        "The question has an answer, and the target refused.",
-        "abstained, though there is an answer",
+
+class Stage(NamedTuple):
+    """A failure stage in words."""
+
+    name: str
+    """In a few words."""
+    meaning: str
+    """One sentence."""
+    step: str = ""
+    """What to try, where it is the same for each case."""
+
+
+STAGES: Final[Mapping[FailureStage, Stage]] = {
+    "not_indexed": Stage(
+        "index empty",
+        "The index is empty, so nothing could be found.",
+        "Check that the indexing job ran, over the right folder.",
     ),
-    "not_cited": ("The answer does not cite the golds that it needs.", "golds not cited"),
-    "incorrect": ("The answer is not right.", "answer wrong"),
+    "out_of_scope": Stage(
+        "evidence outside the searched folders",
+        "No gold lies in the folders that were searched.",
+        "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it search "
+        "everything when a selection finds nothing.",
+    ),
+    "not_retrieved": Stage(
+        "evidence not retrieved",
+        "None of the first k chunks contains the evidence.",
+    ),
+    "lost_in_rerank": Stage(
+        "evidence lost in reranking",
+        "The evidence was among the first k chunks before reranking, and is not after it.",
+    ),
+    "irrelevant_retrieved": Stage(
+        "unwanted evidence retrieved",
+        "Evidence that must not come up (irrelevant_supports) came back.",
+    ),
+    "wrongly_abstained": Stage(
+        "abstained, though the evidence was there",
+        "The evidence was retrieved, but the target declined to answer.",
+        "Look at the threshold or prompt by which the target declines: the evidence was in its "
+        "context.",
+    ),
+    "not_cited": Stage(
+        "evidence retrieved, not cited",
+        "The evidence was retrieved, but the answer does not cite it.",
+    ),
+    "ungrounded": Stage(
+        "claims without support",
+        "The judge finds claims that the retrieved text does not support.",
+        "Read the unsupported claims beside the retrieved text.",
+    ),
+    "not_used": Stage(
+        "evidence retrieved, not used",
+        "The retrieved text has the expected facts; the answer leaves some out.",
+    ),
+    "incorrect": Stage(
+        "evidence retrieved, answer wrong",
+        "The evidence was retrieved, but the answer is not right.",
+    ),
+    "hallucinated": Stage(
+        "answered what nothing can answer",
+        "Nothing can answer this question, and the target answered.",
+        "Look at the threshold or prompt by which the target declines, and at what the retrieved "
+        "chunks seemed to offer.",
+    ),
 }
-"""Meaning and name of stages where no chunks are reported, so that nothing is known of evidence."""
-_STAGES: Final[Mapping[str, str]] = {
-    "not_indexed": "Check that the indexing job ran, over the right folder.",
-    "out_of_scope": "Look at how the target selects folders; --rag-folder-mode on_with_fallback "
-    "lets it search everything when a selection finds nothing.",
-    "wrongly_abstained": "Look at the threshold or prompt by which the target refuses: the "
-    "evidence was in its context.",
-    "ungrounded": "Read the unsupported claims beside the retrieved text.",
-    "hallucinated": "Look at the threshold or prompt by which the target refuses, and at what "
-    "the retrieved chunks seemed to offer.",
+_UNSEEN: Final[Mapping[str, Stage]] = {
+    "wrongly_abstained": Stage(
+        "abstained, though there is an answer",
+        "The question has an answer, and the target declined.",
+        "Look at the threshold or prompt by which the target declines, and report the retrieved "
+        "chunks, which show whether it had the evidence.",
+    ),
+    "not_cited": Stage("golds not cited", "The answer does not cite the golds that it needs."),
+    "incorrect": Stage("answer wrong", "The answer is not right."),
 }
-_UNSEEN_REFUSAL: Final = (
-    "Look at the threshold or prompt by which the target refuses, and report the retrieved "
-    "chunks, which show whether it had the evidence."
-)
+"""Stages where no chunks are reported, so that nothing is known of evidence."""
 _MISSED_BY: Final[Mapping[MatchRule, str]] = {
     "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
     "does the anchor name an old heading?",
@@ -97,9 +124,6 @@ _MISSED_BY: Final[Mapping[MatchRule, str]] = {
     "pages": "its pages did not: are they ranked lower, or do the target and the anchor count "
     "pages differently (page_index counts from 0)?",
 }
-_READS_LITTLE: Final = (
-    "Retrieval did its part: look at the prompt, and at how much of the context the model reads."
-)
 
 
 def explain_expectations(
@@ -140,22 +164,13 @@ def expected_answer(case: Case) -> str:
     return case.expected_answer or "; ".join(case.expected_key_facts)
 
 
-def stage_meaning(record: CaseRecord) -> str | None:
-    """Say in a sentence what the failure stage of a case means; None: it has none."""
+def stage_in_words(record: CaseRecord) -> Stage | None:
+    """Return the failure stage of a case in words; None: it has none."""
     stage = record.scores.failure_stage
     if stage is None:
         return None
-    if record.reply.retrieved_chunks is None and stage in _UNSEEN:
-        return _UNSEEN[stage][0]
-    return STAGE_MEANING.get(stage)
-
-
-def stage_name(record: CaseRecord) -> str:
-    """Return the failure stage of a case in a few words; empty: it has none."""
-    stage = record.scores.failure_stage or ""
-    if record.reply.retrieved_chunks is None and stage in _UNSEEN:
-        return _UNSEEN[stage][1]
-    return STAGE_NAMES.get(stage, stage)
+    unseen = _UNSEEN if record.reply.retrieved_chunks is None else {}
+    return unseen.get(stage) or STAGES.get(stage) or Stage(stage, "")
 
 
 def stage_of(record: CaseRecord) -> str:
@@ -175,32 +190,32 @@ def next_steps(
             return (f"Look at {place}, the last line of your code that ran.",)
         error = record.error
         return (advice(error.code, error.kind, error.facts, "run"),)
-    stage, steps = record.scores.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
+    stage, steps = record.scores.failure_stage, [*_leaked(record)] or [*_unwanted(irrelevant)]
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
-    unseen = record.reply.retrieved_chunks is None
     if stage == "not_cited":
+        unseen = record.reply.retrieved_chunks is None
         return (*([_unseen_uncited(record)] if unseen else _uncited(golds)), *steps)
-    if stage == "not_used" and (unused := unused_sentence(record)):
-        steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     if stage == "incorrect":
         return (*_wrong_answer(record), *steps)
-    if unseen and stage == "wrongly_abstained":
-        return (_UNSEEN_REFUSAL, *steps)
-    usual = _STAGES.get(stage or "")
-    return (*steps, usual) if usual else tuple(steps)
+    if stage == "not_used" and (unused := unused_sentence(record)):
+        steps.insert(
+            0,
+            f"In the context and not in the answer: {unused}. Retrieval did its part: look at the "
+            "prompt, and at how much of the context the model reads.",
+        )
+    words = stage_in_words(record)
+    return (*steps, *([words.step] if words and words.step else ()))
 
 
-def _leaked(record: CaseRecord) -> list[str]:
-    """Say where to mend a leak; empty: none."""
-    if record.scores.metrics.get("leak_rate") != 1:
-        return []
-    leaked = [c for c in record.reply.retrieved_chunks or () if c.irrelevant]
-    documents = join(list(dict.fromkeys(chunk.rel_path for chunk in leaked)))
-    return [
-        f"A user was shown {documents}, which they must not see: filter by permission in the "
-        "search itself, before anything is ranked or given to a model."
-    ]
+def _leaked(record: CaseRecord) -> Iterator[str]:
+    if record.scores.metrics.get("leak_rate") == 1:
+        leaked = [c for c in record.reply.retrieved_chunks or () if c.irrelevant]
+        documents = join(list(dict.fromkeys(chunk.rel_path for chunk in leaked)))
+        yield (
+            f"A user was shown {documents}, which they must not see: filter by permission in the "
+            "search itself, before anything is ranked or given to a model."
+        )
 
 
 def _unwanted(irrelevant: Sequence[AnchorReason]) -> Iterator[str]:
@@ -305,7 +320,7 @@ def _is_excluded(gold: AnchorReason, record: CaseRecord) -> bool:
     kept_to = all(
         in_scope(chunk.rel_path, folders) for chunk in record.reply.retrieved_chunks or ()
     )
-    return bool(folders) and kept_to and not in_scope(gold.rel_path, folders)
+    return bool(folders) and kept_to and not in_scope(gold.anchor.rel_path, folders)
 
 
 def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
@@ -323,16 +338,11 @@ def _same_end(gold: AnchorReason, record: CaseRecord) -> int:
 
     Folders in front and the ending of the name, as of a converted file, may differ.
     """
-    wanted = f"/{_without_ending(gold.rel_path)}"
-    for rank, chunk in enumerate(order_chunks(record.reply.retrieved_chunks or ()), 1):
-        found = f"/{_without_ending(chunk.rel_path)}"
-        if found.endswith(wanted) or wanted.endswith(found):
-            return rank
-    return 0
-
-
-def _without_ending(rel_path: str) -> str:
-    return _ENDING.sub("", norm_path(rel_path))
+    chunks = order_chunks(record.reply.retrieved_chunks or ())
+    paths = (gold.anchor.rel_path, *(chunk.rel_path for chunk in chunks))
+    wanted, *found = (f"/{_ENDING.sub('', norm_path(path))}" for path in paths)
+    like = (one.endswith(wanted) or wanted.endswith(one) for one in found)
+    return next((rank for rank, same in enumerate(like, 1) if same), 0)
 
 
 # --- verdicts of the judge -------------------------------------------------------------------
@@ -388,17 +398,11 @@ def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
 
 
 def _claim(claim: Claim, passages: Sequence[tuple[int, RetrievedChunk]]) -> ClaimReason:
-    number = claim.passage
-    rank, chunk = None, None
+    number, rank, chunk = claim.passage, None, None
     if number is not None and 1 <= number <= len(passages):
         rank, chunk = passages[number - 1]
     return ClaimReason(
-        text=claim.text,
-        supported=claim.supported,
-        rank=rank,
-        rel_path=None if chunk is None else chunk.rel_path,
-        heading_path=None if chunk is None else chunk.heading_path,
-        reason=claim.reason,
+        text=claim.text, supported=claim.supported, rank=rank, chunk=chunk, reason=claim.reason
     )
 
 

@@ -6,7 +6,7 @@ Words carry the meaning; colour only repeats it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -136,7 +136,7 @@ def _expected(explanation: Explanation) -> Iterator[Block]:
         return
     gold = next((one for one in golds if not one.found), golds[0])
     more = f" (and {len(golds) - 1} more)" if len(golds) > 1 else ""
-    yield Fact("in", _place(gold.rel_path, gold.heading_path) + more, lines=1)
+    yield Fact("in", _place(gold.anchor.rel_path, gold.anchor.heading_path) + more, lines=1)
     chunks = explanation.chunks or ()
     texts = (*case.gold_supports[gold.index].snippets, *(
         one.chunk.text for one in chunks if gold.index in one.golds
@@ -197,19 +197,19 @@ def _scaled(explanation: Explanation, key: str, value: float | None) -> str:
 
 def _parts(explanation: Explanation) -> Iterator[tuple[str, Iterator[Block]]]:
     yield "details", _details(explanation)
-    yield "to pass", _expectations(explanation)
-    yield "golds", _anchors(explanation.golds, wanted=True)
+    yield "to pass", _rows(_expectations(explanation))
+    yield "golds", _rows(_anchors(explanation.golds, wanted=True))
     yield "groups (one of them must be whole)", _groups(explanation)
-    yield "irrelevant supports", _anchors(explanation.irrelevant, wanted=False)
+    yield "irrelevant supports", _rows(_anchors(explanation.irrelevant, wanted=False))
     yield "folders", _folders(explanation)
-    yield "chunks: rank, gold matched, passage", _chunks(explanation)
-    yield "citations", _citations(explanation.citations)
+    yield "chunks: rank, gold matched, passage", _rows(_chunks(explanation), (">", "", ""))
+    yield "citations", _rows(_citations(explanation.citations))
     yield "left out of the answer", _left_out(explanation.left_out)
     for one in explanation.judgements:
         yield clean(f"judge: {one.rubric} by {one.judge}"), _judgement(explanation, one)
     for level, title in _LEVELS.items():
-        yield f"metrics: {title}", _metrics(explanation, level)
-    yield "reranking", _reranking(explanation)
+        yield f"metrics: {title}", _rows(_metrics(explanation, level), ("", ">", ""))
+    yield "reranking", _rows(_reranking(explanation))
     yield "metrics in error", _unscored(explanation, "error")
     yield "not applicable", _unscored(explanation, "not_applicable")
 
@@ -246,21 +246,21 @@ def _details(explanation: Explanation) -> Iterator[Block]:
     yield from (_beside("  note  ", note, "warn") for note in explanation.notes[1:])
 
 
-def _expectations(explanation: Explanation) -> Iterator[Block]:
-    if explanation.record.scores.outcome == "error":
-        return
-    rows: list[Row] = []
+def _rows(rows: Iterable[Row | Note], columns: Sequence[str] = ("", "")) -> Iterator[Block]:
+    found = [*rows]
+    notes = [row for row in found if isinstance(row, Note)]
+    if found:
+        yield from notes if len(notes) == len(found) else (Table(columns, found),)
+
+
+def _expectations(explanation: Explanation) -> Iterator[Row]:
     for one in explanation.expectations:
-        if one.met is None:
-            continue
-        more = " or more" if one.at_least else ""
-        expected = "" if one.met else f", expected {one.expected:g}{more}"
-        mark: Line = (("  ok", "good"),) if one.met else (("  FAIL", "bad"),)
-        rows.append(
-            (mark, f"{one.key} {_scaled(explanation, one.key, one.value)}{expected}: {one.reason}")
-        )
-    if rows:
-        yield Table(("", ""), rows)
+        if one.met is not None and explanation.record.error is None:
+            more = " or more" if one.at_least else ""
+            expected = "" if one.met else f", expected {one.expected:g}{more}"
+            value = _scaled(explanation, one.key, one.value)
+            mark: Line = (("  ok", "good"),) if one.met else (("  FAIL", "bad"),)
+            yield mark, f"{one.key} {value}{expected}: {one.reason}"
 
 
 def _place(path: str, heading: str | None, lines: str = "") -> str:
@@ -275,18 +275,14 @@ def _chunk_place(chunk: RetrievedChunk) -> str:
     return _place(chunk.rel_path, chunk.heading_path, lines)
 
 
-def _anchors(anchors: Sequence[AnchorReason], *, wanted: bool) -> Iterator[Block]:
-    rows: list[Row] = []
-    for anchor in anchors:
-        place = _place(anchor.rel_path, anchor.heading_path)
-        if anchor.vault:
-            place = f"{anchor.vault}: {place}"
-        if wanted and anchor.grade != 1:
-            place += f" (grade {anchor.grade})"
-        style: Status = "good" if anchor.found == wanted else "warn" if wanted else "bad"
-        rows.append((f"  [{anchor.index}]", _stack((place, ""), (anchor.reason, style))))
-    if rows:
-        yield Table(("", ""), rows)
+def _anchors(anchors: Sequence[AnchorReason], *, wanted: bool) -> Iterator[Row]:
+    for one in anchors:
+        vault = f"{one.anchor.vault}: " if one.anchor.vault else ""
+        place = f"{vault}{_place(one.anchor.rel_path, one.anchor.heading_path)}"
+        if wanted and one.anchor.grade != 1:
+            place += f" (grade {one.anchor.grade})"
+        style: Status = "good" if one.found == wanted else "warn" if wanted else "bad"
+        yield f"  [{one.index}]", _stack((place, ""), (one.reason, style))
 
 
 def _groups(explanation: Explanation) -> Iterator[Block]:
@@ -312,18 +308,14 @@ def _folders(explanation: Explanation) -> Iterator[Block]:
     yield _beside("  ", f"{text}; {selection.reasoning}" if selection.reasoning else text)
 
 
-def _chunks(explanation: Explanation) -> Iterator[Block]:
-    chunks = explanation.chunks
-    if not chunks:
-        yield from () if chunks is None else (paragraph("  none were returned"),)
-        return
-    rows: list[Row | Note] = []
-    for before, chunk in zip((None, *chunks), chunks, strict=False):
-        if not chunk.in_cut and (before is None or before.in_cut):
+def _chunks(explanation: Explanation) -> Iterator[Row | Note]:
+    if explanation.chunks == ():
+        yield paragraph("  none were returned")
+    for one in explanation.chunks or ():
+        if one.rank == explanation.record.k + 1:
             rule = f"  ---- cut at k = {explanation.record.k}: nothing below counts ----"
-            rows.append(paragraph(rule, "weak"))
-        rows.append(_chunk(chunk))
-    yield Table((">", "", ""), rows)
+            yield paragraph(rule, "weak")
+        yield _chunk(one)
 
 
 def _chunk(one: ChunkReason) -> Row:
@@ -353,16 +345,13 @@ def _left_out(parts: Sequence[LeftOut]) -> Iterator[Block]:
         yield _beside("  ", f"{part.kind.replace('_', '-')} {quoted}: {part.reason}")
 
 
-def _citations(citations: Sequence[CitationReason] | None) -> Iterator[Block]:
-    if not citations:
-        yield from () if citations is None else (paragraph("  none"),)
-        return
-    rows: list[Row] = []
-    for one in citations:
+def _citations(citations: Sequence[CitationReason] | None) -> Iterator[Row | Note]:
+    if citations == ():
+        yield paragraph("  none")
+    for one in citations or ():
         place = _place(one.citation.rel_path or "(nothing)", one.citation.heading_path)
-        reason: tuple[str, Status] = (one.reason, "good" if one.golds else "weak")
-        rows.append((f"  #{one.number}", _stack((place, ""), reason)))
-    yield Table(("", ""), rows)
+        style: Status = "good" if one.golds else "weak"
+        yield f"  #{one.number}", _stack((place, ""), (one.reason, style))
 
 
 # --- verdicts and numbers --------------------------------------------------------------------
@@ -376,62 +365,52 @@ def _judgement(explanation: Explanation, one: JudgementReason) -> Iterator[Block
         yield _beside("  ", ", ".join(scores))
     if one.reasoning:
         yield _beside("  ", one.reasoning, "weak")
-    rows: list[Row] = [
-        (
-            (("  supported", "good") if claim.supported else ("  UNSUPPORTED", "bad"),),
-            _stack((f'"{claim.text}"', ""), (_deciding(claim), "weak")),
-        )
-        for claim in sorted(one.claims, key=lambda claim: claim.supported)
-    ]
+    yield from _rows(_claims(one))
+
+
+def _claims(one: JudgementReason) -> Iterator[Row]:
+    for claim in sorted(one.claims, key=lambda claim: claim.supported):
+        mark: Line = (("  supported", "good") if claim.supported else ("  UNSUPPORTED", "bad"),)
+        yield mark, _stack((f'"{claim.text}"', ""), (_deciding(claim), "weak"))
     for fact in one.facts:
         text = f'key fact "{fact.text}"'
         if fact.in_context is not None:
             place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
             text += f" ({place})"
-        found: Line = (("  found", "good"),) if fact.found else (("  MISSING", "bad"),)
-        rows.append((found, _stack((text, ""))))
-    if rows:
-        yield Table(("", ""), rows)
+        found: Line = (("  found", "good") if fact.found else ("  MISSING", "bad"),)
+        yield found, _stack((text, ""))
 
 
 def _deciding(claim: ClaimReason) -> str:
     """Name the passage that decided a claim, and the words found or missing there."""
     place = "" if claim.supported else "no passage"
-    if claim.rank is not None:
+    if claim.chunk is not None:
         nearest = "" if claim.supported else "nearest is "
-        place = f"{nearest}rank {claim.rank}, {_place(claim.rel_path or '', claim.heading_path)}"
+        where = _place(claim.chunk.rel_path, claim.chunk.heading_path)
+        place = f"{nearest}rank {claim.rank}, {where}"
     return ": ".join(filter(None, (cut(place, 300), claim.reason))) or "no reason given"
 
 
-def _metrics(explanation: Explanation, level: str) -> Iterator[Block]:
-    rows = [
-        (
-            f"  {clean(one.key, _NAME_CHARS)}",
-            scaled(one.value, one.scale_end, one.key),
-            _stack((f"= {one.reason}", "weak")),
-        )
-        for one in explanation.metrics
-        if one.status == "scored" and one.level == level
-    ]
-    if rows:
-        yield Table(("", ">", ""), rows)
+def _metrics(explanation: Explanation, level: str) -> Iterator[Row]:
+    for one in explanation.metrics:
+        if one.status == "scored" and one.level == level:
+            value = scaled(one.value, one.scale_end, one.key)
+            yield f"  {clean(one.key, _NAME_CHARS)}", value, _stack((f"= {one.reason}", "weak"))
 
 
-def _reranking(explanation: Explanation) -> Iterator[Block]:
+def _reranking(explanation: Explanation) -> Iterator[Row | Note]:
     pairs = [
         (metric.key, metric.before_rerank, metric.value)
         for metric in explanation.metrics
         if metric.before_rerank is not None and metric.value is not None
     ]
-    if not pairs or not explanation.chunks:  # nothing came that could be put in another order
-        return
-    rows: list[Row] = []
-    for key, before, now in pairs:
-        if abs(now - before) > TOLERANCE:
-            style: Status = "good" if now > before else "bad"
-            text = f"{format_value(before)} -> {format_value(now)} ({now - before:+.3f})"
-            rows.append((((f"  {clean(key, _NAME_CHARS)}", style),), ((text, style),)))
-    yield Table(("", ""), rows) if rows else paragraph("  changed no metric")
+    changed = [pair for pair in pairs if abs(pair[2] - pair[1]) > TOLERANCE]
+    if pairs and explanation.chunks and not changed:  # else nothing could be in another order
+        yield paragraph("  changed no metric")
+    for key, before, now in changed:
+        style: Status = "good" if now > before else "bad"
+        text = f"{format_value(before)} -> {format_value(now)} ({now - before:+.3f})"
+        yield ((f"  {clean(key, _NAME_CHARS)}", style),), ((text, style),)
 
 
 def _unscored(explanation: Explanation, status: str) -> Iterator[Block]:

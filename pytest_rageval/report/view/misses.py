@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
-from pytest_rageval.report.explain.verdict import expected_answer, stage_meaning
+from pytest_rageval.report.explain.verdict import expected_answer, stage_in_words
 from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table
 from pytest_rageval.report.view.next_commands import explain_worst
 from pytest_rageval.report.view.target_faults import FaultOptions, cause_lines
@@ -130,7 +130,8 @@ def _cause_head(cause: Cause, n_cases: int) -> Iterator[Block]:
         return
     unseen = [record for record in cause.records if record.reply.retrieved_chunks is None]
     one = (unseen or cause.records)[0]
-    meaning = (stage_meaning(one) or "") if cause.name == one.scores.failure_stage else ""
+    stage = stage_in_words(one) if cause.name == one.scores.failure_stage else None
+    meaning = stage.meaning if stage else ""
     yield Note(((f"{cause.name} {len(cause.records)}   ", "strong"),), ((meaning, "weak"),))
 
 

@@ -96,7 +96,7 @@ def test_misses_are_listed_by_cause_with_the_command_for_one(capsys: Output) -> 
     assert listed.splitlines() == [
         "run one   2 of 3 cases to look at: 2 missed",
         "",
-        "not_retrieved 2   The evidence that the case needs is not in the cut.",
+        "not_retrieved 2   None of the first k chunks contains the evidence.",
         "  alpha  Where is it?",
         "  gamma  Where is it?",
         "",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.report.explain.verdict import stage_name
+from pytest_rageval.report.explain.verdict import stage_in_words
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses import error_info, http_code, target_error
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
@@ -101,9 +101,9 @@ def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
     assert not any(word in said for word in ("was there", "was in its context", "was not in"))
     assert "cites no gold" not in said
     assert step in said
-    name = stage_name(found.record)
-    assert name
-    assert not any(word in name for word in ("evidence", "no gold"))
+    words = stage_in_words(found.record)
+    assert words is not None
+    assert not any(word in words.name for word in ("evidence", "no gold"))
 
 
 def test_only_the_golds_of_the_nearest_group_are_sought() -> None:

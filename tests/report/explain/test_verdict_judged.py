@@ -59,10 +59,13 @@ def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
     assert (one.rubric, one.judge, one.scores, one.reasoning, one.error) == (
         "groundedness", "fake/1", {"groundedness": 2.0}, "So so.", None,
     )  # fmt: skip
-    assert [(c.text, c.supported, c.rank, c.rel_path, c.heading_path) for c in one.claims] == [
-        ("Thirty days.", True, 3, "a.md", "# S"),
-        ("Forty pigeons.", False, 2, "b.md", "# B"),
-        ("On Mars.", False, None, None, None),
+    assert [
+        (c.text, c.supported, c.rank, c.chunk and (c.chunk.rel_path, c.chunk.heading_path))
+        for c in one.claims
+    ] == [
+        ("Thirty days.", True, 3, ("a.md", "# S")),
+        ("Forty pigeons.", False, 2, ("b.md", "# B")),
+        ("On Mars.", False, None, None),
     ]
     assert [c.reason for c in one.claims] == ["said there", "no pigeons", ""]
 

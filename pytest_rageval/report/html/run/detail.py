@@ -23,8 +23,7 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
-    stage_meaning,
-    stage_name,
+    stage_in_words,
     stage_of,
 )
 from pytest_rageval.report.html.markup import Element, harmless
@@ -39,6 +38,7 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -145,6 +145,7 @@ def _with_evidence(
 
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
+    stage = stage_in_words(record)
     return CaseDetail(
         question=shortened(record.case.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())) if brief else (),
@@ -152,8 +153,8 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         answer=_answer(record),
         error=_error(record),
         abstained=_abstained(record),
-        stage_name=stage_name(record),
-        stage_meaning=stage_meaning(record) or "",
+        stage_name=stage.name if stage else "",
+        stage_meaning=stage.meaning if stage else "",
         values=Element(
             ", ".join(
                 [
@@ -392,10 +393,7 @@ def redacted(detail: CaseDetail, record: CaseRecord, run: StoredRun) -> CaseDeta
         abstained="abstained" if record.reply.abstained else "",
         citations=(),
         chunks=_bare_chunks(detail.chunks),
-        golds=tuple(
-            replace(gold, rel_path="", heading_path="", vault=None, reason="")
-            for gold in detail.golds
-        ),
+        golds=tuple(replace(gold, anchor=Anchor(rel_path=""), reason="") for gold in detail.golds),
         judgements=tuple(_bare_judgement(one) for one in detail.judgements),
         steps=(),
         metrics=tuple(replace(one, reason="") for one in detail.metrics),
@@ -417,9 +415,7 @@ def _bare_chunks(chunks: Sequence[ChunkView] | None) -> tuple[ChunkView, ...] | 
 
 
 def _bare_judgement(one: JudgementReason) -> JudgementReason:
-    claims = tuple(
-        replace(c, text="", rel_path=None, heading_path=None, reason="") for c in one.claims
-    )
+    claims = tuple(replace(c, text="", chunk=None, reason="") for c in one.claims)
     error = None
     if one.error is not None:
         kind = one.error.split(":", 1)[0]

@@ -9,7 +9,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.metrics.definitions import stored_registry
-from pytest_rageval.report.explain.verdict import stage_meaning, stage_of
+from pytest_rageval.report.explain.verdict import stage_in_words, stage_of
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.attention import worth_reading
 from pytest_rageval.report.html.run.charts import stacked_bar
@@ -192,8 +192,8 @@ def _meanings(cases: Sequence[CaseGroup]) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {n: text for n, text in _MEANINGS.items() if n in outcomes}
     of_stage = {stage_of(case.deciding): case.deciding for case in cases}
     for stage, _ in Counter(stage_of(case.deciding) for case in cases).most_common():
-        if (text := stage_meaning(of_stage[stage])) is not None:
-            found[stage.replace("_", " ")] = text
+        if (words := stage_in_words(of_stage[stage])) is not None:
+            found[stage.replace("_", " ")] = words.meaning
     return tuple(found.items())
 
 

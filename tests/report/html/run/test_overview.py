@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.report.explain.verdict import STAGE_MEANING
+from pytest_rageval.report.explain.verdict import STAGES
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions, ReportView
 from pytest_rageval.report.html.run.view import view_report
@@ -50,7 +50,7 @@ def test_the_words_of_the_bars_are_explained() -> None:
     files = run([passed("a"), missed("b"), errored("c")])
     found = dict(viewed(files).overview.meanings)
     assert [*found] == ["error", "missed", "not retrieved"]
-    assert found["not retrieved"] == STAGE_MEANING["not_retrieved"]
+    assert found["not retrieved"] == STAGES["not_retrieved"].meaning
     assert f"<li><b>missed</b>: {found['missed']}</li>" in page(files)
     assert viewed(run([passed("a")])).overview.meanings == ()
 
