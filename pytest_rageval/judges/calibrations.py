@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
+
+import msgspec
 
 from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.files import named_errors, read_plain, refuse_link, write_file
@@ -33,35 +36,48 @@ def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
     return folder / f"{name}-{rubric}.json"
 
 
-def read_calibration(path: Path) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCalibration:
+    """What later commands read of a stored calibration."""
+
+    schema_version: Literal[1]
+    judge: str
+    rubric: str
+    rubric_version: str = ""
+    n: int
+    """Number of labels."""
+    auroc: float | None = None
+    kappa: float | None = None
+    kappa_low: float | None = None
+    """Lower end of the interval of ``kappa``."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """By hash of the answer."""
+
+
+def read_calibration(path: Path) -> StoredCalibration | None:
     """Read one stored calibration; None: the file does not exist.
 
     Raises:
         StorageError: the file is there and cannot be read.
     """
     try:
-        document = json.loads(read_plain(path, "utf-8"))
+        return msgspec.json.decode(read_plain(path, "utf-8"), type=StoredCalibration)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not JSON"
-        raise StorageError(f"{path}: cannot be read: {reason}") from error
-    if not isinstance(document, dict) or document.get("schema_version") != SCHEMA_VERSION:
-        raise StorageError(
-            f"{path}: expected a JSON object with schema_version {SCHEMA_VERSION}; "
-            "write it anew with rageval calibrate --save"
-        )
-    return document
+        reason = error.strerror if isinstance(error, OSError) else error
+        advice = "write it anew with rageval calibrate --save"
+        raise StorageError(f"{path}: cannot be read: {reason}; {advice}") from error
 
 
-def read_calibrations(folder: Path) -> list[dict[str, Any]]:
+def read_calibrations(folder: Path) -> list[StoredCalibration]:
     """Read every stored calibration of a folder, by name; none if the folder does not exist.
 
     Raises:
         StorageError: one of them cannot be read.
     """
-    found = (read_calibration(path) for path in sorted(folder.glob("*.json")))
-    return [document for document in found if document is not None]
+    found = map(read_calibration, sorted(folder.glob("*.json")))
+    return [one for one in found if one is not None]
 
 
 def write_calibration(path: Path, document: Mapping[str, Any]) -> None:

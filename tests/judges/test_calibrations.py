@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.judges.calibrations import (
+    StoredCalibration,
     calibration_folder,
     calibration_path,
     read_calibration,
@@ -44,11 +45,12 @@ def test_every_judge_has_a_file_of_its_own_within_the_folder(tmp_path: Path) -> 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "new" / "a.json"
-    write_calibration(path, {"judge": "j", "n": 1})
-    write_calibration(path, {"judge": "j", "n": 2})
-    assert read_calibration(path) == {"schema_version": 1, "judge": "j", "n": 2}
-    write_calibration(path.with_name("b.json"), {"judge": "k"})
-    assert [found["judge"] for found in read_calibrations(path.parent)] == ["j", "k"]
+    write_calibration(path, {"judge": "j", "rubric": "r", "n": 1})
+    write_calibration(path, {"judge": "j", "rubric": "r", "n": 2, "more": "x"})
+    read = StoredCalibration(schema_version=1, judge="j", rubric="r", n=2)
+    assert read_calibration(path) == read
+    write_calibration(path.with_name("b.json"), {"judge": "k", "rubric": "r", "n": 3})
+    assert [found.judge for found in read_calibrations(path.parent)] == ["j", "k"]
     assert sorted(file.name for file in path.parent.iterdir()) == ["a.json", "b.json"]
 
 
@@ -61,7 +63,7 @@ def test_no_folder_and_no_file_hold_nothing(tmp_path: Path) -> None:
 def test_what_is_no_calibration_is_an_error_with_its_path(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(StorageError, match=r"a\.json: (cannot be read: not JSON|expected a JSON)"):
+    with pytest.raises(StorageError, match=r"a\.json: cannot be read: .*; write it anew with"):
         read_calibrations(tmp_path)
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
+from pytest_rageval.judges.calibrations import StoredCalibration
 from pytest_rageval.judges.spot_check import CaseKey, Key
 from pytest_rageval.metrics.judged import scores_disagree, valid_score
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.json_documents import count, number, text
 from pytest_rageval.values.numbers import CorrectedMean, Disagreement, SpotCheck
 
 SCALE: Final = (0.0, 5.0)
@@ -186,7 +186,7 @@ def measure_drift(
 
 
 def validation_of(
-    judge_identity: str, reports: Iterable[Mapping[str, Any]], *, rubric_versions: Mapping[str, str]
+    judge_identity: str, reports: Iterable[StoredCalibration], *, rubric_versions: Mapping[str, str]
 ) -> str:
     """Describe in one line the result of a judge's calibrations.
 
@@ -202,28 +202,20 @@ def validation_of(
     """
     parts, doubts = [], []
     for report in reports:
-        rubric, version = text(report, "rubric"), report.get("rubric_version")
-        if report.get("judge") != judge_identity or rubric not in rubric_versions:
+        rubric, version = report.rubric, report.rubric_version
+        if report.judge != judge_identity or rubric not in rubric_versions:
             continue
         if rubric_versions[rubric] != version:
             doubts.append(f"{rubric} was calibrated as {version}")
             continue
-        figures, low = _figures(report), number(report, "kappa_low")
-        if count(report, "n") < MIN_LABELS:
+        auroc, kappa = ("-" if n is None else f"{n:.2f}" for n in (report.auroc, report.kappa))
+        figures = f"AUROC {auroc}, kappa {kappa} on {counted(report.n, 'label')}"
+        if report.n < MIN_LABELS:
             doubts.append(f"{rubric}: fewer than {MIN_LABELS} labels ({figures})")
-        elif low is None or low <= 0:
+        elif (report.kappa_low or 0) <= 0:
             doubts.append(f"{rubric}: no agreement beyond chance ({figures})")
         else:
             parts.append(f"{rubric} {figures}")
     if parts:
         return "; ".join([f"judge validated: {parts[0]}", *parts[1:], *doubts])
     return f"{NOT_VALIDATED}: {'; '.join(doubts)}" if doubts else NOT_VALIDATED
-
-
-def _figures(report: Mapping[str, Any]) -> str:
-    def shown(name: str) -> str:
-        value = number(report, name)
-        return "-" if value is None else f"{value:.2f}"
-
-    labels = counted(count(report, "n"), "label")
-    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {labels}"

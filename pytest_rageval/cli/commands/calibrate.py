@@ -24,7 +24,6 @@ from pytest_rageval.cli.output import (
     switch,
 )
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.json_documents import number, part
 from pytest_rageval.values.verdict import usage_of
 
 if TYPE_CHECKING:
@@ -284,16 +283,15 @@ def _with_history(
     path = calibration_path(calibration_folder(settings), document["judge"], wanted.rubric)
     scores = {answer_hash(row): readings[row.id].score for row in rows}
     stored = read_calibration(path)
-    before = {k: s for k, raw in part(stored, "scores").items() if (s := number(raw)) is not None}
     document["drift"] = None
-    if stored and before:
-        drift = measure_drift(before, scores, scale=scale_of(wanted.rubric, wanted.own))
+    if stored and stored.scores:
+        drift = measure_drift(stored.scores, scores, scale=scale_of(wanted.rubric, wanted.own))
         document["drift"] = {
             "n": drift.n,
             "n_lost": drift.n_lost,
             "enough": drift.enough,
             **asdict(drift.found),
-            "rubric_version_before": stored.get("rubric_version"),
+            "rubric_version_before": stored.rubric_version,
             "text": str(drift),
         }
     if not wanted.save:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pytest_rageval.analysis.trust.judge import (
     summarise_spot_check,
     validation_of,
 )
+from pytest_rageval.judges.calibrations import StoredCalibration
 from pytest_rageval.judges.spot_check import choose_spot_check
 from pytest_rageval.values.numbers import SpotCheck
 
@@ -146,20 +148,21 @@ def test_few_or_no_common_answers_are_said() -> None:
 # --- validation ----------------------------------------------------------------------------------
 
 
-def report(**fields: Any) -> dict[str, Any]:
-    return {
-        "judge": "j/1",
-        "rubric": "groundedness",
-        "rubric_version": "g-1",
-        "n": 200,
-        "auroc": 0.874,
-        "kappa": 0.61,
-        "kappa_low": 0.5,
-        **fields,
-    }
+def report(**fields: Any) -> StoredCalibration:
+    found = StoredCalibration(
+        schema_version=1,
+        judge="j/1",
+        rubric="groundedness",
+        rubric_version="g-1",
+        n=200,
+        auroc=0.874,
+        kappa=0.61,
+        kappa_low=0.5,
+    )
+    return replace(found, **fields)
 
 
-def validated(reports: list[dict[str, Any]]) -> str:
+def validated(reports: list[StoredCalibration]) -> str:
     versions = {"groundedness": "g-1", "correctness": "c-1"}
     return validation_of("j/1", reports, rubric_versions=versions)
 
@@ -189,14 +192,6 @@ def test_a_calibrated_judge_is_named_with_its_figures() -> None:
 def test_too_little_validates_nothing_and_says_why(fields: dict[str, Any], doubt: str) -> None:
     text = validated([report(**fields)])
     assert text.startswith(f"judge not validated: groundedness: {doubt}")
-
-
-@pytest.mark.parametrize("name", ["rubric", "rubric_version", "n", "kappa_low", "kappa", "auroc"])
-@pytest.mark.parametrize("odd", [None, [], {"a": 1}, "x", 10**400])
-def test_a_calibration_with_a_wrong_type_validates_nothing(name: str, odd: object) -> None:
-    text = validated([report(**{name: odd})])
-    assert "inf" not in text
-    assert text.startswith("judge ")
 
 
 def test_what_validates_one_rubric_does_not_silence_the_doubt_about_another() -> None:
