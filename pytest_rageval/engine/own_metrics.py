@@ -23,7 +23,6 @@ from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
-from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
 _TEXT_CHARS: Final = 500
@@ -235,8 +234,3 @@ def run_scores(
         elif one.fault is not None:
             found[key] = OwnFigure(error=f"{one.said.place}: {one.fault.bare}")
     return found
-
-
-def run_notes(run: StoredRun) -> list[str]:
-    """Say of each own metric of the whole run without a value why it has none."""
-    return [f"{key}: {reason}" for key, reason in run.run_metric_reasons.items()]

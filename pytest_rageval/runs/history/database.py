@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -250,36 +250,29 @@ def parse_url(text: str) -> sa.URL:
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
     """
-    # The text is not shown, since it may contain a password anywhere.
-    unreadable = ConfigError(f"index of runs: got a URL that cannot be read, expected {_EXAMPLES}")
-    if _MISTYPED.match(text):
-        # Taken as a path, it would create a file of this name and show the password.
-        raise unreadable
-    if "://" not in text:
-        return sa.URL.create("sqlite", database=text)
-    try:
-        url = sa.make_url(text)
-    except (exc.ArgumentError, ValueError):
-        raise unreadable from None
-    if url.get_backend_name() == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            raise ConfigError(f"index of runs: got a database in memory, expected {_EXAMPLES}")
-        return url.set(drivername="sqlite")
-    if url.drivername in ("postgres", "postgresql"):
-        url = url.set(drivername="postgresql+psycopg")
-    other = ConfigError(f"index of runs: got a URL of {url.drivername!r}, expected {_EXAMPLES}")
-    if url.get_backend_name() != "postgresql":
-        raise other
-    try:
-        url.get_dialect().import_dbapi()
-    except exc.NoSuchModuleError:
-        raise other from None
-    except ImportError as error:
-        raise ConfigError(
-            f"index of runs: a URL of {url.drivername!r} needs the module {error.name!r}, which is "
-            "not installed (pip install 'pytest-rageval[postgres]')"
-        ) from None
-    return url
+    # The text is not shown, since it may contain a password anywhere. A mistyped one, taken as a
+    # path, would create a file of this name and show the password.
+    if not _MISTYPED.match(text):
+        if "://" not in text:
+            return sa.URL.create("sqlite", database=text)
+        with suppress(exc.ArgumentError, ValueError):
+            url = sa.make_url(text)
+            kind = url.get_backend_name()
+            if kind == "sqlite" and url.database not in (None, "", ":memory:"):
+                return url.set(drivername="sqlite")
+            if kind in ("postgres", "postgresql"):
+                if url.drivername == kind:
+                    url = url.set(drivername="postgresql+psycopg")
+                try:
+                    url.get_dialect().import_dbapi()
+                except ImportError as error:
+                    raise ConfigError(
+                        f"index of runs: a URL of {url.drivername!r} needs the module "
+                        f"{error.name!r}, which is not installed "
+                        "(pip install 'pytest-rageval[postgres]')"
+                    ) from None
+                return url
+    raise ConfigError(f"index of runs: got a URL that cannot be used, expected {_EXAMPLES}")
 
 
 def shown_url(url: sa.URL) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -21,16 +21,13 @@ from pytest_rageval.runs.history.database import (
     IndexDatabase,
     RowError,
 )
-from pytest_rageval.runs.history.run_rows import Origin, RunRows, content_hash, read_run_rows
+from pytest_rageval.runs.history.run_rows import Origin, content_hash, read_run_rows
 from pytest_rageval.runs.list import TrendSource
 from pytest_rageval.runs.store import RESULTS as RECORDS
 from pytest_rageval.runs.store import is_run, list_runs
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
-
-_ATTEMPTS: Final = 5
-"""To read a run that is being written."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,59 +85,62 @@ class RunIndex:
         result = SyncResult()
         for name in run_ids:
             try:
-                if not any(self._put_as_read(name, result) for _ in range(_ATTEMPTS)):
-                    said = f"{self._results / name}: changed each time that it was read"
-                    result.broken[name] = [said]
+                self._put(name, result)
             except FileNotFoundError:  # pruned, perhaps meanwhile
                 self._remove(name, result)
             except (RowError, UnicodeEncodeError) as error:  # its name may hold any bytes
                 result.broken[name] = [f"{self._results / name}: cannot be kept: {error}"]
         return result
 
-    def _put_as_read(self, name: str, result: SyncResult) -> bool:
-        """Read a run, and write it if it differs from the index; False: it changed meanwhile.
+    def _put(self, name: str, result: SyncResult) -> None:
+        """Read a run, and write it if it differs from the index.
 
-        Reading takes longer than writing, so it is done before other writers are locked out.
+        Reading takes longer than writing, so it is done before other writers are locked out. What
+        changes after the hash was taken is put in by the next sync.
         """
-        hashed = self._hash(name)
+        folder, source = self._results / name, self._origin.source
+        tags = tags_by_run(self._results).get(name, ())
+        if not is_run(folder):
+            raise FileNotFoundError(folder)
+        hashed = content_hash(folder, tags)
         with self._database.transaction() as connection:
             known = self._known(connection, name)
-        ours = known is not None and known.source == self._origin.source
-        if known is not None and ours and known.content_hash == hashed and not known.unreadable:
+        if (
+            known is not None
+            and (known.source, known.content_hash) == (source, hashed)
+            and not known.unreadable
+        ):
             result.unchanged.append(name)
-            return True
-        rows = read_run_rows(self._results / name, self._tags(name))
+            return
+        rows = read_run_rows(folder, tags)
         with self._database.transaction() as connection:
-            if self._hash(name) != hashed:
-                return False
             known = self._known(connection, name)
+            # A clone of the repository has the figures of a run, but not its records, which came
+            # from the machine that made it.
             if known is not None and known.content_hash == hashed:
-                mine = RUNS.update().where(*self._is(RUNS, name))
-                connection.execute(mine.values(source=self._origin.source))
+                connection.execute(RUNS.update().where(*self._is(RUNS, name)).values(source=source))
                 result.unchanged.append(name)
-            elif known is not None and self._is_more(known, rows):
+            elif (
+                known is not None
+                and known.source != source
+                and known.has_records > rows.run["has_records"]
+            ):
                 result.unchanged.append(name)
             else:
                 self._delete(connection, name)
-                self._insert(connection, name, rows, hashed)
+                key = {"project": self._origin.project, "run_id": name}
+                own = {"source": source, "content_hash": hashed, "synced_at": datetime.now(UTC)}
+                run = {**rows.run, **own}
+                for table, found in (
+                    (RUNS, [run]),
+                    (RESULTS, rows.results),
+                    (METRICS, rows.metrics),
+                ):
+                    if found:
+                        connection.execute(table.insert(), [{**key, **row} for row in found])
                 (result.added if known is None else result.changed).append(name)
         if rows.problems:
             result.broken[name] = list(rows.problems)
-        return True
-
-    def _is_more(self, known: sa.Row[Any], rows: RunRows) -> bool:
-        # A clone of the repository has the figures of a run, but not its records, which came from
-        # the machine that made it.
-        other = known.source != self._origin.source
-        return other and known.has_records and not rows.run["has_records"]
-
-    def _insert(self, connection: sa.Connection, name: str, rows: RunRows, hashed: str) -> None:
-        key = {"project": self._origin.project, "run_id": name}
-        kept = {"source": self._origin.source, "content_hash": hashed}
-        run = {**key, **rows.run, **kept, "synced_at": datetime.now(UTC)}
-        for table, found in ((RUNS, [run]), (RESULTS, rows.results), (METRICS, rows.metrics)):
-            if found:
-                connection.execute(table.insert(), [{**key, **row} for row in found])
 
     def _remove(self, name: str, result: SyncResult) -> None:
         """Remove a run whose folder is gone, unless it is back or came from another folder."""
@@ -160,15 +160,6 @@ class RunIndex:
 
     def _is(self, table: sa.Table, name: str) -> tuple[Any, Any]:
         return table.c.project == self._origin.project, table.c.run_id == name
-
-    def _tags(self, name: str) -> tuple[str, ...]:
-        return tags_by_run(self._results).get(name, ())
-
-    def _hash(self, name: str) -> str:
-        folder = self._results / name
-        if not is_run(folder):
-            raise FileNotFoundError(folder)
-        return content_hash(folder, self._tags(name))
 
 
 def _closed_folders(results_dir: Path) -> list[str]:

@@ -42,30 +42,28 @@ def test_a_new_folder_keeps_the_index_out_of_git(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "complaint"),
+    "url",
     [
-        ("mysql://ann:sesame@host/db", "got a URL of 'mysql'"),
-        ("postgresql+nothing://ann:sesame@host/db", "got a URL of 'postgresql+nothing'"),
-        ("postgresql://ann:sesame@host:port/db", "got a URL that cannot be read"),
-        ("postgresql:/ann:sesame@host/db", "got a URL that cannot be read"),
-        ("postgresql+psycopg:ann:sesame@host/db", "got a URL that cannot be read"),
-        ("ann:sesame@host/db", "got a URL that cannot be read"),
-        (":sesame@host/db", "got a URL that cannot be read"),
-        ("//ann:sesame@host/db", "got a URL that cannot be read"),
-        ("postgres//ann:sesame@host/db", "got a URL that cannot be read"),
-        ("mysql:/ann:sesame/@host/db", "got a URL that cannot be read"),
-        ("ann:ses@me@host:5432/db", "got a URL that cannot be read"),
-        ("sqlite://", "got a database in memory"),
-        ("sqlite:///:memory:", "got a database in memory"),
+        "mysql://ann:sesame@host/db",
+        "postgresql+nothing://ann:sesame@host/db",
+        "postgresql://ann:sesame@host:port/db",
+        "postgresql:/ann:sesame@host/db",
+        "postgresql+psycopg:ann:sesame@host/db",
+        "ann:sesame@host/db",
+        ":sesame@host/db",
+        "//ann:sesame@host/db",
+        "postgres//ann:sesame@host/db",
+        "mysql:/ann:sesame/@host/db",
+        "ann:ses@me@host:5432/db",
+        "sqlite://",
+        "sqlite:///:memory:",
     ],
 )
 def test_what_is_no_place_for_an_index_is_refused_without_its_password(
-    url: str, complaint: str, project: Path
+    url: str, project: Path
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"^index of runs: .*, expected a path") as caught:
         opened(url)
-    assert str(caught.value).startswith(f"index of runs: {complaint}")
-    assert "expected a path, sqlite:///" in str(caught.value)
     assert "sesame" not in str(caught.value)
     assert list(project.iterdir()) == []
 

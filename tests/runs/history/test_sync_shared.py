@@ -26,7 +26,7 @@ from pytest_rageval.runs.history.sync import RunIndex
 url, rebuild = sys.argv[1], sys.argv[2] == "rebuild"
 sys.stdin.read(1)
 root = Path.cwd()
-put, places = RunIndex._put_as_read, iter(range(20))
+put, places = RunIndex._put, iter(range(20))
 
 def put_some(*arguments):
     if next(places, None) is None:
@@ -34,7 +34,7 @@ def put_some(*arguments):
     return put(*arguments)
 
 if sys.argv[2] == "some":
-    RunIndex._put_as_read = put_some
+    RunIndex._put = put_some
 with IndexDatabase(url, rootdir=root, write=True, anew=rebuild) as database:
     index = RunIndex(database, Origin(project="acme/bot", source="here"), root / "evals/results")
     found = index.sync(rebuild=rebuild)
