@@ -137,7 +137,7 @@ def with_findings(index: Index, notes: Sequence[Note], findings: Sequence[Findin
 def _warnings(
     findings: Sequence[Finding], notes: Sequence[Note], chunks: Sequence[Chunk]
 ) -> list[str]:
-    return list(finding_lines([*findings, *content_findings(notes, chunks)]))
+    return finding_lines([*findings, *content_findings(notes, chunks)])
 
 
 def _embed(

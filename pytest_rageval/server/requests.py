@@ -83,12 +83,35 @@ class AskQuery(Body):
     rerank: bool
 
 
+def _is_plain_path(path: str) -> bool:
+    """Whether a path is relative, in normal form, and cannot leave its folder."""
+    parts = PurePosixPath(path).parts
+    normal = bool(parts) and "/".join(parts) == path and path.isprintable()
+    return normal and ".." not in parts and "\\" not in path and ":" not in parts[0]
+
+
+def _scope(prefix: str) -> str:
+    """Return the scope prefix with exactly one `/` at its end."""
+    folder = prefix.removesuffix("/")
+    if not folder.strip() or not _is_plain_path(folder):
+        raise ValueError("expected a folder such as 'datasets/name/', relative and without '..'")
+    return f"{folder}/"
+
+
+def _note_path(path: str) -> str:
+    if not _is_plain_path(path) or not path.lower().endswith(NOTE_SUFFIXES):
+        raise ValueError(
+            "expected a relative path of a Markdown note (.md) without '..', '.' or empty parts"
+        )
+    return path
+
+
 class _DeletionBody(Body):
-    scope_prefix: _Raw
+    scope_prefix: Annotated[_Raw, AfterValidator(_scope)]
 
 
 class _Document(Body):
-    rel_path: _Raw
+    rel_path: Annotated[_Raw, AfterValidator(_note_path)]
     text: _Raw
 
 
@@ -156,17 +179,17 @@ def parse_documents(body: object) -> tuple[Note, ...]:
     """Check the body of `PUT /api/v1/documents` and return its documents.
 
     Raises:
-        RequestError: A field is missing or of the wrong type; with status 400: the prefix is
-            empty, or a document lies outside it.
+        RequestError: A field is missing or of the wrong type, the prefix is empty, or a document
+            lies outside it or is there twice.
     """
     given = parse_body(_DocumentsBody, body)
-    prefix = _scope(given.scope_prefix)
     notes: dict[str, Note] = {}
-    for number, document in enumerate(given.documents):
-        note = _note(document, f"documents[{number}].rel_path", prefix)
-        if note.rel_path in notes:
-            raise RequestError(f"documents[{number}].rel_path: {note.rel_path!r} is given twice")
-        notes[note.rel_path] = note
+    for number, one in enumerate(given.documents):
+        data = one.text.replace("\0", "\ufffd").encode("utf-8", errors="replace")
+        if one.rel_path in notes or not one.rel_path.startswith(given.scope_prefix):
+            expected = f"each path once, and below {given.scope_prefix!r}"
+            raise refusal(f"documents[{number}].rel_path", one.rel_path, expected)
+        notes[one.rel_path] = Note(rel_path=one.rel_path, data=data)
     return tuple(notes.values())
 
 
@@ -174,37 +197,10 @@ def parse_deletion(body: object) -> str:
     """Check the body of `DELETE /api/v1/documents` and return its scope prefix.
 
     Raises:
-        RequestError: A field is missing or of the wrong type; with status 400: the prefix is
-            empty or not a relative folder.
+        RequestError: A field is missing or of the wrong type, or the prefix is empty or not a
+            relative folder.
     """
-    return _scope(parse_body(_DeletionBody, body).scope_prefix)
-
-
-def _scope(prefix: str) -> str:
-    """Return the scope prefix with exactly one `/` at its end."""
-    folder = prefix.removesuffix("/")
-    if not folder.strip() or not _is_plain_path(folder):
-        expected = "a folder such as 'datasets/name/', relative and without '..'"
-        raise refusal("scope_prefix", prefix, expected, status=400)
-    return f"{folder}/"
-
-
-def _note(document: _Document, where: str, prefix: str) -> Note:
-    path = document.rel_path
-    if not _is_plain_path(path) or not path.lower().endswith(NOTE_SUFFIXES):
-        expected = "a relative path of a Markdown note (.md) without '..', '.' or empty parts"
-        raise refusal(where, path, expected, status=400)
-    if not path.startswith(prefix):
-        raise RequestError(f"{where}: {shown(path)} is outside the scope {prefix!r}", 400)
-    data = document.text.replace("\0", "\ufffd").encode("utf-8", errors="replace")
-    return Note(rel_path=path, data=data)
-
-
-def _is_plain_path(path: str) -> bool:
-    """Whether a path is relative, in normal form, and cannot leave its folder."""
-    parts = PurePosixPath(path).parts
-    normal = bool(parts) and "/".join(parts) == path and path.isprintable()
-    return normal and ".." not in parts and "\\" not in path and ":" not in parts[0]
+    return parse_body(_DeletionBody, body).scope_prefix
 
 
 _Parsed = TypeVar("_Parsed", bound=Body)
@@ -226,18 +222,12 @@ def parse_body(model: type[_Parsed], body: object) -> _Parsed:
         raise RequestError(f"{place}: {'missing' if fault['type'] == 'missing' else 'unknown'}")
     message = fault["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
     message = message.replace("Input should be", "expected")
-    raise RequestError(f"{place}: got {shown(fault['input'])}, {message}")
+    raise RequestError(f"{place}: got {fault['input']!r:.80}, {message}")
 
 
-def refusal(place: str, came: object, expected: str, *, status: int = 422) -> RequestError:
+def refusal(place: str, came: object, expected: str) -> RequestError:
     """Return the error for a field with an unexpected value."""
-    return RequestError(f"{place}: got {shown(came)}, expected {expected}", status)
-
-
-def shown(value: object) -> str:
-    """Return a value as a short piece of an error message."""
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return RequestError(f"{place}: got {came!r:.80}, expected {expected}")
 
 
 def rerank_texts(body: object, index: Index) -> dict[str, Any]:

@@ -157,8 +157,8 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 def create_app(engine: ReferenceEngine) -> Starlette:
     """Return the application: ask, documents, embeddings and rerank.
 
-    Errors are JSON, `{"error": message}`: 400 for a body that is not JSON or a document out of
-    scope, 413 for one too large, 422 for a bad field, 502 when a model endpoint failed.
+    Errors are JSON, `{"error": message}`: 400 for a body that is not JSON, 413 for one too
+    large, 422 for a bad field, 502 when a model endpoint failed.
     """
 
     async def ask(request: Request) -> JSONResponse:
@@ -210,10 +210,7 @@ async def _json_body(request: Request, most: int = MAX_BODY_BYTES) -> object:
         if len(received) > most:
             raise RequestError(f"request body: over the limit of {most:,} bytes", 413)
     try:
-        body: object = json.loads(received.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise RequestError(f"request body: not UTF-8 at byte {error.start}", 400) from error
+        body: object = json.loads(received)
     except (ValueError, RecursionError) as error:
-        reason = error or "too deeply nested"
-        raise RequestError(f"request body: not JSON: {reason}", 400) from error
+        raise RequestError(f"request body: not JSON: {error}", 400) from error
     return body

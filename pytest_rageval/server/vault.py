@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -33,14 +32,8 @@ class Note:
         return hashlib.sha256(self.data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """A problem with one file, and how it was handled."""
-
-    rel_path: str
-    text: str
-    kind: str = ""
-    """Common part of the text of findings of this kind; empty: the whole text."""
+Finding = tuple[str, str]
+"""Path of a file, and the problem with it or how it was handled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +81,7 @@ def folder_contains(folder: str, rel_path: str) -> bool:
 def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
     def note_error(error: OSError) -> None:
         name = os.path.relpath(error.filename, root) if error.filename else "a folder"
-        findings.append(Finding(rel_path=name, text=f"not read: {error.strerror}"))
+        findings.append((name, f"not read: {error.strerror}"))
 
     for parent, folders, files in os.walk(root, onerror=note_error):
         visible = sorted(name for name in folders if not name.startswith("."))
@@ -96,8 +89,7 @@ def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str
         for name in visible:
             if name not in folders:
                 rel = os.path.relpath(os.path.join(parent, name), root)
-                text = "not followed: a symbolic link to a folder"
-                findings.append(Finding(rel_path=rel, text=text))
+                findings.append((rel, "not followed: a symbolic link to a folder"))
         for name in sorted(files):
             if not name.startswith(".") and name.lower().endswith(NOTE_SUFFIXES):
                 path = Path(parent, name)
@@ -124,73 +116,44 @@ def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -
         elif b"\0" in data:
             reason = "it holds NUL bytes, so it is not text"
         else:
-            findings.extend(_loss(rel_path, data))
+            if data.decode(errors="replace").encode() != data:
+                findings.append((rel_path, "read with U+FFFD in place of what is not UTF-8"))
             return data
-    findings.append(Finding(rel_path=rel_path, text=f"not read: {reason}"))
+    findings.append((rel_path, f"not read: {reason}"))
     return None
 
 
-def _loss(rel_path: str, data: bytes) -> Iterator[Finding]:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        done = "read with U+FFFD in its place"
-        yield Finding(
-            rel_path=rel_path,
-            text=f"invalid UTF-8 at byte {error.start} (line {line}); {done}",
-            kind=f"invalid UTF-8; {done}",
-        )
-
-
 NAMED_PATHS = 5
-"""Notes of one kind that get a line each; of more, one line names this many and counts all."""
+"""Notes with one problem that get a line each; of more, one line names this many and counts all."""
 LARGE_NOTE_BYTES = 1024 * 1024
 """A larger note is indexed, with a finding that it is large: it may be an export."""
 
 
 def content_findings(notes: Sequence[Note], chunks: Iterable[Chunk]) -> Iterator[Finding]:
     """Yield findings about notes that are empty or very large."""
-    count = Counter(chunk.rel_path for chunk in chunks)
+    made = {chunk.rel_path for chunk in chunks}
     for note in notes:
-        made, size = count[note.rel_path], len(note.data)
-        if not made:
+        if note.rel_path not in made:
             empty = not note.data.removeprefix(b"\xef\xbb\xbf").strip()
             why = "the note is empty" if empty else "it holds only headings or front matter"
-            yield Finding(rel_path=note.rel_path, text=f"no chunk made: {why}")
-        if size > LARGE_NOTE_BYTES:
-            indexed = f"indexed as {made:,} chunk{'' if made == 1 else 's'}"
-            yield Finding(
-                rel_path=note.rel_path,
-                text=f"a large note of {size:,} bytes, {indexed}",
-                kind=f"large notes, over {LARGE_NOTE_BYTES:,} bytes, indexed whole",
-            )
+            yield note.rel_path, f"no chunk made: {why}"
+        if len(note.data) > LARGE_NOTE_BYTES:
+            yield note.rel_path, f"a large note, over {LARGE_NOTE_BYTES:,} bytes, indexed whole"
 
 
-def finding_lines(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Write findings as warnings, sorted: a line for each, or one line for a common kind.
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """Write findings as warnings, sorted: a line for each, or one line for a common problem.
 
-    >>> finding_lines([Finding(rel_path=f"{i}.md", text="not read: UTF-16") for i in range(7)])
-    ('7 notes: not read: UTF-16: 0.md, 1.md, 2.md, 3.md, 4.md and 2 more',)
+    >>> finding_lines((f"{i}.md", "not read: UTF-16") for i in range(7))
+    ['7 notes: not read: UTF-16: 0.md, 1.md, 2.md, 3.md, 4.md and 2 more']
     """
-    by_kind: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda found: found.rel_path):
-        by_kind.setdefault(finding.kind or finding.text, []).append(finding)
-    lines: list[str] = []
-    for kind, found in by_kind.items():
-        if len(found) <= NAMED_PATHS:
-            lines += [f"{_shown(finding.rel_path)}: {finding.text}" for finding in found]
-        else:
-            lines.append(_counted(kind, found))
-    return tuple(sorted(lines))
-
-
-def _counted(kind: str, found: Sequence[Finding]) -> str:
-    named = ", ".join(_shown(finding.rel_path) for finding in found[:NAMED_PATHS])
-    left = len(found) - NAMED_PATHS
-    return f"{len(found):,} notes: {kind}: {named}" + (f" and {left:,} more" if left > 0 else "")
-
-
-def _shown(name: str) -> str:
-    """Keep a warning on one line whatever characters a file name holds."""
-    return name if name.isprintable() else ascii(name)
+    by_text: dict[str, list[str]] = {}
+    for path, text in sorted(findings):
+        by_text.setdefault(text, []).append(path if path.isprintable() else ascii(path))
+    lines = []
+    for text, paths in by_text.items():
+        left = len(paths) - NAMED_PATHS
+        named = ", ".join(paths[:NAMED_PATHS])
+        many = [f"{len(paths):,} notes: {text}: {named} and {left:,} more"]
+        lines += many if left > 0 else [f"{path}: {text}" for path in paths]
+    return sorted(lines)

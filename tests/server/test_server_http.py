@@ -237,14 +237,14 @@ def test_a_scope_does_not_reach_into_its_neighbour(client: httpx.Client) -> None
 )  # fmt: skip
 def test_a_document_out_of_its_scope_changes_nothing(client: httpx.Client, path: str) -> None:
     reply = put(client, "e/", **{"e/good.md": "the okapi text", path: "the okapi again"})
-    assert error_of(reply, 400).startswith("documents[1].rel_path: ")
+    assert error_of(reply, 422).startswith("documents[1].rel_path: ")
     assert "e/good.md" not in found(client, "okapi text")
 
 
 @pytest.mark.parametrize("prefix", ["", "/", " ", ".", "..", "a/../b", "/abs", "a//", "\\"])
 def test_an_empty_or_wandering_scope_is_refused(client: httpx.Client, prefix: str) -> None:
-    assert "scope_prefix: got" in error_of(put(client, prefix), 400)
-    assert "scope_prefix: got" in error_of(delete(client, prefix), 400)
+    assert "scope_prefix: got" in error_of(put(client, prefix), 422)
+    assert "scope_prefix: got" in error_of(delete(client, prefix), 422)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_an_empty_or_wandering_scope_is_refused(client: httpx.Client, prefix: st
         ({"scope_prefix": "a/", "documents": [{"rel_path": "a/b.md"}]}, "documents[0].text: miss"),
         (
             {"scope_prefix": "a/", "documents": [{"rel_path": "a/b.md", "text": "x"}] * 2},
-            "documents[1].rel_path: 'a/b.md' is given twice",
+            "documents[1].rel_path: got 'a/b.md', expected each path once",
         ),
     ],
 )
