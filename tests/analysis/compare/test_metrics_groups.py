@@ -99,7 +99,7 @@ def test_looking_at_groups_changes_no_p() -> None:
     groups = compare_groups(pairs, SETTINGS)
     beside = comparison_document(CheckedComparison(found=found, groups=groups))
     assert alone["metrics"] == beside["metrics"]
-    assert alone["groups"] == {"category": {}, "tag": {}}
-    assert beside["groups"]["category"]["general"]["mrr"].keys() == {
-        "base", "new", "delta", "low", "high", "n", "clusters", "verdict",
-    }  # fmt: skip
+    assert len(alone["groups"]) == 0
+    assert ("category", "general", "mrr") in [
+        (one["table"], one["group"], one["change"]["key"]) for one in beside["groups"]
+    ]
