@@ -233,7 +233,8 @@ class Reordered:
 class Moved:
     """A case whose nDCG at the main cutoff differs between two orders."""
 
-    case: CaseKey
+    file: str
+    case_id: str
     category: str
     before: float
     after: float
@@ -357,9 +358,10 @@ def study_order(table: OrderTable, orders: Mapping[CaseKey, Order]) -> OrderStud
 def _moved(
     case: Candidates, table: OrderTable, after: Mapping[Metric, float], order: Order
 ) -> Moved:
-    metric = ("ndcg", table.main)
+    metric, (file, case_id) = ("ndcg", table.main), case.key
     return Moved(
-        case=case.key,
+        file=file,
+        case_id=case_id,
         category=case.record.case.category,
         before=table.delivered[case.key][metric],
         after=after[metric],

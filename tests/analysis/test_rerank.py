@@ -65,9 +65,9 @@ def test_a_reranker_gains_and_harms_by_hand() -> None:
     hit = found.metrics["hit", 1]
     assert (hit.before, hit.after, hit.delta) == (0.5, 0.5, 0.0)
     (broken,) = found.worsened
-    assert (broken.case[1], broken.before, broken.after) == ("harmed", 1.0, 0.0)
+    assert (broken.case_id, broken.before, broken.after) == ("harmed", 1.0, 0.0)
     assert (broken.first_before, broken.first_after) == (1, 3)
-    assert [one.case[1] for one in found.improved] == ["gains"]
+    assert [one.case_id for one in found.improved] == ["gains"]
     assert found.ceiling["recall", 1] == 1.0
     assert found.gap_closed(("recall", 2)) == 0.0
 

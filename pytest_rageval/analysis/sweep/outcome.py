@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from pytest_rageval.analysis.sweep.effects import Effect
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
@@ -105,12 +105,3 @@ class SweepOutcome:
     confidence: float
     seed: int
     notes: tuple[str, ...] = ()
-
-
-def outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
-    """Return an outcome as JSON values."""
-    document = asdict(outcome)
-    for number, row in enumerate(document["ranking"], start=1):
-        low, high = row.pop("interval")
-        row |= {"rank": number, "interval": {"low": low, "high": high}}
-    return document

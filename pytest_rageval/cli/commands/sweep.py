@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import to_builtins
 
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
@@ -242,7 +243,6 @@ def _progress(runner: SweepRunner) -> str | None:
 
 def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     """Write the outcome, and return the names of the files."""
-    from pytest_rageval.analysis.sweep.outcome import outcome_document
     from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.html.sweep import render_sweep
     from pytest_rageval.report.view.sweep import best_toml, view_of_sweep
@@ -256,12 +256,11 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     texts["best.toml"] = best_toml(outcome)
     for name, text in texts.items():
         write_text_document(folder, name, text)
-    write_versioned(folder, "sweep.json", outcome_document(outcome))
+    write_versioned(folder, "sweep.json", to_builtins(outcome))
     return [*texts, "sweep.json"]
 
 
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
-    from pytest_rageval.analysis.sweep.outcome import outcome_document
     from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.blocks import paragraph
     from pytest_rageval.report.view.sweep import view_of_sweep
@@ -272,7 +271,7 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_jso
         *show(view_of_sweep(outcome)),
         paragraph(f"in {place}: {', '.join(written)} and the runs"),
     ]
-    print_result({**outcome_document(outcome), "folder": place}, blocks, as_json=as_json)
+    print_result({**to_builtins(outcome), "folder": place}, blocks, as_json=as_json)
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:

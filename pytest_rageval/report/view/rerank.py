@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import to_builtins
 
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Row, Table
@@ -13,8 +15,7 @@ from pytest_rageval.support.text import clean, counted, format_value
 from pytest_rageval.values.section import ShownSection
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.rerank import Metric, Moved, OrderStudy, OrderTable, Reordered
-    from pytest_rageval.values.numbers import RerankSummary
+    from pytest_rageval.analysis.rerank import Metric, OrderStudy, OrderTable, Reordered
 
 TITLE: Final = "Reranking study"
 _AT_EVERY_CUTOFF: Final = ("recall", "ndcg")
@@ -67,8 +68,8 @@ def rerank_document(
     }
 
 
-def _flat(values: Mapping[Metric, float]) -> dict[str, float]:
-    return {f"{name}@{k}": value for (name, k), value in values.items()}
+def _flat(values: Mapping[Metric, object]) -> dict[str, Any]:
+    return {f"{name}@{k}": to_builtins(value) for (name, k), value in values.items()}
 
 
 def _order(one: NamedOrder, price: float | None) -> dict[str, Any]:
@@ -78,46 +79,18 @@ def _order(one: NamedOrder, price: float | None) -> dict[str, Any]:
         "n": study.n,
         "metrics": {
             f"{name}@{k}": {
-                **_summary(found),
+                **asdict(found),
                 "ceiling": study.ceiling[name, k],
                 "gap_closed": study.gap_closed((name, k)),
             }
             for (name, k), found in study.metrics.items()
         },
         "by_category": {
-            category: {f"{name}@{k}": _summary(found) for (name, k), found in metrics.items()}
-            for category, metrics in study.by_category.items()
+            category: _flat(metrics) for category, metrics in study.by_category.items()
         },
-        "worsened": [_case(moved) for moved in study.worsened],
-        "improved": [_case(moved) for moved in study.improved],
+        "worsened": to_builtins(study.worsened),
+        "improved": to_builtins(study.improved),
         "queries": None if one.obtained is None else _queries(one.obtained, price),
-    }
-
-
-def _summary(found: RerankSummary) -> dict[str, float | int | None]:
-    return {
-        "n": found.n,
-        "delivered": found.before,
-        "reranked": found.after,
-        "delta": found.delta,
-        "low": found.low,
-        "high": found.high,
-        "improved": found.improved,
-        "worsened": found.worsened,
-        "stayed": found.stayed,
-    }
-
-
-def _case(moved: Moved) -> dict[str, Any]:
-    file, name = moved.case
-    return {
-        "file": file,
-        "case_id": name,
-        "category": moved.category,
-        "ndcg_delivered": moved.before,
-        "ndcg_reranked": moved.after,
-        "first_relevant_delivered": moved.first_before,
-        "first_relevant_reranked": moved.first_after,
     }
 
 
@@ -207,13 +180,14 @@ def _title(name: str, order: Mapping[str, Any]) -> str:
 def _table(document: Mapping[str, Any], order: Mapping[str, Any] | None) -> Table:
     rows: list[Row] = []
     for key in _shown_metrics(document):
-        row = {name: document[name][key] for name in ("delivered", "ceiling")}
-        row = row if order is None else order["metrics"][key]
-        cells: Row = (key, row["delivered"], row["ceiling"])
-        if order is not None:
+        row = None if order is None else order["metrics"][key]
+        delivered = document["delivered"][key] if row is None else row["before"]
+        ceiling = document["ceiling"][key] if row is None else row["ceiling"]
+        cells: Row = (key, delivered, ceiling)
+        if row is not None:
             interval = "" if row["low"] is None else f"{row['low']:+.2f} to {row['high']:+.2f}"
             moved = f"{row['improved']}/{row['worsened']}"
-            reranked: Line = ((format_value(row["reranked"]), "strong"),)
+            reranked: Line = ((format_value(row["after"]), "strong"),)
             cells = (*cells, reranked, f"{row['delta']:+.3f}", interval, moved)
         rows.append(cells)
     names = (">reranked", ">delta", ">95% CI", ">better/worse") if order is not None else ()
@@ -230,7 +204,7 @@ def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Table:
     rows = []
     for category, metrics in order["by_category"].items():
         found = [metrics[key] for key in keys]
-        cells = (f"{format_value(one['reranked'])} {one['delta']:+.3f}" for one in found)
+        cells = (f"{format_value(one['after'])} {one['delta']:+.3f}" for one in found)
         rows.append((clean(category, 80), found[-1]["n"], *cells))
     return Table(("category", ">n", *(f">{key}" for key in keys)), rows)
 
@@ -243,9 +217,9 @@ def _broken(document: Mapping[str, Any], order: Mapping[str, Any]) -> Iterator[B
     for case in worse[:_SHOWN_CASES]:
         ranks = " -> ".join(
             "none" if case[name] is None else str(case[name])
-            for name in ("first_relevant_delivered", "first_relevant_reranked")
+            for name in ("first_before", "first_after")
         )
-        figures = f"{format_value(case['ndcg_delivered'])} -> {format_value(case['ndcg_reranked'])}"
+        figures = f"{format_value(case['before'])} -> {format_value(case['after'])}"
         text = f"ndcg {figures}, first relevant at {ranks}"
         rows.append((f"  {clean(case['case_id'], 80)}", ((text, "bad"),)))
     yield Table(("", ""), rows)
@@ -281,7 +255,7 @@ def rerank_section(document: Mapping[str, Any]) -> ShownSection:
                 key,
                 document["delivered"][key],
                 document["ceiling"][key],
-                *(order["metrics"][key]["reranked"] for order in orders.values()),
+                *(order["metrics"][key]["after"] for order in orders.values()),
             )
             for key in keys
         ),

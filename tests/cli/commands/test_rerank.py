@@ -91,7 +91,7 @@ def test_a_function_of_the_page_gains_and_breaks(project: Path, capsys: Output) 
     document = run_json(capsys, "--reranker", "ranked:score", "--at", "1", "--price", "2")
     order = document["orders"]["ranked:score"]
     figures = order["metrics"]["recall@1"]
-    assert (figures["delivered"], figures["reranked"], figures["ceiling"]) == (0.5, 0.5, 1.0)
+    assert (figures["before"], figures["after"], figures["ceiling"]) == (0.5, 0.5, 1.0)
     assert (figures["improved"], figures["worsened"], figures["gap_closed"]) == (1, 1, 0.0)
     assert [one["case_id"] for one in order["worsened"]] == ["harmed"]
     assert order["by_category"]["factual"]["recall@1"]["delta"] == 1.0
@@ -182,7 +182,7 @@ def test_the_order_before_the_targets_own_reranking_is_an_order(
     one = replace(RECORDS[0], response=replace(response, retrieved_chunks=tuple(ranked)))
     store(project, [one])
     order = run_json(capsys, "--at", "1")["orders"]["before reranking"]
-    assert order["metrics"]["recall@1"]["reranked"] == 1.0
+    assert order["metrics"]["recall@1"]["after"] == 1.0
     assert order["queries"] is None
 
 
