@@ -370,3 +370,19 @@ def _other(
     # If the gold's document was returned under its exact path, nothing is misspelt.
     misspelt = relation.rule in {"path_prefix", "similar_path"} and key in known
     return Relation("other_document", "other document") if misspelt else relation
+
+
+def chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
+    """Yield what a target reports of a chunk beside its place and text, without its words."""
+    if chunk.pages:
+        yield f"page{'s' * (len(chunk.pages) > 1)} {', '.join(map(str, chunk.pages))}"
+    if chunk.matched_by and chunk.matched_by != ("heading",):
+        yield f"compared by {', '.join(chunk.matched_by)}"
+    if chunk.start_line is not None:
+        yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
+    scores = (chunk.score_final, chunk.score_vector, chunk.score_lexical)
+    for name, score in zip(("score", "vector", "lexical"), scores, strict=True):
+        if score is not None:
+            yield f"{name} {score:.4g}"
+    if chunk.rank_before_rerank not in (None, rank):
+        yield f"rank {chunk.rank_before_rerank} before reranking"

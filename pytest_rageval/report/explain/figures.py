@@ -76,18 +76,37 @@ def cut_text(n_chunks: int, k: int) -> str:
 
 def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
     """Explain the ranking metrics of one level by their plain keys."""
+    n, found, gains = len(ranking.grades), ranking.found, ranking.gains
+    first = next((rank for rank, golds in enumerate(ranking.matched, start=1) if golds), None)
+    places = [rank for rank, gain in enumerate(gains, start=1) if gain]
+    recall = f"{len(found)} of {counted(n, terms.gold)} in {terms.place}"
+    if missing := frozenset(range(n)) - found if found else None:
+        recall += f"; missing {terms.name(missing)}"
+    hit = f"no {terms.gold} in {terms.place}"
+    reciprocal = f"no relevant {terms.unit} in {terms.place}"
+    if first is not None:
+        hit = f"{terms.name(ranking.matched[first - 1])} at {terms.rank} {first}"
+        reciprocal = f"1 / {terms.rank} {first}, the first relevant {terms.unit}"
     returned = "nothing was returned"
     if ranking.matched:
-        n = len(ranking.matched)
-        returned = _precision(ranking, f"{counted(n, terms.unit)} returned")
+        returned = _precision(ranking, f"{counted(len(ranking.matched), terms.unit)} returned")
+    ndcg = f"DCG {format_value(dcg(gains))}"
+    ndcg += f" / ideal {format_value(ideal_dcg(ranking.grades, ranking.k))}"
+    average = f"no {terms.rank} in the cut gains anything"
+    if places:
+        graded = f"gain {join([f'{gains[rank - 1]} at rank {rank}' for rank in places])}"
+        ndcg += f" ({ranks(places) if max(ranking.grades) == 1 else graded})"
+        parts = [f"{nth}/{rank}" for nth, rank in enumerate(places, start=1)]
+        text = " + ".join(parts if len(parts) <= _TERMS else [*parts[: _TERMS - 1], "..."])
+        average = f"{text if len(places) == 1 else f'({text})'} / {counted(n, terms.gold)}"
     return {
-        "hit_at_k": _hit(ranking, terms),
-        "recall_at_k": _recall(ranking, terms),
-        "mrr": _reciprocal_rank(ranking, terms),
+        "hit_at_k": hit,
+        "recall_at_k": recall,
+        "mrr": reciprocal,
         "precision_at_k": _precision(ranking, f"k = {ranking.k}"),
         "precision_returned_at_k": returned,
-        "ndcg_at_k": _ndcg(ranking),
-        "map": _average_precision(ranking, terms),
+        "ndcg_at_k": ndcg,
+        "map": average,
     }
 
 
@@ -99,29 +118,6 @@ def group_sentences(ranking: Ranking, groups: Groups, terms: Terms) -> dict[str,
     }
 
 
-def _first_relevant(ranking: Ranking) -> int | None:
-    return next((rank for rank, golds in enumerate(ranking.matched, start=1) if golds), None)
-
-
-def _hit(ranking: Ranking, terms: Terms) -> str:
-    if (first := _first_relevant(ranking)) is None:
-        return f"no {terms.gold} in {terms.place}"
-    return f"{terms.name(ranking.matched[first - 1])} at {terms.rank} {first}"
-
-
-def _recall(ranking: Ranking, terms: Terms) -> str:
-    n, found = len(ranking.grades), ranking.found
-    text = f"{len(found)} of {counted(n, terms.gold)} in {terms.place}"
-    missing = frozenset(range(n)) - found
-    return f"{text}; missing {terms.name(missing)}" if found and missing else text
-
-
-def _reciprocal_rank(ranking: Ranking, terms: Terms) -> str:
-    if (first := _first_relevant(ranking)) is None:
-        return f"no relevant {terms.unit} in {terms.place}"
-    return f"1 / {terms.rank} {first}, the first relevant {terms.unit}"
-
-
 def _precision(ranking: Ranking, of: str) -> str:
     pairs = zip(ranking.matched, ranking.duplicate, strict=True)
     copies = sum(again and bool(golds) for golds, again in pairs)
@@ -129,30 +125,6 @@ def _precision(ranking: Ranking, of: str) -> str:
     if copies:
         text += f"; {'1 copy' if copies == 1 else f'{copies} copies'} not counted"
     return text
-
-
-def _ndcg(ranking: Ranking) -> str:
-    gains = ranking.gains
-    ideal = ideal_dcg(ranking.grades, ranking.k)
-    text = f"DCG {format_value(dcg(gains))} / ideal {format_value(ideal)}"
-    places = [rank for rank, gain in enumerate(gains, start=1) if gain]
-    if places and max(ranking.grades) == 1:
-        text += f" ({ranks(places)})"
-    elif places:
-        text += f" (gain {join([f'{gains[rank - 1]} at rank {rank}' for rank in places])})"
-    return text
-
-
-def _average_precision(ranking: Ranking, terms: Terms) -> str:
-    places = [rank for rank, gain in enumerate(ranking.gains, start=1) if gain]
-    if not places:
-        return f"no {terms.rank} in the cut gains anything"
-    parts = [f"{nth}/{rank}" for nth, rank in enumerate(places, start=1)]
-    if len(parts) > _TERMS:
-        parts = [*parts[: _TERMS - 1], "..."]
-    text = " + ".join(parts)
-    shown = text if len(places) == 1 else f"({text})"
-    return f"{shown} / {counted(len(ranking.grades), terms.gold)}"
 
 
 def _group(golds: Iterable[int]) -> str:

@@ -116,14 +116,25 @@ _UNSEEN: Final[Mapping[str, Stage]] = {
     "incorrect": Stage("answer wrong", "The answer is not right."),
 }
 """Stages where no chunks are reported, so that nothing is known of evidence."""
-_MISSED_BY: Final[Mapping[MatchRule, str]] = {
-    "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
-    "does the anchor name an old heading?",
-    "snippet": "the quoted snippets did not: is their passage ranked lower or cut into small "
-    "pieces, or does the anchor quote an old text?",
-    "pages": "its pages did not: are they ranked lower, or do the target and the anchor count "
-    "pages differently (page_index counts from 0)?",
+_RULES: Final[tuple[MatchRule, ...]] = ("heading", "snippet", "pages")
+_MISSES: Final[Mapping[str, str]] = {
+    "deeper": "Gold {golds} is ranked too low: k = {k} would reach it, or a better ranking.",
+    "outside": "Gold {golds} lies outside the selected folders.",
+    "heading": "The document of gold {golds} came back, its section did not: is the section a "
+    "chunk of its own, is it ranked lower, or does the anchor name an old heading?",
+    "snippet": "The document of gold {golds} came back, the quoted snippets did not: is their "
+    "passage ranked lower or cut into small pieces, or does the anchor quote an old text?",
+    "pages": "The document of gold {golds} came back, its pages did not: are they ranked lower, or "
+    "do the target and the anchor count pages differently (page_index counts from 0)?",
+    "renamed": "The path of gold {golds} and that at this rank differ only in the folders in front "
+    "or the ending: if they are one document, write the path in the case as the target reports it, "
+    "or take the folders off with strip_root in [tool.rageval.target].",
+    "excluded": "Gold {golds} is not below the folders of the case ({folders}), which the target "
+    "kept to: correct one of the two.",
+    "nowhere": "No chunk of the document of gold {golds} came back: is it indexed, and does it "
+    "share words or meaning with the question? Try a larger --rag-k or other weights.",
 }
+"""What to try for golds that were not found, by the reason."""
 
 
 def explain_expectations(
@@ -281,68 +292,33 @@ def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> lis
 def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Iterator[str]:
     if record.scores.failure_stage == "lost_in_rerank":
         yield "Look at the reranker's scores for this question, or hand it fewer candidates."
-    if deeper := [gold for gold in missing if gold.ranks]:
-        first = max(gold.ranks[0] for gold in deeper)
-        which = indices(gold.index for gold in deeper)
-        yield f"Gold {which} is ranked too low: k = {first} would reach it, or a better ranking."
-    absent = [gold for gold in missing if not gold.ranks]
-    if outside := indices(gold.index for gold in absent if gold.in_scope is False):
-        yield f"Gold {outside} lies outside the selected folders."
-    for rule, question in _MISSED_BY.items():
-        near = [g for g in absent if g.document_ranks and _missed_by(g, record) == rule]
-        if near:
-            shown = join([f"[{g.index}] ({ranks(g.document_ranks)})" for g in near])
-            yield f"The document of gold {shown} came back, {question}"
-    unseen = [g for g in absent if not g.document_ranks and g.in_scope is not False]
-    if prefixed := {gold.index: rank for gold in unseen if (rank := _same_end(gold, record))}:
-        shown = join([f"[{index}] and of rank {rank}" for index, rank in prefixed.items()])
-        yield (
-            f"The paths of gold {shown} differ only in the folders in front or the ending: if they "
-            "are one document, write the path in the case as the target reports it, or take the "
-            "folders off with strip_root in [tool.rageval.target]."
-        )
-    unseen = [gold for gold in unseen if gold.index not in prefixed]
-    if excluded := indices(gold.index for gold in unseen if _is_excluded(gold, record)):
-        yield (
-            f"Gold {excluded} is not below the folders of the case "
-            f"({join(record.case.folders)}), which the target kept to: correct one of the two."
-        )
-    if nowhere := indices(gold.index for gold in unseen if not _is_excluded(gold, record)):
-        yield (
-            f"No chunk of the document of gold {nowhere} came back: is it indexed, and does it "
-            "share words or meaning with the question? Try a larger --rag-k or other weights."
-        )
+    misses = [(gold.index, *_miss(gold, record)) for gold in missing]
+    for miss, sentence in _MISSES.items():
+        if found := [(index, places) for index, one, places in misses if one == miss]:
+            golds = join([f"[{i}] ({ranks(p)})" if p else f"[{i}]" for i, p in found])
+            k = max(max(places, default=0) for _, places in found)
+            yield sentence.format(golds=golds, k=k, folders=join(record.case.folders))
 
 
-def _is_excluded(gold: AnchorReason, record: CaseRecord) -> bool:
-    """Whether a gold lies outside the folders of its case, and every retrieved chunk inside."""
-    folders = record.case.folders
-    kept_to = all(
-        in_scope(chunk.rel_path, folders) for chunk in record.reply.retrieved_chunks or ()
-    )
-    return bool(folders) and kept_to and not in_scope(gold.anchor.rel_path, folders)
-
-
-def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
-    """Return the rule by which the retrieved chunks of a gold's document were found not to match.
-
-    If there are several it is the one of most chunks.
-    """
-    chunks = record.reply.retrieved_chunks or ()
-    rules = [rule for rank in gold.document_ranks for rule in chunks[rank - 1].matched_by or ()]
-    return max(_MISSED_BY, key=rules.count)
-
-
-def _same_end(gold: AnchorReason, record: CaseRecord) -> int:
-    """Return the first rank of a path like the gold's; 0: none.
-
-    Folders in front and the ending of the name, as of a converted file, may differ.
-    """
-    chunks = order_chunks(record.reply.retrieved_chunks or ())
+def _miss(gold: AnchorReason, record: CaseRecord) -> tuple[str, Sequence[int]]:
+    """Return why a gold was not found, and the ranks that show it."""
+    chunks, folders = order_chunks(record.reply.retrieved_chunks or ()), record.case.folders
+    if gold.ranks:
+        return "deeper", gold.ranks[:1]
+    if gold.document_ranks:  # by the rule that most chunks of its document did not meet
+        rules = [rule for rank in gold.document_ranks for rule in chunks[rank - 1].matched_by or ()]
+        return max(_RULES, key=rules.count), gold.document_ranks
+    if gold.in_scope is False:
+        return "outside", ()
+    # Folders in front and the ending of the name, as of a converted file, may differ.
     paths = (gold.anchor.rel_path, *(chunk.rel_path for chunk in chunks))
     wanted, *found = (f"/{_ENDING.sub('', norm_path(path))}" for path in paths)
-    like = (one.endswith(wanted) or wanted.endswith(one) for one in found)
-    return next((rank for rank, same in enumerate(like, 1) if same), 0)
+    for rank, path in enumerate(found, 1):
+        if path.endswith(wanted) or wanted.endswith(path):
+            return "renamed", (rank,)
+    kept_to = folders and all(in_scope(chunk.rel_path, folders) for chunk in chunks)
+    excluded = kept_to and not in_scope(gold.anchor.rel_path, folders)
+    return "excluded" if excluded else "nowhere", ()
 
 
 # --- verdicts of the judge -------------------------------------------------------------------

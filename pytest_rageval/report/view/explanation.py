@@ -12,6 +12,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.metrics.scoring import is_unsure
+from pytest_rageval.report.explain.chunks import chunk_facts
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -45,7 +46,6 @@ from pytest_rageval.report.view.blocks import (
 )
 from pytest_rageval.support.text import TOLERANCE, clean, counted, cut, format_value
 from pytest_rageval.values.lenient import USAGE
-from pytest_rageval.values.reply import RetrievedChunk
 
 _STATUSES: Final[dict[str, Status]] = {"passed": "good", "error": "bad"}
 """Of each outcome; the others are warnings."""
@@ -153,7 +153,7 @@ def _first_passage(explanation: Explanation) -> Iterator[Block]:
         yield Fact("first", "nothing was retrieved", status="warn")
         return
     first = explanation.chunks[0]
-    yield Fact("first", _chunk_place(first.chunk), lines=1)
+    yield Fact("first", _place(first.chunk.rel_path, first.chunk.heading_path), lines=1)
     if first.chunk.text:
         yield Fact("", f'"{first.chunk.text}"', lines=2)
 
@@ -263,16 +263,8 @@ def _expectations(explanation: Explanation) -> Iterator[Row]:
             yield mark, f"{one.key} {value}{expected}: {one.reason}"
 
 
-def _place(path: str, heading: str | None, lines: str = "") -> str:
-    return f"{path}{lines} | {heading}" if heading else f"{path}{lines}"
-
-
-def _chunk_place(chunk: RetrievedChunk) -> str:
-    lines = ""
-    if chunk.start_line is not None:
-        lines = f":{chunk.start_line}"
-        lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
-    return _place(chunk.rel_path, chunk.heading_path, lines)
+def _place(path: str, heading: str | None) -> str:
+    return f"{path} | {heading}" if heading else path
 
 
 def _anchors(anchors: Sequence[AnchorReason], *, wanted: bool) -> Iterator[Row]:
@@ -321,22 +313,14 @@ def _chunks(explanation: Explanation) -> Iterator[Row | Note]:
 def _chunk(one: ChunkReason) -> Row:
     matched = "".join(f"[{index}]" for index in one.golds[:4]) + "+" * (len(one.golds) > 4)
     mark, style = _ROLES.get(one.role, (matched, "good"))
-    text = one.chunk.text
+    text, said = one.chunk.text, one.duplicate_of is not None or one.in_scope is False
+    reasons = [one.reason] if one.rule != "no_anchor" or said else []
     passage = _stack(
-        (_chunk_place(one.chunk), ""),
-        ("; ".join(_chunk_facts(one)), style or "weak"),
+        (_place(one.chunk.rel_path, one.chunk.heading_path), ""),
+        ("; ".join((*reasons, *chunk_facts(one.chunk, one.rank))), style or "weak"),
         (f"> {cut(text, 200)}" if text else "", "weak"),
     )
     return f"{one.rank:>4}", ((mark, style),), passage
-
-
-def _chunk_facts(one: ChunkReason) -> Iterator[str]:
-    if one.rule != "no_anchor" or one.duplicate_of is not None or one.in_scope is False:
-        yield one.reason
-    if one.chunk.rank_before_rerank not in (None, one.rank):
-        yield f"rank {one.chunk.rank_before_rerank} before reranking"
-    if one.chunk.score_final is not None:
-        yield f"score {one.chunk.score_final:.4g}"
 
 
 def _left_out(parts: Sequence[LeftOut]) -> Iterator[Block]:

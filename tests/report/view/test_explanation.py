@@ -178,10 +178,10 @@ def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
     text = shown(explained(of, response(retrieved_chunks=chunks), k=2))
     lines = block(text, "chunks: rank, gold matched, passage").splitlines()
     assert [" ".join(line.split()) for line in lines] == [
-        "1 - a.md:3-9 | # U",
-        'document of gold [0]; heading 1 is "u", not "s"',
-        "2 [0] a.md:10 | # S > ## T",
-        "below the section of gold [0]",
+        "1 - a.md | # U",
+        'document of gold [0]; heading 1 is "u", not "s"; lines 3-9',
+        "2 [0] a.md | # S > ## T",
+        "below the section of gold [0]; lines 10-10",
         "---- cut at k = 2: nothing below counts ----",
         "3 BAD b.md | # B",
         "irrelevant [0] is the whole document",

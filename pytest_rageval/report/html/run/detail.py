@@ -13,6 +13,7 @@ from typing import Final
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.chunks import chunk_facts
 from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
 from pytest_rageval.report.explain.values import (
     AnchorReason,
@@ -344,26 +345,11 @@ def _chunk(
         irrelevant=bool(chunk.irrelevant),
         path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
         heading=chunk.heading_path or "",
-        facts=", ".join(_chunk_facts(chunk, rank)),
+        facts=", ".join(chunk_facts(chunk, rank)),
         text=text,
         marks=marks,
         truncated=chunk.text_truncated,
     )
-
-
-def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
-    if chunk.pages:
-        yield f"page{'s' * (len(chunk.pages) > 1)} {', '.join(map(str, chunk.pages))}"
-    if chunk.matched_by and chunk.matched_by != ("heading",):
-        yield f"compared by {', '.join(chunk.matched_by)}"
-    if chunk.start_line is not None:
-        yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
-    scores = (chunk.score_final, chunk.score_vector, chunk.score_lexical)
-    for name, score in zip(("score", "vector", "lexical"), scores, strict=True):
-        if score is not None:
-            yield f"{name} {score:.4g}"
-    if chunk.rank_before_rerank not in (None, rank):
-        yield f"rank {chunk.rank_before_rerank} before reranking"
 
 
 @lru_cache(maxsize=10_000)
