@@ -8,6 +8,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -199,32 +200,19 @@ class HttpRagClient:
         found = Inspection(result, report, skeleton(sent), skeleton(reply))
         error, read = result.error, result.response
         if table := propose_request(target, error, sent):
-            return replace(found, proposal=self._asked_with(table, request, golds))
-        lacks = (
-            error.kind in {"protocol", "empty"} if error else not (read and read.retrieved_chunks)
-        )
+            with closing(
+                HttpRagClient(replace(target, request=table), environ=self._environ)
+            ) as other:
+                again = other.inspect(request, golds)
+            tried = again.proposal or Proposal(reads=_read(again.result, table, target))
+            tried = replace(tried, request=tried.request or table)
+            return replace(found, reply=again.reply, proposal=tried if tried.reads else None)
+        lacks = not (read and read.retrieved_chunks)
+        lacks = error.kind in {"protocol", "empty"} if error else lacks
         if reply is not None and lacks:
             proposal = propose_response(target, reply, variables, golds)
             return replace(found, proposal=proposal)
         return found
-
-    def _asked_with(
-        self, table: Mapping[str, str], request: AskRequest, golds: Collection[str]
-    ) -> Proposal | None:
-        """Ask with another request table; None: its new fields are not what the target misses."""
-        client = HttpRagClient(replace(self._target, request=table), environ=self._environ)
-        try:
-            again = client.inspect(request, golds)
-        finally:
-            client.close()
-        proposal, error = again.proposal, again.result.error
-        if proposal is not None:
-            return replace(proposal, request=proposal.request or table)
-        if again.result.response is not None:
-            return Proposal(request=table, reads=read_from(again.result.response))
-        if error is None or missed_though_sent(error.message, table):
-            return None
-        return Proposal(request=table, reads=error.message)
 
     async def _exchange(self, request: AskRequest) -> tuple[AskResult, object, object]:
         """Return the result, and body and decoded reply without secrets; None: there is none."""
@@ -466,6 +454,15 @@ class HttpRagClient:
             response = replace(response, reply_keys=reply_keys(raw))
         reported = reported_error(last_data(raw), self._hide) if is_empty_answer(response) else ""
         return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported), raw
+
+
+def _read(result: AskResult, table: Mapping[str, str], target: TargetSettings) -> str:
+    """Describe the result of asking with another table; empty: its fields are still missing."""
+    if result.response is not None:
+        return read_from(result.response)
+    said = result.error.message if result.error else ""
+    new = table.keys() - (target.request or {})
+    return "" if any(name.rpartition(".")[2] in said for name in new) else said
 
 
 def _encoded(body: object) -> bytes:

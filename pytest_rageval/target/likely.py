@@ -39,6 +39,7 @@ _NOT_ASKED: Final = re.compile("lang|locale|token|key|auth|secret|tenant|user|mo
 _NAMED: Final = re.compile(
     r"\bbody\.([\w.]+): Field required"
     r"|\b(?:KeyError|undefined index|undefined array key|missing field|reading)\W{1,3}(\w+)"
+    r"|\b(?:field|key|parameter|property) ['\"`](\w+)"
     r"|['\"`](\w+)['\"`] (?:is |are )?(?:a )?(?:required|missing|not present)"
     r"|(?:missing|required)\b[^'\"`]{0,60}['\"`](\w+)['\"`]",
     re.IGNORECASE,
@@ -50,7 +51,7 @@ _LACKING: Final = re.compile(
     re.IGNORECASE,
 )
 """One that may be any other word."""
-_MISSES: Final = re.compile("required|missing|KeyError", re.IGNORECASE)
+_MISSES: Final = re.compile("required|missing", re.IGNORECASE)
 """Word of a refusal that names such a field in any other form."""
 _FILE: Final = re.compile(r"[^:\n]*\S\.[A-Za-z]\w{0,4}|[a-z][\w+.-]*://\S+")
 _TITLE: Final = re.compile(r"[#\W\d]*[^\W\d_]{2}[^\n]{0,150}")
@@ -67,7 +68,7 @@ _LEVELS: Final = 6
 _ITEMS: Final = 20
 """Items of a list that are read."""
 _LISTS: Final = 200
-"""Lists of a reply that are read."""
+"""Lists of a reply that are read, and fields of an object."""
 _PATH_CHARS: Final = 400
 _LONG: Final = 25
 """Characters of the shortest text that is taken for one without its name."""
@@ -246,7 +247,7 @@ def _lists(reply: object) -> Iterator[_List]:
     whole = _List("[]", reply[:_ITEMS] if isinstance(reply, list) else [reply])
     found = _lists_below(whole if isinstance(reply, list) else replace(whole, place=""), _LEVELS)
     for one in islice(chain([whole], found), _LISTS):
-        if one.items and isinstance(one.items[0], Mapping | str):
+        if any(isinstance(item, Mapping | str) for item in one.items):
             yield one
 
 
@@ -257,10 +258,10 @@ def _lists_below(above: _List, levels: int) -> Iterator[_List]:
     object whose keys are numbers is a list. Below an item its other fields count, too.
     """
     parents = [one for one in above.items if isinstance(one, Mapping)]
-    names = dict.fromkeys(name for one in parents for name in one) if levels else ()
+    names = dict.fromkeys(name for one in parents for _, name, _ in _fields("", one))
     lists: dict[str, int] = {}
     many = "[" in above.place
-    for name in (above.own or filter(_key, names)) if levels else ():
+    for name in (above.own or names) if levels else ():
         here = _joined(above.place, name)
         inner = [one[name] for one in parents if name in one]
         objects = [one for one in inner if isinstance(one, Mapping) and one]
@@ -293,7 +294,7 @@ def _flat(items: list[Any]) -> tuple[list[Any], int]:
 def _unnested(above: _List, parents: Sequence[Mapping[str, Any]], name: str) -> _List:
     """Return the items of a nested list, each with the other fields of its parent."""
     children = [
-        ({other: value for other, value in one.items() if other != name}, child)
+        ({other: value for _, other, value in _fields("", one) if other != name}, child)
         for one in parents
         if isinstance(one.get(name), list)
         for child in one[name][:_ITEMS]
@@ -302,9 +303,9 @@ def _unnested(above: _List, parents: Sequence[Mapping[str, Any]], name: str) -> 
         {**others, **(child if isinstance(child, Mapping) else {name: child})}
         for others, child in children
     ]
-    keys = {key: None for _, child in children if isinstance(child, Mapping) for key in child}
+    keys = {key: None for _, child in children for _, key, _ in _fields("", child)}
     places = tuple(_joined(place, name) for place in above.places)
-    return _List(f"unnest({above.place}, '{name}')[]", items, (*filter(_key, keys), name), places)
+    return _List(f"unnest({above.place}, '{name}')[]", items, (*keys, name), places)
 
 
 def _rows(
@@ -478,7 +479,7 @@ def _leaves(place: str, value: object, levels: int) -> Iterator[tuple[str, Any]]
 def _fields(place: str, value: object) -> Iterator[tuple[str, str, Any]]:
     """Yield place, name and value of each field of an object that an expression can name."""
     if isinstance(value, Mapping):
-        for name, inner in value.items():
+        for name, inner in islice(value.items(), _LISTS):
             if _key(name):
                 yield _joined(place, name), name, inner
 

@@ -22,6 +22,8 @@ from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Target
 _BARE: Final = re.compile(r"[\w-]+", re.ASCII)
 _OTHER_CAUSES: Final = frozenset({401, 403, 404, 405, 429})
 """Statuses whose cause is no field of the request."""
+_FIELDS: Final = 8
+"""Fields of a request that are found one after the other."""
 _LINES: Final = 30
 _LEVELS: Final = 4
 _NO_ANSWER: Final = "'-'"
@@ -78,7 +80,7 @@ def propose_request(
     written = target.request or {}
     names = {*written, *(sent if isinstance(sent, Mapping) else ())}
     missing = likely_request(said, names, asks=bool(written) and asks_question(target))
-    return {**written, **missing} if missing else {}
+    return {**written, **missing} if missing and len(written) < _FIELDS else {}
 
 
 def propose_response(

@@ -53,6 +53,8 @@ FastAPI without one."""
 _PAGE: Final = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
 _SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:|message:\s*\Z")
 """Flowise begins each event with a line ``message:``, which is not a field."""
+_PIECES: Final = 2_000
+"""Events of a stream that suggest how its answer is read."""
 _KIND: Final = re.compile(r"[\w.-]{1,40}")
 _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text": "plain text"}
 _SHOWN_EVENTS: Final = 5
@@ -400,7 +402,7 @@ def likely_stream_answer(reply: object, sent: object = None) -> str:
     """
     if last_data(reply) is reply or not isinstance(reply, Mapping):
         return likely_answer(reply, sent)
-    found = Counter(filter(None, map(_likely_piece, reply["events"])))
+    found = Counter(filter(None, map(_likely_piece, reply["events"][:_PIECES])))
     return f"join('', {found.most_common(1)[0][0]})" if found else ""
 
 

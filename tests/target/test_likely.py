@@ -340,10 +340,11 @@ def test_a_reply_of_many_levels_is_read_to_the_sixth() -> None:
     assert likely_answer(reply) == likely_chunks(reply) == ""
 
 
-def test_a_wide_reply_of_lists_in_lists_is_read_in_bounded_time() -> None:
-    reply: Any = {"at": "a.md", "words": TEXTS[0]}
-    for _ in range(6):
-        reply = {f"x{n}": [reply] * 3 for n in range(12)}
+def test_a_wide_reply_is_read_in_bounded_time() -> None:
+    wide = {f"y{n}": TEXTS[0] for n in range(20_000)}
+    item = {**{f"x{n}": [n, {"at": "a.md"}] for n in range(300)}, **wide}
+    reply = {"a": [{"b": [item] * 3}] * 3, **item}
     started = time.process_time()
     likely_chunks(reply)
+    likely_answer(reply)
     assert time.process_time() - started < 20

@@ -116,6 +116,15 @@ def test_a_field_that_the_target_misses_is_tried_with_the_question() -> None:
     assert found.proposal is not None
     assert found.proposal.request == {"utterance": "question"}
     assert found.proposal.response == {"answer": "said", "retrieved_chunks": CHUNKS}
+    assert found.reply[0] == 'said "At 8:15."'
+
+
+def test_a_server_that_misses_ever_more_fields_is_not_asked_for_ever() -> None:
+    names = ("query", "q", "input", "message", "prompt", "text", "content", "size", "limit", "topK")
+    found, sent = inspected(*(refusal(f"KeyError: '{name}'") for name in names))
+    assert len(sent) == 9
+    assert found.proposal is not None
+    assert found.proposal.reads.endswith("""KeyError: 'limit'"}""")
 
 
 def test_fields_that_are_missed_one_after_the_other_are_tried_together() -> None:

@@ -219,9 +219,8 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         check, fix = "request", f"give the case what its request needs, or change {_TABLE}"
     check = "request" if asked.proposal is not None else (row and row.check) or check
     found = _FOUND.fail(check, message, fix, unreachable=lost)
-    return asked.proposed(
-        replace(found, shown=_shown("sent", asked.sent)) if kind == "http" else found
-    )
+    sent = _shown("sent", asked.sent) if kind == "http" else []
+    return asked.proposed(replace(found, shown=[*sent, *_shown("reply", asked.reply)]))
 
 
 def _unread(error: ErrorInfo, fix: str, asked: Asked, mapping: MappingReport) -> Finding:
