@@ -138,8 +138,9 @@ def _checked(given: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
     for number, one in enumerate(given):
         place = f"cases[{number}]"
         if not isinstance(one, Case | Mapping):
-            message = f"got {type(one).__name__}, expected a Case or a mapping of its fields"
-            faults.append(Fault(file=place, message=message))
+            expected = "a Case or a mapping of its fields"
+            facts = {"found": type(one).__name__, "expected": expected}
+            faults.append(Fault(code="type", facts=facts, file=place))
             continue
         try:
             fields = case_reader.case_fields(one) if isinstance(one, Case) else one
@@ -148,9 +149,11 @@ def _checked(given: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
             faults += [replace(fault, file=place, line=0) for fault in error.faults]
             continue
         if first.setdefault(case.id, number) != number:
-            message = f"id: {case.id!r} is also that of cases[{first[case.id]}]"
-            faults.append(Fault(file=place, message=message))
+            facts = {"found": repr(case.id), "owner": f"that of cases[{first[case.id]}]"}
+            faults.append(Fault(code="duplicate", facts=facts, file=place, field="id"))
         found.append(case)
     if faults or not found:
-        raise faults_error(faults or [Fault(message="cases: none given, expected at least one")])
+        raise faults_error(
+            faults or [Fault(code="empty", facts={"expected": "at least one case"}, field="cases")]
+        )
     return found

@@ -36,7 +36,7 @@ def _offered(words: _Words) -> _Complete:
 
     def complete(context: click.Context, _: click.Parameter, beginning: str) -> list[str]:
         try:
-            found = dict.fromkeys(word for word in words(context) if word.startswith(beginning))
+            found = dict.fromkeys(one for one in words(context) if one.startswith(beginning))
         except (RagEvalError, OSError, ValueError, RecursionError):
             return []
         # A shell inserts a word as it is: an id with blanks or $( ) would be another command.

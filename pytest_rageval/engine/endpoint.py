@@ -24,8 +24,8 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.target.contract import parse_reply_bytes
-from pytest_rageval.values.diagnoses import with_facts
-from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
+from pytest_rageval.values.errors import ConfigError, EndpointError, with_facts
 
 _TEXT_REFUSED: Final = frozenset({400, 413, 422})
 """Statuses that may be about one text, such as one longer than the model reads."""

@@ -67,8 +67,8 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
             if "label" in line:
                 yield unfit_at(("label",), shown_json(label), f"{expected}{hint}")
             else:
-                message = f"missing, expected {expected}"
-                yield Fault(loc=("label",), field="label", code="missing", message=message)
+                facts = {"expected": expected}
+                yield Fault(code="missing", facts=facts, loc=("label",), field="label")
         yield from repeated_id(line, number, first_line)
 
     return tuple(

@@ -33,8 +33,8 @@ def read_part(folder: Path) -> StoredRun:
         StorageError: a file of it cannot be read, or does not describe its settings and set.
     """
     run = read_documents(folder)
-    if "config.json" in run.unreadable:
-        raise StorageError(run.unreadable["config.json"])
+    if reason := run.unreadable.get("config.json"):
+        raise StorageError(f"{folder / 'config.json'}: {reason}")
     if run.config.set.hash is None:
         raise StorageError(
             f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "

@@ -34,7 +34,7 @@ from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCas
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.json_text import json_error
+from pytest_rageval.support.json_text import json_fault
 from pytest_rageval.support.jsonl import (
     Line,
     Place,
@@ -43,15 +43,15 @@ from pytest_rageval.support.jsonl import (
     one_for_values,
     open_lines,
 )
+from pytest_rageval.support.reading import Unfit, field_text
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
-from pytest_rageval.values.diagnoses import error_info
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
-from pytest_rageval.values.reply import AskResult, ErrorInfo
+from pytest_rageval.values.reply import AskResult, ErrorInfo, error_info
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
 
@@ -189,22 +189,32 @@ class RecordedResponses:
         try:
             case_id, repeat, payload = parse_line(line.raw)
         except json.JSONDecodeError as error:
-            self._complain(line, f"{json_error(error)}, {EXPECTED}")
+            self.faults.append(json_fault(error, EXPECTED, file=self._display, line=line.number))
             return None
-        except (ValueError, RecursionError) as error:
-            self._complain(line, str(error))
+        except Unfit as error:
+            self._complain(line, error)
+            return None
+        except (ValueError, RecursionError) as error:  # a number of too many digits
+            code = "deep" if isinstance(error, RecursionError) else "long_number"
+            self._complain(line, Unfit(EXPECTED, code=code))
             return None
         key: _Key = case_id if repeat == 0 else (case_id, repeat)
         if (place := self._places.get(key)) is not None:
-            self._complain(line, f"id: {case_id!r} already has its response on line {place[0]}")
+            facts = {"found": repr(case_id), "owner": f"that of the response on line {place[0]}"}
+            self.faults.append(
+                Fault(
+                    code="duplicate", facts=facts, file=self._display, line=line.number, field="id"
+                )
+            )
             return None
         self._places[key] = line.number, line.offset
         if repeat:
             self._repeats.setdefault(case_id, []).append(repeat)
         return key, payload
 
-    def _complain(self, line: Line, message: str) -> None:
-        self.faults.append(Fault(file=self._display, line=line.number, message=message))
+    def _complain(self, line: Line, wrong: Unfit) -> None:
+        field = field_text(wrong.at)
+        self.faults.append(wrong.fault(file=self._display, line=line.number, field=field))
 
     def _payload_at(self, place: Place) -> object:
         position = self._file.tell()

@@ -9,18 +9,14 @@ from typing import Any, Final
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.jsonl import open_lines
+from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.contract import parse_ask_response
-from pytest_rageval.values.errors import (
-    TARGET_ERROR_KINDS,
-    DatasetError,
-    EndpointError,
-    TargetErrorKind,
-)
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS, DatasetError, EndpointError
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 
-EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
-_EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
+EXPECTED: Final = '{"id": case id, "response": an ask response}'
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("test_case_id", *ALIASES["id"][1:]),
     "response.answer": (
@@ -38,24 +34,29 @@ def parse_line(raw: bytes) -> tuple[str, int, object]:
     """Return case id, repeat, and the response, unread, or the error of a line.
 
     Raises:
-        ValueError: the line is wrong; as a ``json.JSONDecodeError`` it is no JSON.
+        Unfit: the line is wrong.
+        ValueError: it is not UTF-8, or a number is too long; ``json.JSONDecodeError``: no JSON.
         RecursionError: it is nested too deeply.
     """
     line = read_json(raw.decode("utf-8").removesuffix("\n"))
     if not isinstance(line, dict):
-        raise ValueError(f"got no JSON object, {EXPECTED}")
+        raise Unfit(EXPECTED, "no JSON object")
     failed = line.get("error") is not None
     missing = [name for name in ("id", "response") if name not in line]
     if missing and not (failed and missing == ["response"]):
-        raise ValueError(f"{' and '.join(missing)} missing, {EXPECTED}; {_found_keys(line)}")
+        raise Unfit(f"{EXPECTED}; {_found_keys(line)}", f"no {' and no '.join(missing)}")
     if not isinstance(line["id"], str):
-        raise ValueError(f"id: {line['id']!r:.60}, expected a string")
+        raise _unfit(("id",), line["id"], "a string")
     repeat = line.get("repeat", 0)
     if type(repeat) is not int or repeat < 0:
-        raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
+        raise _unfit(("repeat",), repeat, "an integer of at least 0")
     if failed and line.get("response") is None:
         return line["id"], repeat, _recorded_error(line["error"])
     return line["id"], repeat, line["response"]
+
+
+def _unfit(place: tuple[str, ...], value: object, expected: str) -> Unfit:
+    return Unfit(expected, f"{value!r:.60}", at=place)
 
 
 def _found_keys(line: dict[str, Any]) -> str:
@@ -76,13 +77,13 @@ def _found_keys(line: dict[str, Any]) -> str:
 def _recorded_error(error: Any) -> ErrorInfo:
     """Read the failure of asking that was recorded in place of a response."""
     if not isinstance(error, dict):
-        raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
+        raise _unfit(("error",), error, '{"kind": ..., "message": ...}')
     kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
     kind, message = error.get("kind"), error.get("message", "")
     if not isinstance(kind, str) or kind not in kinds:
-        raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
+        raise _unfit(("error", "kind"), kind, f"one of {', '.join(kinds)}")
     if not isinstance(message, str):
-        raise ValueError(f"error.message: {message!r:.60}, expected a string")
+        raise _unfit(("error", "message"), message, "a string")
     return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
 
 

@@ -104,9 +104,10 @@ def read_resumed(
     """
     lines = read_records(folder)
     run = read_documents(folder)
-    if unreadable := run.unreadable.get("config.json"):
+    if reason := run.unreadable.get("config.json"):
         raise StorageError(
-            f"{unreadable}; without it the settings of the records are unknown: start a new run"
+            f"{folder / 'config.json'}: {reason}; without it the settings of the records are "
+            "unknown: start a new run"
         )
     if run.config is NO_CONFIG:
         if lines:

@@ -163,7 +163,8 @@ def load_vectors(path: Path) -> VectorTable:
     ) -> Iterator[Fault]:
         names = {name: line[name] for name in _NAMES if line.get(name) is not None}
         if not names:
-            yield Fault(message=f"text and chunk_id missing, expected {_VECTOR_LINE.shape}")
+            facts = {"names": " and ".join(_NAMES), "expected": _VECTOR_LINE.shape}
+            yield Fault(code="fields_missing", facts=facts)
         if faulty:
             return
         vector = np.asarray(line["embedding"], dtype=np.float64)
@@ -173,8 +174,8 @@ def load_vectors(path: Path) -> VectorTable:
             return
         for name, key in names.items():
             if not np.array_equal(vectors[name].setdefault(key, vector), vector):
-                message = f"{key!r:.60} stands above with another vector"
-                yield Fault(loc=(name,), field=name, message=message)
+                facts = {"found": f"{key!r:.60}"}
+                yield Fault(code="other_vector", facts=facts, loc=(name,), field=name)
 
     for _ in read_objects(path, _VECTOR_LINE, rules, display=path.as_posix()):
         pass  # the rules keep each vector, read as numbers, in place of its line

@@ -39,11 +39,11 @@ from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
     RUBRICS,
     Judge,
-    JudgeFailure,
     Judgement,
     JudgeRequest,
     Passage,
     Verdict,
+    judge_failure,
 )
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -215,8 +215,7 @@ class _Asker:
             # A custom judge may raise anything, such as SystemExit; only this verdict has failed.
             lines = str(error).strip().splitlines()
             said = clean(blot_out_known(lines[0], 4096)) if lines else "no message"
-            message = f"{type(error).__name__}: {said}"
-            failure = JudgeFailure(kind="unreachable", message=message[:300])
+            failure = judge_failure("raised", error=type(error).__name__, said=said[:300])
             name = str(getattr(judge, "identity", type(judge).__name__))
             return Judgement(rubric=rubric, rubric_version="", judge=name, failure=failure)
         if not isinstance(found, Judgement):
@@ -243,7 +242,7 @@ def _checked(found: Judgement, rubric: str, registry: Registry) -> Judgement:
             found = Judgement(rubric=rubric, rubric_version="", judge=str(found.judge))
     if fault is None:
         return found
-    failure = JudgeFailure(kind="out_of_range", message=clean(blot_out_known(fault), 300))
+    failure = judge_failure("no_score", reason=clean(blot_out_known(fault), 300))
     return replace(found, verdict=None, failure=failure)
 
 

@@ -402,7 +402,7 @@ def public_identity(identity: str) -> str:
     'gpt-5 at https://example.org/v1'
     """
     return " ".join(
-        without_secrets(word) if "://" in word else word for word in identity.split(" ")
+        without_secrets(part) if "://" in part else part for part in identity.split(" ")
     )
 
 

@@ -93,7 +93,7 @@ def _recency(view: CaseView, each_cited: Sequence[frozenset[int]], blocked: Scor
 def _rule_missing(view: CaseView) -> NotApplicable | None:
     rule = view.case.recency_conflict_rule
     if rule is None:
-        return NotApplicable("The case has no recency_conflict_rule.")
+        return NotApplicable("The case has no recency_conflict_rule.", "case")
     if len(view.case.gold_supports) < 2:
         return NotApplicable("A recency_conflict_rule needs two gold_supports.")
     # Without a judge only misses could be detected, and keeping those alone would bias the mean.

@@ -32,8 +32,8 @@ from pytest_rageval.values.reply import RetrievedChunk
 BYTES_PER_TOKEN: Final = 4
 """Bytes of UTF-8 text that count as a token where the target reports no counts."""
 NOT_LOOKED_UP: Final = NotApplicable("Nothing was looked up in the passages.")
-_NO_FACTS: Final = NotApplicable("The case has no expected_key_facts.")
-_NO_BUDGET: Final = NotApplicable("No token_budget is set.")
+_NO_FACTS: Final = NotApplicable("The case has no expected_key_facts.", "case")
+_NO_BUDGET: Final = NotApplicable("No token_budget is set.", "settings")
 TEXTS_MISSING: Final = NotApplicable("A chunk in the cut came without its whole text.")
 
 

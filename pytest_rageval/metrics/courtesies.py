@@ -129,22 +129,22 @@ def _one_line(pattern: str) -> str:
     return re.sub(r"\n\s*", "", pattern).replace(r"\ ", " ")
 
 
-def courtesy(sentence: str) -> Courtesy | None:
+def courtesy(text: str) -> Courtesy | None:
     """Return the kind of courtesy that a whole sentence is; None: it is not one.
 
     >>> courtesy("Certainly!"), courtesy("Let me know if you need more."), courtesy("Hello Ann,")
     ('lead_in', 'farewell', 'greeting')
     >>> courtesy("Let me know by calling 555-1234.")
     """
-    if len(sentence) > _LONGEST or _STATES.search(sentence):
+    if len(text) > _LONGEST or _STATES.search(text):
         return None
-    found = _reader().fullmatch(sentence.strip(_ENDS + "?？").replace("’", "'"))
-    if found is None and sentence.rstrip().endswith((":", "：")):
-        found = _reader().fullmatch(f"{sentence.strip(_ENDS)}:".replace("’", "'"))
+    found = _reader().fullmatch(text.strip(_ENDS + "?？").replace("’", "'"))
+    if found is None and text.rstrip().endswith((":", "：")):
+        found = _reader().fullmatch(f"{text.strip(_ENDS)}:".replace("’", "'"))
     if found is not None:
         kind: Courtesy = found.lastgroup  # type: ignore[assignment]
         return kind
-    first, comma, rest = sentence.partition(",")  # "Yes, of course!"
+    first, comma, rest = text.partition(",")  # "Yes, of course!"
     return courtesy(first) if comma and rest.strip(_ENDS) and courtesy(rest) else None
 
 

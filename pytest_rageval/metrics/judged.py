@@ -97,7 +97,7 @@ def _score(view: CaseView, verdicts: Verdicts, key: str) -> Score:
     if not view.case.answerable and not key.startswith("five."):
         return UNANSWERABLE
     if key == "key_fact_recall" and not view.case.expected_key_facts:
-        return NotApplicable("The case has no expected_key_facts.")
+        return NotApplicable("The case has no expected_key_facts.", "case")
     if view.failed:
         return FAILED
     if key in frozenset({"correctness", "key_fact_recall"}) and view.abstained:

@@ -257,7 +257,7 @@ def score_retrieval(view: CaseView) -> Scores:
             scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     if unscored is None and not view.case.required_support_groups:
         scores |= dict.fromkeys(
-            _GROUP_MEASURES, NotApplicable("The case has no required_support_groups.")
+            _GROUP_MEASURES, NotApplicable("The case has no required_support_groups.", "case")
         )
     if document_block is not None:
         scores |= dict.fromkeys([f"doc_{key}" for key in _MEASURES], document_block)
@@ -274,7 +274,7 @@ def score_lists(view: CaseView) -> Scores:
 
     An empty list passes both, so read ``specificity_accuracy`` beside ``hit_at_k``.
     """
-    specificity: Score = NotApplicable("The case has no irrelevant_supports.")
+    specificity: Score = NotApplicable("The case has no irrelevant_supports.", "case")
     if view.case.irrelevant_supports:
         blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
         specificity = blocked or (0.0 if any(chunk.irrelevant for chunk in view.cut) else 1.0)
@@ -299,7 +299,8 @@ def _leak(view: CaseView) -> Score:
     if not case.tests_permissions:
         return NotApplicable(
             "The case does not test permissions: it needs irrelevant_supports, and metadata.user "
-            "or the tag acl."
+            "or the tag acl.",
+            "case",
         )
     # Golds of other documents cannot win a chunk, so their headings do not matter.
     closed = {norm_path(bad.rel_path, path_case) for bad in case.irrelevant_supports}

@@ -37,7 +37,7 @@ def score_rules(view: CaseView) -> Scores:
 
 def _score(view: CaseView) -> Score:
     if not view.case.answer_rules:
-        return NotApplicable("The case has no answer_rules.")
+        return NotApplicable("The case has no answer_rules.", "case")
     if view.failed or view.response is None:
         return FAILED
     prepared = view.prepared or PreparedAnswer(view.response.answer)

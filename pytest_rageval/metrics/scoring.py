@@ -6,7 +6,7 @@ the failure stage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -58,7 +58,7 @@ from pytest_rageval.values.record import (
     Reported,
     ScoreSettings,
 )
-from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import Aspect, MatchingMode, Settings
 
 FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
@@ -98,13 +98,7 @@ def score_case(
     """
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
-    # In the order of the registry, so that all outputs list metrics in the same order.
-    scores: dict[str, Score | None] = dict.fromkeys(BUILT_IN.cases)
-    for family in FAMILIES:
-        scores.update(family(view))
-    if view.settings.retrieval_only:
-        scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
-    scores |= known or {}
+    scores = {**_scores(view), **(known or {})}
     metrics = {key: one if isinstance(one, float) else None for key, one in scores.items()}
     reasons = {key: one.reason for key, one in scores.items() if isinstance(one, NotApplicable)}
     before = scores_before_rerank(view)
@@ -126,6 +120,41 @@ def score_case(
         citations=view.citations,
         unchecked=unchecked,
         metrics_before_rerank=before,
+    )
+
+
+def _scores(view: CaseView) -> dict[str, Score | None]:
+    # In the order of the registry, so that all outputs list metrics in the same order.
+    scores: dict[str, Score | None] = dict.fromkeys(BUILT_IN.cases)
+    for family in FAMILIES:
+        scores.update(family(view))
+    if view.settings.retrieval_only:
+        scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
+    return scores
+
+
+_NO_REPLY: Final = ErrorInfo(kind="timeout", message="not asked", attempts=1)
+
+
+def outside_population(
+    case: Case,
+    settings: ScoreSettings,
+    known_by: Container[str],
+    judged_keys: Iterable[str] | None = None,
+) -> frozenset[str]:
+    """Return the metrics that do not apply to a case, as it or the settings alone tell.
+
+    Args:
+        case: which keeps its place among the cases of each other metric, whatever the reply.
+        settings: of the scores.
+        known_by: some of ``case`` and ``settings``.
+        judged_keys: metrics that a judge gives; None: no verdict is looked for.
+    """
+    verdicts = None if judged_keys is None else Verdicts(judged_keys=frozenset(judged_keys))
+    view = replace(view_case(case, None, settings, error=_NO_REPLY), verdicts=verdicts)
+    found = _scores(view).items()
+    return frozenset(
+        key for key, one in found if isinstance(one, NotApplicable) and one.known_by in known_by
     )
 
 

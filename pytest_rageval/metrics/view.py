@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Final, Literal
 
 from pytest_rageval.metrics.citation_markers import find_markers
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
@@ -47,6 +47,8 @@ class NotApplicable:
 
     reason: str
     """One short sentence for people."""
+    known_by: Literal["case", "settings", "run"] = field(default="run", compare=False)
+    """Source that tells it alone; ``run``: a reply or its verdicts are needed."""
 
 
 class Failed(Enum):
@@ -56,10 +58,10 @@ class Failed(Enum):
 
 
 FAILED = Failed.FAILED
-ANSWERABLE: Final = NotApplicable("The case is answerable.")
+ANSWERABLE: Final = NotApplicable("The case is answerable.", "case")
 NO_JUDGE: Final = NotApplicable("The run has no judge.")
-UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
-_NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
+UNANSWERABLE: Final = NotApplicable("The case is unanswerable.", "case")
+_NO_GOLDS: Final = NotApplicable("The case has no gold_supports.", "case")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 

@@ -58,7 +58,6 @@ from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.gate import NOTHING_CHECKED
 from pytest_rageval.values.record import CaseRecord, Outcome
 
 if TYPE_CHECKING:
@@ -373,7 +372,7 @@ class Controller:
         if not self.finished.gate.complete:
             hint = _unasked_hint(self._unasked)
             reports.append(whole_report("complete", self.finished.gate.sentence, hint))
-        elif self.finished.gate.sentence.startswith(NOTHING_CHECKED):
+        elif not self.finished.gate.checked:
             reports.append(whole_report("checked", self.finished.gate.sentence))
         if late := self._late_failures():
             sentence = f"{counted(len(late), 'case')} did not pass by the facts of the whole run"

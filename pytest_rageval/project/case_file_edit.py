@@ -23,7 +23,7 @@ from pytest_rageval.support.files import (
     open_plain,
     written_beside,
 )
-from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read
+from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read, not_utf8
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -55,8 +55,7 @@ class FileLine:
         try:
             return self.raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            message = f"byte 0x{self.raw[error.start]:02x}, expected UTF-8 text"
-            raise faults_error([Fault(message=message)]) from None
+            raise faults_error([not_utf8(self.raw, error)]) from None
 
     def read(self) -> dict[str, Any]:
         """Return the object of the line.
@@ -170,8 +169,8 @@ def _edited(line: FileLine, changes: Mapping[str, Any], unset: Collection[str]) 
     try:
         raw = json.dumps(ordered, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (TypeError, ValueError) as error:
-        message = f"{error}, expected values that JSON can hold"
-        raise faults_error([Fault(message=message)]) from None
+        facts = {"reason": str(error)}
+        raise faults_error([Fault(code="not_json_value", facts=facts)]) from None
     return raw + (b"\r" if line.raw.endswith(b"\r") else b"")
 
 
@@ -209,8 +208,7 @@ def append_texts(path: Path, texts: Iterable[str]) -> None:
 def _index(lines: FileLines, line: FileLine, shown: str) -> int:
     index = lines.find(line)
     if index is None:
-        message = "was changed by another program since it was read; nothing was written"
-        raise _fault(shown, message, line=line.number, kind=EditConflictError)
+        raise _fault(shown, "changed", line=line.number, kind=EditConflictError)
     return index
 
 
@@ -225,7 +223,7 @@ def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
     except OSError as error:
         raise cannot_be_read(shown, error) from error
     if data.startswith(UTF16_BOMS):
-        raise _fault(shown, "UTF-16 text, expected UTF-8")
+        raise _fault(shown, "utf16")
     return data, status
 
 
@@ -239,11 +237,11 @@ def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
             now = os.stat(target)
             # A program that takes no lock may have written since.
             if _STAMP(now) != _STAMP(read):
-                message = "is being changed by another program; try again"
-                raise _fault(shown, message, kind=EditConflictError)
+                raise _fault(shown, "changing", kind=EditConflictError)
             os.replace(beside, target)
     except OSError as error:
-        raise _fault(shown, f"cannot be written: {error.strerror or error}") from error
+        reason = error.strerror or str(error)
+        raise _fault(shown, "unwritable", reason=reason) from error
     _sync_folder(target.parent)
 
 
@@ -266,7 +264,7 @@ def _locked(path: Path, shown: str) -> Iterator[tuple[bytes, os.stat_result]]:
 
 
 def _fault(
-    shown: str, message: str, *, line: int = 0, kind: type[DatasetError] = DatasetError
+    shown: str, code: str, *, line: int = 0, kind: type[DatasetError] = DatasetError, **facts: str
 ) -> DatasetError:
-    fault = Fault(file=shown, line=line, message=message)
+    fault = Fault(code=code, facts=facts, file=shown, line=line)
     return kind(str(fault), faults=(fault,))

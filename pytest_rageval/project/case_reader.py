@@ -151,8 +151,8 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     try:
         text = json.dumps(dict(data), default=_of_numpy)
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"{error}, expected values that JSON can hold"
-        raise faults_error([Fault(message=message)]) from error
+        facts = {"reason": str(error)}
+        raise faults_error([Fault(code="not_json_value", facts=facts)]) from error
     case, faults = _LINE.read(Line(0, 0, text, b""), _rule_faults)
     if case is None:
         raise faults_error(faults)

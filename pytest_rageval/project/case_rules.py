@@ -70,9 +70,8 @@ def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[Fault]:
             try:
                 compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
             except PatternError as error:
-                message = f"{error} (no look-around, no back-references)"
-                loc = ("answer_rules", index, "matches")
-                yield Fault(loc=loc, field=field_text(loc), message=message)
+                loc, facts = ("answer_rules", index, "matches"), {"reason": str(error)}
+                yield Fault(code="pattern", facts=facts, loc=loc, field=field_text(loc))
 
 
 def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[Fault]:

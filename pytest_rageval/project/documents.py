@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeGuard
 
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.jsonl import ObjectLine, cannot_be_read, iterate_lines, open_lines
@@ -64,17 +64,16 @@ def documents_path(case_file: Path) -> Path:
     return case_file.parent / FOLDER / case_file.name
 
 
-def scope_prefix_fault(prefix: object) -> str | None:
-    """Describe the fault of a scope prefix; None: it is valid.
+def is_scope_prefix(prefix: object) -> TypeGuard[str]:
+    """Whether documents may be put under a prefix.
 
     Everything below it is deleted after a run, so it must not be a folder in other use.
     """
     if isinstance(prefix, str):
         folder = prefix.removesuffix("/")
         is_deep = folder.count("/") + 1 >= MIN_PREFIX_SEGMENTS
-        if is_deep and len(folder) > MIN_PREFIX_CHARS and is_plain_path(folder):
-            return None
-    return f"{shown(prefix)}, expected {PREFIX_RULE}"
+        return is_deep and len(folder) > MIN_PREFIX_CHARS and is_plain_path(folder)
+    return False
 
 
 def is_plain_path(path: str) -> bool:
@@ -97,7 +96,7 @@ def _plain(path: str) -> str:
 
 
 def _folder(prefix: str) -> str:
-    if scope_prefix_fault(prefix) is not None:
+    if not is_scope_prefix(prefix):
         raise Unfit(PREFIX_RULE)
     return f"{prefix.removesuffix('/')}/"
 
@@ -171,7 +170,7 @@ def read_document_set(path: Path, *, display: str | None = None) -> DocumentSet:
     except OSError as error:
         raise cannot_be_read(shown_path, error) from error
     if prefix is None:
-        faults.append(Fault(file=shown_path, message=f"empty, expected {_HEAD.shape}"))
+        faults.append(Fault(code="empty", facts={"expected": _HEAD.shape}, file=shown_path))
     if faults or prefix is None:
         raise faults_error(faults)
     return DocumentSet(
@@ -199,16 +198,17 @@ def check_documents(documents: Iterable[Document], scope_prefix: str) -> None:
         DatasetError: with every fault.
     """
     faults: list[Fault] = []
-    if (fault := scope_prefix_fault(scope_prefix)) is not None:
-        message = f"{fault}; name one with --scope-prefix"
-        faults.append(Fault(field="scope prefix", message=message))
+    if not is_scope_prefix(scope_prefix):
+        facts = {"found": shown(scope_prefix), "expected": PREFIX_RULE}
+        faults.append(Fault(code="scope_prefix", facts=facts, field="scope prefix"))
     seen: set[str] = set()
     for one in documents if not faults else ():
         if not is_plain_path(one.rel_path) or not one.rel_path.startswith(scope_prefix):
-            message = f"{shown(one.rel_path)} is not a path below the scope prefix {scope_prefix!r}"
-            faults.append(Fault(field="document", message=message))
+            facts = {"found": shown(one.rel_path), "prefix": scope_prefix}
+            faults.append(Fault(code="outside", facts=facts, field="document"))
         elif one.rel_path in seen:
-            faults.append(Fault(field="document", message=f"{shown(one.rel_path)} stands twice"))
+            facts = {"found": shown(one.rel_path)}
+            faults.append(Fault(code="listed_twice", facts=facts, field="document"))
         seen.add(one.rel_path)
     if faults:
         raise faults_error(faults)

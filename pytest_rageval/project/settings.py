@@ -99,10 +99,10 @@ class _Found:
             fault = replace(fault, file=_PYPROJECT, line=lines[path])
         self.faults.append(fault)
 
-    def refuse(self, table: str, keys: str, message: str) -> None:
+    def refuse(self, table: str, keys: str, **why: str) -> None:
         """Note that keys of a table contradict each other."""
         key = f"{table}.{keys.split(',')[0]}"
-        self.fault(Fault(field=f"[tool.rageval.{table}] {keys}", message=message), key)
+        self.fault(Fault(code="conflict", facts=why, field=f"[tool.rageval.{table}] {keys}"), key)
 
 
 def load_settings(
@@ -138,7 +138,7 @@ def load_settings(
         ("judge", "model", "judge", "judging.client"),
     ):
         if found.origins.get(client) == found.origins.get(name) == _PYPROJECT:
-            found.refuse(table, f"{key} and client", "keep one of them")
+            found.refuse(table, f"{key} and client")
     if found.faults:
         raise ConfigError("\n".join(map(str, found.faults)), faults=tuple(found.faults))
     return _build(rootdir, found)
@@ -213,13 +213,13 @@ def _take_preset(found: _Found, name: str) -> None:
     from pytest_rageval.project.presets.resolve import resolve
 
     if "target.vault" in found.values:
-        found.refuse("target", "preset, vault", "the embedded server has no preset; keep one")
+        found.refuse("target", "preset, vault", reason="the embedded server has no preset")
     own = {_BY_NAME[name].key: value for name, value in found.values.items()}
     values, faults = resolve(load_preset(name), found.values.get("target.vars", {}), own)
     for fault in faults:
         found.fault(fault.below("[tool.rageval.target]"), f"target.{fault.field.split('.')[0]}")
     if "target.client" in found.values and "target.url" in values:
-        found.refuse("target", "preset, client", "the preset has an address; keep one of them")
+        found.refuse("target", "preset, client", reason="the preset has an address")
     for key, value in values.items():
         option = _BY_KEY[key]
         origin = f"preset {name}"

@@ -91,7 +91,7 @@ class _Reader:
         found["query"] = self._axes(("query",))
         found["index"] = self._axes(("index",), without="build")
         for name in found["query"].keys() & found["index"].keys():
-            self.source.fault(("index", name), f'"{name}" is a parameter of [query] already')
+            self.source.fault(("index", name), "in_query", key=name)
         if not found["query"] and not found["index"] and not self.source.faults:
             raise ConfigError(
                 f"{self.source.display}:1: no parameter to vary, expected [query] or [index] with "
@@ -103,8 +103,8 @@ class _Reader:
             isinstance(a, Range) for t in ("query", "index") for a in found[t].values()
         )
         if continuous and found.get("method", "auto") not in {"auto", "optuna"}:
-            message = f'got "{found["method"]}", and only "optuna" searches a range'
-            self.source.fault(("search", "method"), message, name="method")
+            path, method = ("search", "method"), found["method"]
+            self.source.fault(path, "not_range", name="method", found=method)
         return found
 
     # --- objectives and constraints ----------------------------------------------------------
@@ -123,25 +123,23 @@ class _Reader:
             key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
             if key is None:
                 self.source.take(path, unknown_metric(name, "overall", self.registry))
-            elif fault := self._unfit(key, decides=not place):
-                self.source.fault(path, f"objective: {fault}")
+            elif code := self._unfit(key, decides=not place):
+                self.source.fault(path, code, name="objective", key=key)
             elif key in found:
-                self.source.fault(path, f"objective: {key} is listed twice")
+                self.source.fault(path, "listed_twice", name="objective", found=key)
             else:
                 found.append(key)
         return tuple(found)
 
     def _unfit(self, key: str, *, decides: bool) -> str:
+        """Return the code of the fault of an objective; empty: it fits."""
         info = self.registry.info(key)
         if info is not None and info.direction == "neutral":
-            return f"{key} has no better direction"
+            return "neutral"
         if key == SWEEP_SCORE:
-            return "" if decides else f"{key} can only be the first"
+            return "" if decides else "only_first"
         if decides and key not in self.registry.cases:
-            return (
-                f"{key} is a figure of a whole run, which paired tests over cases cannot decide; "
-                "put a metric of cases first, such as recall_at_k"
-            )
+            return "undecided"
         return ""
 
     def _weights(self, objectives: Sequence[str]) -> dict[str, float] | None:
@@ -149,7 +147,7 @@ class _Reader:
             return None
         by_default = "objective" not in self.source.values
         if by_default or (objectives and objectives[0] != SWEEP_SCORE):
-            self.source.fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
+            self.source.fault(("weights",), "weights", score=SWEEP_SCORE)
         found: dict[str, float] = {}
         for name, value in self.source.table(("weights",)).items():
             path = ("weights", name)
@@ -157,8 +155,7 @@ class _Reader:
             if info is None:
                 self.source.take(path, unknown_metric(name, "category", self.registry))
             elif info.direction != "higher" or info.scale != (0.0, 1.0):
-                message = "expected a metric from 0 to 1 that is better when higher"
-                self.source.fault(path, message, name=name)
+                self.source.fault(path, "not_weighed", name=name)
             elif number(value) is None or value <= 0:
                 self.source.unfit(path, value, "a number above 0")
             else:
@@ -176,7 +173,7 @@ class _Reader:
             try:
                 found.append(parse_gate_expression(one, self.registry))
             except ConfigError as error:
-                self.source.fault(path, f"constraints: {error}")
+                self.source.fault(path, "invalid", name="constraints", reason=str(error))
         return tuple(found)
 
     # --- parameters --------------------------------------------------------------------------
@@ -201,7 +198,7 @@ class _Reader:
     def _values(self, path: KeyPath, given: list[Any]) -> tuple[Value, ...] | None:
         name = path[-1]
         if not given:
-            self.source.fault(path, f"{name}: no value, expected at least one")
+            self.source.fault(path, "no_values", key=name)
             return None
         seen: set[tuple[bool, Value]] = set()
         for one in given:
@@ -210,7 +207,7 @@ class _Reader:
                 return None
             # 3 and 3.0 are one value, 1 and true are two.
             if (isinstance(one, bool), one) in seen:
-                self.source.fault(path, f"{name}: {shown(one)} is listed twice")
+                self.source.fault(path, "listed_twice", name=name, found=shown(one))
                 return None
             seen.add((isinstance(one, bool), one))
         return tuple(given)
@@ -224,8 +221,7 @@ class _Reader:
             self.source.unfit(path, given, "{ min = 0.1, max = 0.9 } with min below max")
             return None
         if given.get("log") and ("step" in given or given["min"] <= 0):
-            message = "log = true, expected min above 0 and no step"
-            self.source.fault(path, message, name=path[-1])
+            self.source.fault(path, "log_range", name=path[-1])
             return None
         return Range(**given)
 
@@ -234,7 +230,7 @@ class _Reader:
         if "build" not in self.source.table(("index",)):
             if index:
                 expected = "[index.build] with embedded = true, command or fixture"
-                self.source.fault(("index",), f"no way to build an index, expected {expected}")
+                self.source.fault(("index",), "no_build", expected=expected)
             return {}
         given, whole = self.source.plain(path, _BUILD), self.source.values["index"]["build"]
         if isinstance(whole, dict) and len(whole) != 1:

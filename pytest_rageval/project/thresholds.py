@@ -197,7 +197,7 @@ class _Reader:
                 continue
             if isinstance(value, (dict, list)):
                 facts = {"what": f"table [{name}]", **hint(name, TABLES)}
-                self.source.fault((name,), code="unknown", **facts)
+                self.source.fault((name,), "unknown", **facts)
             else:
                 self.source.unknown((name,), PLACES)
         top = self.source.plain((), TOP, {k: v for k, v in values.items() if k in TOP})
@@ -228,7 +228,7 @@ class _Reader:
             place = "in [overall]"
         if place:
             here = f"[{'.'.join(table)}]" if table else "no table"
-            self.source.fault(path, f'"{name}" stands in {here}, put it {place}')
+            self.source.fault(path, "misplaced", key=name, here=here, place=place)
         return place is not None
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
@@ -260,7 +260,7 @@ class _Reader:
                 place = f" in [{'.'.join(here[:depth])}]"
                 self.source.take(here, unknown_metric(name, table, self.registry, place))
             elif metric and table != "overall" and not is_of_groups(metric, self.registry):
-                self.source.fault(here, f"{name} is a figure of the whole run, put it in [overall]")
+                self.source.fault(here, "of_the_run", key=name)
             else:
                 self._note_once(here, name, (table, group, metric or name))
             blank = Check(metric=metric or name, kind="min", limit=0.0, table=table, group=group)
@@ -270,8 +270,7 @@ class _Reader:
         first = self.limited.setdefault(identity, path)
         if first != path:
             line = self.source.line(first)
-            message = f'"{name}" is "{identity[2]}", which line {line} limits already'
-            self.source.fault(path, message, "duplicate")
+            self.source.fault(path, "limited_twice", key=name, metric=identity[2], first=line)
 
     def _limits(self, path: KeyPath, value: object, blank: Check) -> None:
         """Turn the value of a metric into one check per limit."""
@@ -290,10 +289,10 @@ class _Reader:
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
             expected = f"one of {', '.join(LIMITS)}"
-            self.source.fault(path, f"no limit, expected {expected}", "missing", path[-1])
+            self.source.fault(path, "no_limit", name=path[-1], expected=expected)
         if "min" in good and "max" in good and good["min"] > good["max"]:
-            message = f"got {good['min']}, which is above max {good['max']}"
-            self.source.fault((*path, "min"), message, "bound", "min")
+            found, most = str(good["min"]), str(good["max"])
+            self.source.fault((*path, "min"), "above_max", name="min", found=found, most=most)
         extras = {key: item for key, item in good.items() if key not in LIMITS}
         for kind in limits:
             here = (*path, kind)

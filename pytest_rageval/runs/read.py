@@ -129,7 +129,7 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
             found[name] = document
         except StorageError as error:  # a run that was cut short may lack it
             if (folder / name).exists():
-                unreadable[name] = str(error)
+                unreadable[name] = error.reason
     config = found.get("config.json", NO_CONFIG)
     numbers, local = found.get("metrics.json"), found.get("groups.json")
     if numbers is not None and local is not None:

@@ -52,7 +52,6 @@ _GONE: Final = (
     "cannot be written: the folder of the run was removed or moved away; move it back and repeat "
     "the command (a session goes on with --rageval-resume)"
 )
-_LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
 _BUFFER: Final = 1 << 18
 """Bytes read at once: a line is often longer than the default."""
@@ -309,11 +308,15 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
                 try:
                     yield place, record_of_line(text)
                 except StorageError as error:
-                    message = f"{error}; {_LEAVE_OUT}"
-                    faults.append(Fault(file=str(file), line=number, message=message))
+                    faults.append(_broken_record(file, number, error))
             place += len(line)
     if faults:
         raise StorageError(str(faults_error(faults)))
+
+
+def _broken_record(file: Path, number: int, error: StorageError) -> Fault:
+    facts = {"reason": str(error)}
+    return Fault(code="broken_record", facts=facts, file=str(file), line=number)
 
 
 def _open_results(file: Path) -> IO[bytes]:
@@ -341,7 +344,7 @@ def read_record(path: Path, place: int) -> CaseRecord:
             except StorageError as error:
                 lines.seek(0)
                 number = lines.read(place).count(b"\n") + 1
-                raise StorageError(f"{path / RESULTS}:{number}: {error}; {_LEAVE_OUT}") from None
+                raise StorageError(str(_broken_record(path / RESULTS, number, error))) from None
 
 
 def _finite(text: str) -> float:
@@ -370,12 +373,16 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: it is missing, is not JSON or is not an object, or a number in it is NaN or
             infinite, which no document of a run holds.
     """
-    with named_errors(path, StorageError, "read"), open_plain(path) as file:
-        text = file.read()
+    try:
+        with open_plain(path) as file:
+            text = file.read()
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise StorageError(f"{path}: {reason}", reason=reason) from error
     try:
         return _object(text, **_FINITE)
     except StorageError as error:
-        raise StorageError(f"{path}: {error}") from None
+        raise StorageError(f"{path}: {error}", reason=error.reason) from None
 
 
 def read_document(path: Path, type_: type[_T]) -> _T:
@@ -388,7 +395,7 @@ def read_document(path: Path, type_: type[_T]) -> _T:
     try:
         return msgspec.convert(document, type_, str_keys=True)
     except (ValueError, OverflowError) as error:
-        raise StorageError(f"{path}: {error}") from None
+        raise StorageError(f"{path}: {error}", reason=str(error)) from None
 
 
 # --- naming a run --------------------------------------------------------------------------

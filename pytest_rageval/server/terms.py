@@ -46,29 +46,29 @@ def words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=200_000)
-def stem(word: str) -> str:
+def stem(term: str) -> str:
     """Strip the commonest English endings, so that `retries` and `retried` meet in `retri`.
 
     A light cut in the spirit of Harman's S stemmer (1991) plus `-ed` and `-ing`: it need not
-    yield words, only the same string for forms of one word. Words under four letters stay.
+    yield words, only the same string for forms of one term. Words under four letters stay.
     """
-    if len(word) < 4 or not word.isascii():
-        return word
-    if word.endswith("sses"):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
+    if len(term) < 4 or not term.isascii():
+        return term
+    if term.endswith("sses"):
+        term = term[:-2]
+    elif term.endswith("s") and not term.endswith(("ss", "us", "is")):
+        term = term[:-1]
     for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            if word[-1] == word[-2] and word[-1] not in "aeilos":
-                word = word[:-1]
+        if term.endswith(ending) and len(term) - len(ending) >= 3:
+            term = term[: -len(ending)]
+            if term[-1] == term[-2] and term[-1] not in "aeilos":
+                term = term[:-1]
             break
-    if word.endswith(("ie", "y")) and len(word) > 3:
-        word = word.removesuffix("ie").removesuffix("y") + "i"
-    elif word.endswith("e") and len(word) > 3:
-        word = word[:-1]
-    return word
+    if term.endswith(("ie", "y")) and len(term) > 3:
+        term = term.removesuffix("ie").removesuffix("y") + "i"
+    elif term.endswith("e") and len(term) > 3:
+        term = term[:-1]
+    return term
 
 
 def terms(text: str) -> list[str]:

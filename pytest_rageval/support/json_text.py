@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
+from pytest_rageval.support.reading import field_text
+from pytest_rageval.values.errors import Fault
+
 Loc = tuple[int | str, ...]
 """Path of a value: keys and list indices from the outside in."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-HALF: Final = "half of a surrogate pair, expected whole characters"
-TWICE: Final = "the key stands twice, expected it once"
 
 
 class UnfitJsonError(ValueError):
@@ -32,9 +33,25 @@ def is_json(text: str | bytes) -> bool:
     return True
 
 
-def json_error(error: json.JSONDecodeError) -> str:
-    """Return what is wrong with a text and in which column of its line."""
-    return f"{error.msg.removesuffix(' at')} at column {error.colno}"
+def json_fault(error: json.JSONDecodeError, expected: str, **where: Any) -> Fault:
+    """Return the fault of a text that is not JSON, with the column of its line and a hint."""
+    more = error.msg == "Extra data"
+    at = error.doc[error.pos :][:1]
+    facts = {
+        "reason": f"{error.msg.removesuffix(' at')} at column {error.colno}",
+        "expected": expected,
+        "hint": _HINTS.get(at, "") if at != "," or more else "",
+    }
+    return Fault(code="more_json" if more else "not_json", facts=facts, **where)
+
+
+_HINTS: Final = {
+    **dict.fromkeys("“”„‘’", ' with straight quotes (")'),
+    **dict.fromkeys("TFN", " with true, false and null in small letters"),
+    "\t": r" with \t for a tab",
+    ",": " without a comma after it",
+}
+"""Advice on what to write, by the character that is not JSON."""
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -79,28 +96,28 @@ def parse(text: str) -> Any:
 
 class _Object(dict[str, Any]):
     faulty: Sequence[tuple[str, str]] = ()
-    """Keys and their faults."""
+    """Keys and the codes of their faults."""
 
 
 def _noted(pairs: list[tuple[str, Any]]) -> _Object:
     value, faulty = _Object(), []
     for key, item in pairs:
         if _SURROGATE.search(key):
-            faulty.append((key, HALF))
+            faulty.append((key, "half_character"))
             continue
         if key in value:
-            faulty.append((key, TWICE))
+            faulty.append((key, "duplicate_key"))
         value[key] = item
     value.faulty = faulty
     return value
 
 
-def survey(text: str) -> tuple[Any, list[tuple[Loc, str]]]:
+def survey(text: str) -> tuple[Any, list[Fault]]:
     """Read a text leniently, and name each place that ``parse`` refuses.
 
     Returns:
         The value, in which the last of two equal keys wins and a key with half of a surrogate pair,
-        which no schema could name, is left out; and path and message of each fault.
+        which no schema could name, is left out; and each fault with its path.
 
     Raises:
         json.JSONDecodeError: not JSON.
@@ -110,18 +127,22 @@ def survey(text: str) -> tuple[Any, list[tuple[Loc, str]]]:
     return value, list(_unfit(value, ()))
 
 
-def _unfit(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
+def _unfit(value: Any, loc: Loc) -> Iterator[Fault]:
     if isinstance(value, str) and _SURROGATE.search(value):
-        yield loc, HALF
+        yield _fault(loc, "half_character")
     elif isinstance(value, float) and not math.isfinite(value):
-        yield loc, f"{json.dumps(value)}, expected a finite number"
+        yield _fault(loc, "not_finite", found=json.dumps(value))
     elif isinstance(value, _Object):
-        yield from (((*loc, key), message) for key, message in value.faulty)
+        yield from (_fault((*loc, key), code) for key, code in value.faulty)
         for key, item in value.items():
             yield from _unfit(item, (*loc, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unfit(item, (*loc, index))
+
+
+def _fault(loc: Loc, code: str, **facts: str) -> Fault:
+    return Fault(code=code, facts=facts, loc=loc, field=field_text(loc))
 
 
 # --- as fast as can be had

@@ -24,17 +24,15 @@ from typing import (
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.support.json_text import (
-    HALF,
-    TWICE,
-    Loc,
     UnfitJsonError,
     is_json,
-    json_error,
+    json_fault,
     parse,
     survey,
 )
-from pytest_rageval.support.reading import JSON, field_text, read, unfit_at
+from pytest_rageval.support.reading import JSON, read, unfit_at
 from pytest_rageval.support.text import shown_json
+from pytest_rageval.values.diagnoses.table import Fact, known
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 if TYPE_CHECKING:
@@ -61,7 +59,13 @@ class Line(NamedTuple):
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
     """Return the error for a file that cannot be read."""
-    return faults_error([Fault(file=display, message=f"cannot be read: {error.strerror or error}")])
+    facts = {"reason": error.strerror or str(error)}
+    return faults_error([Fault(code="unreadable", facts=facts, file=display)])
+
+
+def not_utf8(raw: bytes, error: UnicodeDecodeError, **where: Any) -> Fault:
+    """Return the fault of bytes that are not UTF-8."""
+    return Fault(code="not_utf8", facts={"byte": f"{raw[error.start]:02x}"}, **where)
 
 
 Place = tuple[int, int]
@@ -85,15 +89,14 @@ def iterate_lines(
     for number, start, raw in _every_line(file) if places is None else _lines_at(file, places):
         if number == 1:
             if raw.startswith(UTF16_BOMS):
-                faults.append(Fault(file=display, message="UTF-16 text, expected UTF-8"))
+                faults.append(Fault(code="utf16", file=display))
                 return
             if raw.startswith(BOM_UTF8):
                 raw, start = raw[len(BOM_UTF8) :], start + len(BOM_UTF8)
         try:
             text = raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"
-            faults.append(Fault(file=display, line=number, message=message))
+            faults.append(not_utf8(raw, error, file=display, line=number))
             continue
         if text and not text.isspace():
             yield Line(number, start, text, raw)
@@ -130,13 +133,13 @@ def one_for_values(data: bytes, faults: Sequence[Fault], *, cases: bool = True) 
     if not found:
         return list(faults)
     first, last, begins = found[0]
-    more = f", and {len(found) - 1:,} more such" if found[1:] else ""
-    message = f"JSON over lines {first} to {last}{more}, expected one JSON object on each line"
+    facts: dict[str, Fact | None] = {"first": first, "last": last, "n_more": len(found) - 1 or None}
     if begins == "[" and cases:  # no command reads a list of anything else
-        message += "; `rageval import json` reads a list, from a file named .json"
+        facts["list"] = "a list"
     lines = {number for one, end, _ in found for number in range(one, end + 1)}
     rest = (fault for fault in faults if fault.line not in lines)
-    return [Fault(file=faults[0].file, line=first, message=message), *rest]
+    one = Fault(code="over_lines", facts=known(facts), file=faults[0].file, line=first)
+    return [one, *rest]
 
 
 def _values_over_lines(text: str) -> Iterator[tuple[int, int, str]]:
@@ -204,49 +207,33 @@ class ObjectLine(Generic[T]):
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults."""
-        unfit: list[tuple[Loc, str]] = []
+        faults: list[Fault] = []
         try:
             try:
                 value = parse(line.text)
             except UnfitJsonError:
-                value, unfit = survey(line.text)
+                value, faults = survey(line.text)
         except json.JSONDecodeError as error:
-            at = line.text[error.pos :][:1]
-            hint = "" if at == "," and error.msg != "Extra data" else _HINTS.get(at, "")
-            came = f"{json_error(error)}, expected {self.shape}{hint}"
-            return None, [Fault(line=line.number, message=came)]
+            return None, [json_fault(error, self.shape, line=line.number)]
         except (ValueError, RecursionError) as error:
             # The ValueError is an integer beyond Python's limit of digits.
-            deep = isinstance(error, RecursionError)
-            came = "nested too deeply" if deep else "a number is too long"
-            return None, [Fault(line=line.number, message=f"{came}, expected {self.shape}")]
-        faults = [Fault(loc=at, field=field_text(at), message=message) for at, message in unfit]
+            code = "deep" if isinstance(error, RecursionError) else "long_number"
+            return None, [Fault(code=code, facts={"expected": self.shape}, line=line.number)]
         valid = None
         if isinstance(value, dict):
             valid, wrong = read(self.type, value, form=JSON, meant=self.meant)
             # What NaN should be is more than that it is not finite.
-            known = {one.loc: one for one in faults if one.message != TWICE}
-            known |= {one.loc: one for one in wrong if not _is_half(known.get(one.loc))}
-            faults = [one for one in faults if one.message == TWICE] + [*known.values()]
-            faulty = {loc[0] for loc in known}
-            faults += [one for one in rules(line.number, value, faulty) if one.loc not in known]
+            twice = [one for one in faults if one.code == "duplicate_key"]
+            there = {one.loc: one for one in faults if one.code != "duplicate_key"}
+            half = {loc for loc, one in there.items() if one.code == "half_character"}
+            there |= {one.loc: one for one in wrong if one.loc not in half}
+            faults = [*twice, *there.values()]
+            faulty = {loc[0] for loc in there}
+            faults += [one for one in rules(line.number, value, faulty) if one.loc not in there]
         else:
             faults = [unfit_at((), shown_json(value), self.shape)]
         faults = [replace(one, line=line.number) for one in faults]
         return (None if faults else valid), faults
-
-
-def _is_half(fault: Fault | None) -> bool:
-    return fault is not None and fault.message == HALF
-
-
-_HINTS: Final = {
-    **dict.fromkeys("“”„‘’", ' with straight quotes (")'),
-    **dict.fromkeys("TFN", " with true, false and null in small letters"),
-    "\t": r" with \t for a tab",
-    ",": " without a comma after it",
-}
-"""Advice on what to write, by the character that is not JSON."""
 
 
 def read_objects(
@@ -277,6 +264,6 @@ def read_objects(
     except OSError as error:
         raise cannot_be_read(display, error) from error
     if empty and not faults:
-        faults.append(Fault(file=display, message=f"holds no line, expected {kind.shape}"))
+        faults.append(Fault(code="empty", facts={"expected": kind.shape}, file=display))
     if faults:
         raise faults_error(sorted(faults, key=lambda fault: fault.line))

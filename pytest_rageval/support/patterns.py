@@ -50,9 +50,8 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Callable[[str
         )
     except SchemaError as error:
         # The last line of the engine's message names the fault, those before show the place.
-        reason = str(error).strip().splitlines()[-1].strip().removeprefix("error: ")
-        reason = reason.removeprefix("SchemaError: ")
-        raise PatternError(f"not a pattern: {reason}") from None
+        last = str(error).strip().splitlines()[-1].strip().removeprefix("error: ")
+        raise PatternError(f"not a pattern: {last.removeprefix('SchemaError: ')}") from None
 
     def search(text: str) -> bool:
         text, n, started = text[:MAX_TEXT], _BEGINNING, time.thread_time()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, get_type_hi
 
 from pytest_rageval.support.text import cut, nearest, shown, shown_json
 from pytest_rageval.values.declared import Described
-from pytest_rageval.values.errors import Code, Fault
+from pytest_rageval.values.diagnoses.table import Fact, known
+from pytest_rageval.values.errors import Fault
 from pytest_rageval.values.limits import MAX_INTEGER
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Schema = Mapping[str, Any]
 Keys = Mapping[str, Any]
 """Types of the keys of a table."""
 
-_CODES: Final[Mapping[str, Code]] = {
+_CODES: Final[Mapping[str, str]] = {
     "missing": "missing",
     "missing_argument": "missing",
     "missing_keyword_only_argument": "missing",
@@ -69,15 +70,25 @@ class Unfit(ValueError):
         found: the value in words; None: itself.
         at: path of the part that is unfit.
         nearest: valid value that was probably meant.
+        code: row of ``values.diagnoses.input``.
     """
 
     def __init__(
-        self, expected: str, found: str | None = None, *, at: Loc = (), nearest: str = ""
+        self,
+        expected: str,
+        found: str | None = None,
+        *,
+        at: Loc = (),
+        nearest: str = "",
+        code: str = "value",
     ) -> None:
         super().__init__(expected)
-        self.at = at
-        facts = {"expected": expected, "found": found, "nearest": nearest}
-        self.facts = {name: fact for name, fact in facts.items() if fact}
+        self.at, self.code = at, code
+        self.facts = known({"expected": expected, "found": found, "nearest": nearest})
+
+    def fault(self, **where: Any) -> Fault:
+        """Return it as a fault of a place."""
+        return Fault(code=self.code, facts=self.facts, **where)
 
 
 class Check:
@@ -155,18 +166,20 @@ def _fault(
     loc, code = error["loc"], _CODES.get(error["type"], "type")
     unfit = error.get("ctx", {}).get("error")
     if isinstance(unfit, Unfit):
-        facts = {"found": form.show(error["input"]), **unfit.facts}
-        return unfit_at((*loc, *unfit.at), **facts)
+        facts: dict[str, Fact] = {"found": form.show(error["input"]), **unfit.facts}
+        loc = (*loc, *unfit.at)
+        return Fault(code=unfit.code, facts=facts, loc=loc, field=field_text(loc))
     if isinstance(unfit, ValueError):
-        return Fault(loc=loc, field=field_text(loc), message=str(unfit))
+        facts = {"reason": str(unfit)}
+        return Fault(code="invalid", facts=facts, loc=loc, field=field_text(loc))
     facts = {}
     if code == "unknown":
         facts["what"] = form.key
-        known = names_at(model, loc[:-1]) if meant is not None else ()
+        names = names_at(model, loc[:-1]) if meant is not None else ()
         aliases = (meant or {}).get(str(loc[-1]).lower(), ())
-        near = next((one for one in aliases if one in known), str(loc[-1]))
-        others = {"advice": f", expected one of {', '.join(known)}"} if known else {}
-        facts |= hint(near, known) or others
+        near = next((one for one in aliases if one in names), str(loc[-1]))
+        others = {"advice": f", expected one of {', '.join(names)}"} if names else {}
+        facts |= hint(near, names) or others
     elif code != "missing":
         schema = schema_at(model, loc)
         facts = {"found": form.show(error["input"]), "expected": _expected(schema, error, form)}
@@ -175,15 +188,15 @@ def _fault(
     return Fault(loc=loc, field=field_text(loc), code=code, facts=facts)
 
 
-def unfit_at(loc: Loc, found: str, expected: str, **facts: str) -> Fault:
+def unfit_at(loc: Loc, found: str, expected: str) -> Fault:
     """Return the fault of a value that is not what was expected."""
-    facts |= {"found": found, "expected": expected}
+    facts = {"found": found, "expected": expected}
     return Fault(loc=loc, field=field_text(loc), code="value", facts=facts)
 
 
-def hint(name: str, known: Iterable[str]) -> dict[str, str]:
+def hint(name: str, names: Iterable[str]) -> dict[str, str]:
     """Return the known name that is most similar to an unknown one, as a fact; empty: none is."""
-    near = nearest(name, known)
+    near = nearest(name, names)
     return {"nearest": near} if near else {}
 
 

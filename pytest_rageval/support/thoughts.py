@@ -135,7 +135,7 @@ def _marks(text: str) -> Iterator[_Mark]:
     ranges = _quoting_ranges(text) if found else []
     for one in found:
         start, end = one.span()
-        words = one[0].strip("<>[]◁▷|").lower().split(None, 1)[0]
+        mark = one[0].strip("<>[]◁▷|").lower().split(None, 1)[0]
         channel = one["channel"] or one["bare"]
         at = bisect_right(ranges, (start, len(text))) - 1
         alone = (
@@ -144,8 +144,8 @@ def _marks(text: str) -> Iterator[_Mark]:
         yield _Mark(
             start=start,
             end=end,
-            name="channel" if channel else _NOT_NAME.sub("", words),
-            ends=channel.lower() == "final" if channel else words.startswith(("/", "end_")),
+            name="channel" if channel else _NOT_NAME.sub("", mark),
+            ends=channel.lower() == "final" if channel else mark.startswith(("/", "end_")),
             quoted=alone or (at >= 0 and start < ranges[at][1]),
         )
 

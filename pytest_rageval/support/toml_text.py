@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from pytest_rageval.support.reading import Keys, hint, read
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.values.errors import Code, ConfigError, Fault
+from pytest_rageval.values.diagnoses.table import Fact
+from pytest_rageval.values.errors import ConfigError, Fault
 
 KeyPath = tuple[str, ...]
 """Path of a value: keys from the outside in."""
@@ -63,11 +64,9 @@ class TomlSource:
             path = path[:-1]
         return self.lines[path]
 
-    def fault(
-        self, path: KeyPath, message: str = "", code: Code = "invalid", name: str = "", **facts: str
-    ) -> None:
-        """Note a fault of the key at ``path`` or of its value: a message, or code and facts."""
-        self.take(path, Fault(field=name, code=code, facts=facts, message=message))
+    def fault(self, path: KeyPath, code: str, /, name: str = "", **facts: Fact) -> None:
+        """Note a fault of the key at ``path`` or of its value."""
+        self.take(path, Fault(field=name, code=code, facts=facts))
 
     def take(self, path: KeyPath, fault: Fault) -> None:
         """Note a fault as one of the key at ``path``, in its line."""
@@ -77,11 +76,11 @@ class TomlSource:
 
     def unfit(self, path: KeyPath, found: object, expected: str) -> None:
         """Note that the value at ``path``, or a part of it, is not what was expected."""
-        self.fault(path, code="value", name=path[-1], found=shown(found), expected=expected)
+        self.fault(path, "value", name=path[-1], found=shown(found), expected=expected)
 
     def unknown(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
         """Note that there is no such key, and the one that was probably meant."""
-        self.fault(path, code="unknown", what=f'{what} "{path[-1]}"', **hint(path[-1], known))
+        self.fault(path, "unknown", what=f'{what} "{path[-1]}"', **hint(path[-1], known))
 
     def table(self, path: KeyPath) -> Mapping[str, Any]:
         """Return the table at ``path``; empty if absent, a fault if it is no table."""
@@ -145,8 +144,8 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         header = _UNQUOTED.match(text.split("\n")[line - 1])
         advice = f', write [{header[1]}."{header[2]}"]' if header else ""
         source = TomlSource(display, text, {})
-        message = f"not TOML: {error}{advice}"
-        source.faults.append(Fault(file=display, line=line, message=message))
+        facts = {"reason": str(error), "advice": advice}
+        source.faults.append(Fault(code="not_toml", facts=facts, file=display, line=line))
         source.raise_faults()
         raise
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits

@@ -26,14 +26,16 @@ from pytest_rageval.support.tracebacks import error_text, source_place, user_tra
 from pytest_rageval.target.contract import OTHER_TYPE, parse_ask_response, reply_keys
 from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.target.size import MOST_CHARS, size_of
-from pytest_rageval.values.diagnoses import endpoint_error, error_info, target_error, with_facts
-from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 from pytest_rageval.values.reply import (
     TOP_FIELDS,
     AskRequest,
     AskResponse,
     AskResult,
     ErrorInfo,
+    endpoint_error,
+    error_info,
     is_empty_answer,
 )
 from pytest_rageval.values.trace import span_id

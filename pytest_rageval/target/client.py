@@ -74,17 +74,13 @@ from pytest_rageval.target.variables import (
     query_parameters,
     request_document,
 )
-from pytest_rageval.values.diagnoses import (
-    endpoint_error,
-    error_info,
-    target_error,
-    with_facts,
-)
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import EndpointError, target_error, with_facts
 from pytest_rageval.values.reply import (
     AskRequest,
     AskResponse,
     AskResult,
+    endpoint_error,
+    error_info,
     is_empty_answer,
 )
 from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings

@@ -29,8 +29,7 @@ from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.reading import field_text
 from pytest_rageval.support.text import clean, first_few, whole_text
-from pytest_rageval.values.diagnoses import target_error
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import EndpointError, target_error
 from pytest_rageval.values.lenient import USAGE, finite_float, integer_or_none, is_integer
 from pytest_rageval.values.limits import expected
 from pytest_rageval.values.numbers import plain

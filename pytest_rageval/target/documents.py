@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
-from pytest_rageval.project.documents import LoadedDocument, scope_prefix_fault
+from pytest_rageval.project.documents import PREFIX_RULE, LoadedDocument, is_scope_prefix
 from pytest_rageval.support.http.address import (
     environment_secrets,
     header_secrets,
@@ -28,11 +28,10 @@ from pytest_rageval.support.http.exchange import (
     status_error,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.text import batches
+from pytest_rageval.support.text import batches, shown
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.auth import HeaderSource
-from pytest_rageval.values.diagnoses import target_error
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
 from pytest_rageval.values.settings import TargetSettings
 
 BATCH_CHARS: Final = 4_000_000
@@ -129,9 +128,8 @@ class DocumentsClient:
 
 def _refuse(scope_prefix: str) -> None:
     """Refuse a folder whose deletion might remove documents of others."""
-    fault = scope_prefix_fault(scope_prefix)
-    if fault is not None:
-        raise ConfigError(f"scope prefix: {fault}")
+    if not is_scope_prefix(scope_prefix):
+        raise ConfigError(f"scope prefix: {shown(scope_prefix)}, expected {PREFIX_RULE}")
 
 
 def _refused(reply: Reply, request: Request) -> EndpointError:

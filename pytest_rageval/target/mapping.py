@@ -24,8 +24,7 @@ from pytest_rageval.target.contract import (
 )
 from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
-from pytest_rageval.values.diagnoses import target_error, with_facts
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 

@@ -23,8 +23,7 @@ from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean, did_you_mean, shown
-from pytest_rageval.values.diagnoses import target_error
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, target_error
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:

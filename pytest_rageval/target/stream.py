@@ -27,8 +27,7 @@ from pytest_rageval.target.contract import (
 )
 from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.target.mapping import compile_expression, compile_mapping
-from pytest_rageval.values.diagnoses import target_error, with_facts
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 from pytest_rageval.values.settings import TargetSettings
 
 Event = dict[str, Any]

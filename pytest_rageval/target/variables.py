@@ -18,8 +18,7 @@ from pytest_rageval.project.option_values import REQUEST_FIELDS
 from pytest_rageval.support.http.address import ENV_VALUE, is_sendable
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.target.contract import request_body
-from pytest_rageval.values.diagnoses import target_error
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 

@@ -13,25 +13,16 @@ A missed threshold is a result, not an exception.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, get_args
 
-TargetErrorKind = Literal[
-    "timeout", "connection", "http", "target", "protocol", "raised", "fixture", "empty",
-    "not_attempted",
-]  # fmt: skip
-"""Reason for which a case has no answer (see ``ErrorInfo``): ``target`` is an error that the reply
-reports itself in the field ``error``, ``protocol`` a reply of another shape, ``raised`` an
-exception in the user's client, ``fixture`` one in a fixture of the case."""
-
-Fact = str | int
-"""A value that a sentence names."""
+from pytest_rageval.values.diagnoses.input import input_sentence
+from pytest_rageval.values.diagnoses.table import Fact, Facts, TargetErrorKind, known
+from pytest_rageval.values.diagnoses.target import TARGET, target_sentence
 
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
-
-
 _LINE_CHARS: Final = 1000
 _LINES: Final = 300
 
@@ -51,30 +42,13 @@ class RagEvalError(Exception):
         super().__init__(message)
 
 
-Code = Literal[
-    "missing", "unknown", "type", "bound", "choice", "value", "duplicate", "no_runs", "invalid",
-]  # fmt: skip
-"""Kind of a fault; ``value``: no type, bound or choice, but a check refuses it; ``invalid``: all
-others."""
-_GOT: Final = "got {found}, expected {expected}"
-_SENTENCES: Final[Mapping[Code, str]] = {
-    "missing": "missing",
-    "unknown": "unknown {what}",
-    "type": _GOT,
-    "bound": _GOT,
-    "choice": _GOT,
-    "value": _GOT,
-    "duplicate": "{found} is already {owner}",
-    "no_runs": "no runs in {folder} yet: run `{command}` first",
-}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One thing wrong with a file that people write; its text is one line of an error."""
 
-    code: Code = "invalid"
-    facts: Mapping[str, str] = field(default_factory=dict, hash=False)
+    code: str
+    """Row of ``values.diagnoses.input``."""
+    facts: Facts = field(default_factory=dict, hash=False)
     """Values that its sentence names: ``found``, ``expected``, ``nearest`` and others."""
     file: str = ""
     """Path as shown to the user; empty for a value that no file holds."""
@@ -85,19 +59,11 @@ class Fault:
 
     loc: tuple[int | str, ...] = ()
     """The same as keys and list indices from the outside in, where it is a path."""
-    message: str = ""
-    """The sentence where the code has none."""
 
     @property
     def text(self) -> str:
         """The sentence: of its code with its facts."""
-        if self.message:
-            return self.message
-        near = self.facts.get("nearest")
-        text = _SENTENCES[self.code].format_map(self.facts)
-        if near:
-            return f'{text}, did you mean "{near}"{self.facts.get("home", "")}?'
-        return text + self.facts.get("advice", "")
+        return input_sentence(self.code, self.facts)
 
     def below(self, place: str, **where: Any) -> Fault:
         """Return it as a fault of a part of a place, in a file and line if given."""
@@ -142,7 +108,7 @@ class EndpointError(RagEvalError):
         kind: one of ``TARGET_ERROR_KINDS``.
         message: what happened, without secrets.
         attempts: how many requests were sent (0 if none was).
-        code: row of ``values.diagnoses``; empty: an error of other code.
+        code: row of ``values.diagnoses.target``; empty: an error of other code.
         facts: values that the sentence names, without secrets, such as ``status``.
     """
 
@@ -153,14 +119,32 @@ class EndpointError(RagEvalError):
         *,
         attempts: int = 1,
         code: str = "",
-        facts: Mapping[str, Fact] | None = None,
+        facts: Facts | None = None,
     ) -> None:
         super().__init__(message)
         self.kind: TargetErrorKind = kind
         self.message = str(self)
         self.attempts = attempts
         self.code = code
-        self.facts: Mapping[str, Fact] = dict(facts or {})
+        self.facts: Facts = dict(facts or {})
+
+
+def target_error(code: str, /, *, attempts: int = 1, **facts: Fact | None) -> EndpointError:
+    """Return an error of a code; facts that are None or empty are left out."""
+    named = known(facts)
+    return EndpointError(
+        TARGET[code].kind, target_sentence(code, named), attempts=attempts, code=code, facts=named
+    )
+
+
+def with_facts(error: EndpointError, code: str = "", /, **facts: Fact | None) -> EndpointError:
+    """Return an error with more facts, and of another code if one is given; both are optional."""
+    more, code = known(facts), code or error.code
+    every = {**error.facts, **more}
+    ours = code in TARGET
+    kind = error.kind if code == error.code else TARGET[code].kind
+    text = target_sentence(code, every if ours else more, error.message)
+    return EndpointError(kind, text, attempts=error.attempts, code=code, facts=every)
 
 
 class JudgeError(RagEvalError):
@@ -168,7 +152,22 @@ class JudgeError(RagEvalError):
 
 
 class StorageError(RagEvalError):
-    """A run folder or the judge's cache could not be found, read or written."""
+    """A run folder or the judge's cache could not be found, read or written.
+
+    Args:
+        message: with the path.
+        reason: without the path, where that is known.
+    """
+
+    def __init__(self, message: str, *, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+def setting_error(field: str, code: str, /, **facts: Fact | None) -> ConfigError:
+    """Return the error of one setting; facts that are None or empty are left out."""
+    fault = Fault(code=code, facts=known(facts), field=field)
+    return ConfigError(str(fault), faults=(fault,))
 
 
 _LISTED: Final = 20
@@ -188,7 +187,7 @@ def _summary(more: Sequence[Fault]) -> Iterator[str]:
     yield f"and {len(more):,} more {'faults' if more[1:] else 'fault'}, from {_place(more[0])} on"
     kinds = Counter((fault.field, fault.facts.get("found") or fault.text) for fault in more)
     for (place, message), n in kinds.most_common(3):
-        yield f"  {n:,} x {': '.join(part for part in (place, message[:100]) if part)}"
+        yield f"  {n:,} x {': '.join(part for part in (place, str(message)[:100]) if part)}"
 
 
 def _place(fault: Fault) -> str:

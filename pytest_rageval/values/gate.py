@@ -211,6 +211,8 @@ class GateResult:
     """In the order of thresholds.toml."""
     complete: bool = True
     """False: fewer cases were reported than expected, which fails."""
+    checked: bool = True
+    """False: nothing could be checked of any case, which fails."""
     n_expected: int | None = None
     """Cases that were selected, with their repeats."""
     n_reported: int | None = None
@@ -234,8 +236,6 @@ def paired_text(n: int, documents: int | None) -> str:
 
 WHOLE_SET: Final = "needs the whole set"
 """Beginning of the reason why a check over a part of a set is skipped."""
-NOTHING_CHECKED: Final = "NOTHING CHECKED"
-"""Beginning of the sentence on a run that failed because none of its cases could be checked."""
 CHANGE_WORDS: Final = {"max_drop": "drop", "max_rise": "rise"}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.errors import Fact, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import Facts, TargetErrorKind
+from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.lenient import (
     integer_or_none,
     number_or_none,
@@ -240,9 +241,45 @@ class ErrorInfo:
     """Place in the user's client that raised, or returned a reply that was refused: lines such as
     ``conftest.py:12: in answer``, each with its source below it; empty: not known."""
     code: str = ""
-    """Row of ``values.diagnoses``; empty: the message is of other code, or of an older run."""
-    facts: Mapping[str, Fact] = field(default_factory=dict, hash=False)
+    """Row of ``values.diagnoses.target``; empty: of other code, or of an older run."""
+    facts: Facts = field(default_factory=dict, hash=False)
     """Values that the message names, without secrets, such as ``status`` and ``reason``."""
+
+
+def error_info(
+    error: EndpointError,
+    hide: Callable[[str], str] = str,
+    *,
+    attempts: int | None = None,
+    traceback: str = "",
+) -> ErrorInfo:
+    """Return an error as it is stored.
+
+    Args:
+        error: as it was raised.
+        hide: removes secrets from its sentence and from each fact.
+        attempts: number of requests; None: that of the error.
+        traceback: place in the project's code.
+    """
+    return ErrorInfo(
+        kind=error.kind,
+        message=hide(error.message),
+        attempts=error.attempts if attempts is None else attempts,
+        traceback=traceback,
+        code=error.code,
+        facts={n: hide(fact) if isinstance(fact, str) else fact for n, fact in error.facts.items()},
+    )
+
+
+def endpoint_error(info: ErrorInfo, message: str = "") -> EndpointError:
+    """Return a stored error to be raised, with another sentence if one is given."""
+    return EndpointError(
+        info.kind,
+        message or info.message,
+        attempts=info.attempts,
+        code=info.code,
+        facts=info.facts,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ class StoredRun:
     notes: tuple[str, ...] = ()
     """Remarks on the source of the figures, for their readers."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """By file name, the reason why a document that exists could not be read."""
+    """By file name, the reason why a document that exists could not be read, without its path."""
     whole: Callable[[CaseRecord], CaseRecord] = field(default=itself, repr=False, compare=False)
     """Returns a record of the run with its texts, which are not in memory where only figures are
     needed."""

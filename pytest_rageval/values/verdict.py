@@ -10,15 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+from pytest_rageval.values.diagnoses.judge import JUDGE, judge_sentence
+from pytest_rageval.values.diagnoses.table import Facts, JudgeErrorKind, known
 from pytest_rageval.values.reply import Citation
-
-JudgeErrorKind = Literal[
-    "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"
-]
-"""Kind of a failure: no connection, timeout or server error after retries; too many
-requests after retries; the model declined, or its context is too short for the prompt; no JSON of
-the rubric's shape after the repair turn; cut by length; a score that is not a number or lies
-outside its scale."""
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
 """Form in which the reply's structure was requested; ``offline``: no model was asked."""
@@ -108,9 +102,25 @@ class JudgeFailure:
     """One line, without secrets."""
     raw: str | None = None
     """The reply as it came, cut at 2,000 characters; None: there was none."""
+    code: str = ""
+    """Row of ``values.diagnoses.judge``; empty: of other code, or of an older run."""
+    facts: Facts = field(default_factory=dict, hash=False)
+    """Values that the message names, without secrets, such as ``status``."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+def judge_failure(code: str, /, raw: str | None = None, **facts: Any) -> JudgeFailure:
+    """Return a failure of a code; facts that are None or empty are left out."""
+    there = known(facts)
+    return JudgeFailure(
+        kind=JUDGE[code].kind,
+        message=judge_sentence(code, there),
+        raw=raw,
+        code=code,
+        facts=there,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,8 +205,8 @@ def test_faults_of_given_cases_name_their_places() -> None:
         evaluate(given, reply)
     lines = str(found.value).splitlines()
     assert [line.split(":")[0] for line in lines] == [f"cases[{n}]" for n in (0, 1, 3, 4)]
-    assert "'c' is also that of cases[2]" in lines[2]
-    with pytest.raises(DatasetError, match="none given"):
+    assert "'c' is already that of cases[2]" in lines[2]
+    with pytest.raises(DatasetError, match="expected at least one case"):
         evaluate([], reply)
     assert not RESULTS.exists()
 

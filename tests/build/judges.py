@@ -8,15 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.values.diagnoses.table import JudgeErrorKind
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import (
-    Judge,
-    JudgeErrorKind,
-    JudgeFailure,
-    Judgement,
-    JudgeRequest,
-    Verdict,
-)
+from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest, Verdict
 
 
 @dataclass

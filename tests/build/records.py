@@ -11,7 +11,7 @@ from pytest_rageval.engine.case import Trial, ask, record_of
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
 from pytest_rageval.values.reply import AskResponse, ErrorInfo

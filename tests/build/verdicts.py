@@ -7,13 +7,8 @@ from dataclasses import fields
 from typing import Any, Final
 
 from pytest_rageval.judges.cost import Price
-from pytest_rageval.values.verdict import (
-    JudgeErrorKind,
-    JudgeFailure,
-    Judgement,
-    JudgeUsage,
-    Verdict,
-)
+from pytest_rageval.values.diagnoses.table import JudgeErrorKind
+from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeUsage, Verdict
 
 _OF_VERDICT: Final = {one.name for one in fields(Verdict)}
 

@@ -15,7 +15,7 @@ from pytest_rageval.authoring.interchange.promptfoo import _ANSWERS, _QUESTION, 
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
-from pytest_rageval.project.documents import read_document_set, scope_prefix_fault
+from pytest_rageval.project.documents import is_scope_prefix, read_document_set
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import read_document, sections
@@ -89,7 +89,7 @@ def test_the_settings_of_the_page_are_settings() -> None:
 
 def test_the_prefixes_that_are_said_to_be_refused_are() -> None:
     for prefix in ("", "/", "notes/"):
-        assert scope_prefix_fault(prefix)
+        assert not is_scope_prefix(prefix)
 
 
 def test_names_that_are_said_to_be_known_are() -> None:

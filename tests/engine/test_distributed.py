@@ -142,4 +142,4 @@ def test_half_a_surrogate_pair_in_an_id_is_named_as_by_one_process(tmp_path: Pat
     with pytest.raises(DatasetError) as shards:
         in_shards(*files, settings)
     assert str(shards.value) == str(whole.value)
-    assert r"'\ud800' already has its response" in str(whole.value)
+    assert r"'\ud800' is already that of the response" in str(whole.value)

@@ -81,7 +81,7 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         "correctness",
         'l.jsonl:8: label: got ["grounded"], expected grounded or not_grounded',
         'l.jsonl:9: id: "a" is already the id of line 1, expected a unique id',
-        "l.jsonl:10: id: the key stands twice, expected it once",
+        "l.jsonl:10: id: duplicate key, expected it once",
         "l.jsonl:11: x: NaN, expected a finite number",
         "l.jsonl:12: nested too deeply, " + shape,
     ]
@@ -106,7 +106,7 @@ def test_labels_of_cases_and_of_answers_are_each_sent_to_the_right_command(tmp_p
 
 
 def test_an_empty_and_a_missing_file_are_errors(tmp_path: Path) -> None:
-    assert faults(tmp_path / "l.jsonl", "", " ")[0].startswith("l.jsonl: holds no line, expected")
+    assert faults(tmp_path / "l.jsonl", "", " ")[0].startswith("l.jsonl: empty, expected")
     with pytest.raises(DatasetError, match=r"none\.jsonl: cannot be read: No such file"):
         load_labels(tmp_path / "none.jsonl", "correctness")
 

@@ -55,7 +55,7 @@ def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
         (line(label=None), "label: got null, expected"),
         (line(label=10**400), "label: got 1000"),
         ('{"id": "a", "rubric": "groundedness", "label": NaN}', "label: NaN, expected a finite"),
-        ('{"id": "a", "id": "b", "rubric": "correctness", "label": 4}', "id: the key stands twice"),
+        ('{"id": "a", "id": "b", "rubric": "correctness", "label": 4}', "id: duplicate key"),
         ("[4]", "[4], expected {"),
         ("{", "Expecting property name enclosed in double quotes"),
     ],
@@ -83,6 +83,6 @@ def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
 
 def test_an_empty_file_and_one_that_is_not_there_are_faults(tmp_path: Path) -> None:
     assert faults(write(tmp_path, "")) == [
-        'l.jsonl: holds no line, expected {"id": case id, "rubric": "groundedness", "label": 4}'
+        'l.jsonl: empty, expected {"id": case id, "rubric": "groundedness", "label": 4}'
     ]
     assert "cannot be read" in faults(tmp_path / "none.jsonl")[0]

@@ -109,9 +109,9 @@ def test_repeats_that_count_from_one_are_no_missing_response(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (response_line("a", repeat=-1), "repeat: -1, expected an integer of at least 0"),
-        (response_line("a", repeat=True), "repeat: True, expected an integer of at least 0"),
-        (response_line("b", repeat=1), "id: 'b' already has its response on line 2"),
+        (response_line("a", repeat=-1), "repeat: got -1, expected an integer of at least 0"),
+        (response_line("a", repeat=True), "repeat: got True, expected an integer of at least 0"),
+        (response_line("b", repeat=1), "id: 'b' is already that of the response on line 2"),
     ],
 )
 def test_a_repeat_that_is_none_is_named(line: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -152,13 +152,13 @@ def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) 
     [
         (
             {"question": "q?", "test_case_id": "a", "answer": "x", "retrieved_chunks": []},
-            'id and response missing, expected {"id": case id, "response": an ask response}; '
+            'got no id and no response, expected {"id": case id, "response": an ask response}; '
             "found the keys question, test_case_id, answer, retrieved_chunks: write test_case_id "
             "as id, answer as response.answer, retrieved_chunks as response.debug.retrieved_chunks",
         ),
         (
             {"id": "a", "actual_output": "x"},
-            'response missing, expected {"id": case id, "response": an ask response}; '
+            'got no response, expected {"id": case id, "response": an ask response}; '
             "found the keys id, actual_output: write actual_output as response.answer",
         ),
         ({"id": "a", "x\x1b[31m": 1}, "; found the keys id, x"),
@@ -184,7 +184,7 @@ def test_very_many_bad_rows_are_summed_up(tmp_path: Path) -> None:
     assert len(listed) == 20
     assert more.startswith("and 19,980 more faults, from ")
     assert more.endswith("r.jsonl:21 on")
-    assert kind.startswith("  19,980 x id and response missing")
+    assert kind.startswith("  19,980 x no id and no response")
     assert len(caught.value.faults) == 20_000
 
 
@@ -272,9 +272,9 @@ def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        ("late", "error: 'late', expected {"),
-        ({"kind": "slow"}, "error.kind: 'slow', expected one of timeout, "),
-        ({"kind": "http", "message": 5}, "error.message: 5, expected a string"),
+        ("late", "error: got 'late', expected {"),
+        ({"kind": "slow"}, "error.kind: got 'slow', expected one of timeout, "),
+        ({"kind": "http", "message": 5}, "error.message: got 5, expected a string"),
     ],
 )
 def test_a_recorded_failure_of_no_kind_is_named(

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_rageval.engine import recorded_lines
 from pytest_rageval.engine.recorded_lines import file_may_name, parse_line
+from pytest_rageval.support.reading import Unfit
 from pytest_rageval.values.reply import ErrorInfo
 
 REPLY = {"answer": "Yes [1]."}
@@ -41,8 +42,9 @@ def test_a_line_may_hold_the_error_of_asking() -> None:
     ids=repr,
 )
 def test_a_line_of_another_shape_is_refused(line: object) -> None:
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(Unfit) as caught:
         parse_line(encoded(line))
+    assert {"found", "expected"} <= caught.value.facts.keys()
 
 
 def test_a_line_that_is_cut_short_is_refused() -> None:

@@ -12,7 +12,8 @@ from pytest_rageval.engine.resume import ResumedRun, find_resumed, is_finished, 
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import ConfigError, StorageError, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
+from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from tests.build.records import failed, record

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.engine.run_state import Breaker
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from tests.build.records import failed, record
 
 

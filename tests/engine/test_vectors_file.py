@@ -72,7 +72,7 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         "v.jsonl:12: embedding: got 3 numbers, expected 2 as above",
         "v.jsonl:13: embedding[1]: got NaN, expected a finite number",
         f"v.jsonl:14: embedding[1]: got 1{'0' * 56}..., expected a finite number",
-        "v.jsonl:15: text: 'one' stands above with another vector",
+        "v.jsonl:15: text: 'one' has another vector above",
     ]
 
 
@@ -90,6 +90,6 @@ def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
 
 
 def test_a_file_without_lines_or_no_file_is_a_fault(tmp_path: Path) -> None:
-    assert faults(tmp_path / "v.jsonl", "")[0].startswith("v.jsonl: holds no line")
+    assert faults(tmp_path / "v.jsonl", "")[0].startswith("v.jsonl: empty")
     with pytest.raises(DatasetError, match="cannot be read"):
         load_vectors(tmp_path / "none.jsonl")

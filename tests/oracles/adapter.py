@@ -36,7 +36,8 @@ from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.errors import TARGET_ERROR_KINDS, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS
 from pytest_rageval.values.record import CaseScores, Evidence, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.build.scores import rerank_delta, score_reply

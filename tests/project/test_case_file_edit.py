@@ -190,7 +190,7 @@ def test_a_value_that_json_cannot_hold_is_refused(file: Path, value: object) -> 
 
 def test_a_faulty_line_is_named_by_file_line_and_field(file: Path) -> None:
     file.write_bytes(b'{"id": "a"}\n{"k": 1, "k": 2}\n')
-    with pytest.raises(DatasetError, match=r"^x\.jsonl:2: k: the key stands twice"):
+    with pytest.raises(DatasetError, match=r"^x\.jsonl:2: k: duplicate key"):
         change_line(file, line_with(file, '"k"'), {"k": 3}, display="x.jsonl")
 
 

@@ -97,7 +97,7 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
             "on this line with true, false and null in small letters",
         ),
         ('{"id": “a”}', 'expected one JSON object on this line with straight quotes (")'),
-        ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
+        ('{"id": "a", "question": "q", "id": "b"}', "duplicate key, expected it once"),
         (
             '{"id": "a", "question": "q", "k": NaN}',
             "got NaN, expected an integer of at least 1",

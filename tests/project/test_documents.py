@@ -11,9 +11,9 @@ from pytest_rageval.project.documents import (
     document_lines,
     documents_path,
     find_loader,
+    is_scope_prefix,
     load_documents,
     read_document_set,
-    scope_prefix_fault,
 )
 from pytest_rageval.values.errors import ConfigError, DatasetError
 
@@ -39,12 +39,12 @@ def test_documents_stand_beside_their_case_file() -> None:
     ],
 )  # fmt: skip
 def test_a_prefix_that_could_hold_what_is_not_ours_is_refused(prefix: object) -> None:
-    assert scope_prefix_fault(prefix) is not None
+    assert not is_scope_prefix(prefix)
 
 
 @pytest.mark.parametrize("prefix", ["evals/set", "evals/set/", "eval/sample/", "a/b/cdefg/"])
 def test_a_folder_of_its_own_is_a_prefix(prefix: str) -> None:
-    assert scope_prefix_fault(prefix) is None
+    assert is_scope_prefix(prefix)
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:

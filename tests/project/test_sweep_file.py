@@ -107,7 +107,10 @@ def test_a_range_and_weights_are_read() -> None:
         ("[query]\nw = { min = 0, max = 1, log = true }", "expected min above 0 and no step"),
         ("[query]\nw = { min = 0, mx = 1 }", 'unknown key "mx" ... did you mean "max"?'),
         ("[query]\nw = {min=0,max=1}\n[search]\nmethod='grid'", 'only "optuna" searches a range'),
-        ("[query]\nk = [1]\n[index]\nk = [1]\nbuild={embedded=true}", "parameter of [query] alr"),
+        (
+            "[query]\nk = [1]\n[index]\nk = [1]\nbuild={embedded=true}",
+            "already a parameter of [query]",
+        ),
         ("[index]\nchunk = [1, 2]", "expected [index.build] with embedded = true, command or"),
         ("[index]\nc = [1]\nbuild={embedded=true,command='x'}", "expected one of embedded = true"),
         ("[query]\nk=[1,2]\n[search]\nmetod='grid'", 'did you mean "method"?'),

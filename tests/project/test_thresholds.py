@@ -343,7 +343,7 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
     with pytest.raises(ConfigError) as caught:
         parse(f"[{table}]\n{line}\n")
     assert str(caught.value) == (
-        f'thresholds.toml:2: "{key[0]}" stands in [{table}], {hint}\n    2 | {line}'
+        f'thresholds.toml:2: "{key[0]}" is in [{table}], {hint}\n    2 | {line}'
     )
 
 
@@ -386,11 +386,11 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
         ("category.multi_hop = 1", "1: multi_hop: got 1, expected a table"),
         ("[category.zzz]", '1: unknown category "zzz" (no case has it)'),
         ("[tag.wrk]", '1: unknown tag "wrk" (no case has it)'),
-        ("recall_at_k = '>= 1'", '1: "recall_at_k" stands in no table'),
-        ("latency_ms.p95 = '<= 1'", '1: "latency_ms" stands in no table'),
-        ("on_miss = 'fail'", '1: "on_miss" stands in no table'),
-        ("min_n = 5", '1: "min_n" stands in no table'),
-        ("judged_on = ['retrieval']", '1: "judged_on" stands in no table'),
+        ("recall_at_k = '>= 1'", '1: "recall_at_k" is in no table'),
+        ("latency_ms.p95 = '<= 1'", '1: "latency_ms" is in no table'),
+        ("on_miss = 'fail'", '1: "on_miss" is in no table'),
+        ("min_n = 5", '1: "min_n" is in no table'),
+        ("judged_on = ['retrieval']", '1: "judged_on" is in no table'),
         ("[tag.work]\nerror_rate = '<= 0'", "2: error_rate is a figure of the whole run"),
         ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2: latency_ms.p95 is a figure of the"
          " whole run"),

@@ -17,7 +17,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_numbers
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.target.contract import parse_ask_response
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import ErrorInfo

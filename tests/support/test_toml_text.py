@@ -37,10 +37,10 @@ def test_a_key_of_an_inline_table_has_the_line_of_the_table() -> None:
 
 def test_faults_are_in_the_order_of_the_lines_each_of_which_is_shown_once() -> None:
     source = read_toml("[t]\na = { x = 1, y = 2 }\n\tb = 1", display="t.toml")
-    source.fault(("t", "b"), "third")
-    source.fault(("t", "a", "x"), "first")
-    source.fault(("t", "a", "y"), "second")
-    source.fault(("t", "a", "y"), "second")
+    source.fault(("t", "b"), "invalid", reason="third")
+    source.fault(("t", "a", "x"), "invalid", reason="first")
+    source.fault(("t", "a", "y"), "invalid", reason="second")
+    source.fault(("t", "a", "y"), "invalid", reason="second")
     with pytest.raises(ConfigError) as caught:
         source.raise_faults()
     assert str(caught.value).splitlines() == [
@@ -94,14 +94,14 @@ def test_a_text_beyond_all_measure_is_no_crash(text: str) -> None:
 
 def test_lines_of_windows_count_like_others() -> None:
     source = read_toml("a = 1\r\n\r\nb = 2\r\n", display="t.toml")
-    source.fault(("b",), "odd")
+    source.fault(("b",), "invalid", reason="odd")
     with pytest.raises(ConfigError, match=r"t\.toml:3: odd"):
         source.raise_faults()
 
 
 def test_a_long_line_is_cut() -> None:
     source = read_toml(f"{'a' * 300} = 1", display="t.toml")
-    source.fault(("a" * 300,), "odd")
+    source.fault(("a" * 300,), "invalid", reason="odd")
     with pytest.raises(ConfigError) as caught:
         source.raise_faults()
     assert len(str(caught.value).splitlines()[1]) < 120

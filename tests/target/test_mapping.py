@@ -10,8 +10,7 @@ from pytest_rageval.target.mapping import (
     mapping_report,
     unread_fields,
 )
-from pytest_rageval.values.diagnoses import target_error
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
 from pytest_rageval.values.settings import TargetSettings
 
 Direction = Literal["request", "response"]

@@ -11,11 +11,11 @@ from pytest_rageval.values.errors import EndpointError, Fault, RagEvalError, fau
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        (Fault(message="m"), "m"),
-        (Fault(file="a.jsonl", message="m"), "a.jsonl: m"),
-        (Fault(file="a.jsonl", line=3, message="m"), "a.jsonl:3: m"),
-        (Fault(file="a.jsonl", line=3, field="k", message="m"), "a.jsonl:3: k: m"),
-        (Fault(line=3, field="k", message="m"), "k: m"),
+        (Fault(code="missing"), "missing"),
+        (Fault(file="a.jsonl", code="missing"), "a.jsonl: missing"),
+        (Fault(file="a.jsonl", line=3, code="missing"), "a.jsonl:3: missing"),
+        (Fault(file="a.jsonl", line=3, field="k", code="missing"), "a.jsonl:3: k: missing"),
+        (Fault(line=3, field="k", code="missing"), "k: missing"),
     ],
 )
 def test_a_fault_begins_with_its_place(fault: Fault, text: str) -> None:
@@ -30,9 +30,9 @@ def test_a_message_is_never_much_longer_than_a_screen() -> None:
 
 
 def test_an_error_lists_every_fault_and_keeps_it() -> None:
-    faults = [Fault(file="a", line=line, message="m") for line in (1, 2)]
+    faults = [Fault(file="a", line=line, code="missing") for line in (1, 2)]
     error = faults_error(iter(faults))
-    assert str(error) == "a:1: m\na:2: m"
+    assert str(error) == "a:1: missing\na:2: missing"
     assert error.faults == tuple(faults)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.errors import Fact, TargetErrorKind
+from pytest_rageval.values.diagnoses.table import Fact, TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 

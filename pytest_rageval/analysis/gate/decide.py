@@ -27,7 +27,6 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
-    NOTHING_CHECKED,
     WHOLE_SET,
     BaselineInfo,
     Check,
@@ -221,7 +220,7 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
     if any(is_unsure(record) for case in counted_cases for record in case.records):
         return ""
     return (
-        f"{NOTHING_CHECKED}: {counted(n, 'case')} {'was' if n == 1 else 'were'} answered, and "
+        f"NOTHING CHECKED: {counted(n, 'case')} {'was' if n == 1 else 'were'} answered, and "
         "nothing of what they ask for could be checked; a check needs golds and retrieved chunks, "
         "or a judge"
     )
@@ -308,6 +307,7 @@ def decide_gate(
         sentence=said,
         checks=results,
         complete=incomplete is None,
+        checked=not unchecked,
         n_expected=n_expected,
         n_reported=n_reported,
         baseline=info,

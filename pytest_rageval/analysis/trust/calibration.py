@@ -22,7 +22,8 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
+from pytest_rageval.values.diagnoses.table import JudgeErrorKind
+from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
 RUBRICS: Final[tuple[CalibrationRubric, ...]] = ("groundedness", "correctness", "abstention")

@@ -129,25 +129,22 @@ def labels_by_case(
     for label in labels.labels:
         homes = files.get(label.case_id, [])
         if label.file is None and len(homes) > 1:
-            message = (
-                f"{label.case_id!r:.80} is a case of {' and of '.join(sorted(homes)[:3])}, "
-                'expected a "file" that says which'
-            )
-            faults.append(_fault(labels, label, "file", message))
+            where = " and of ".join(sorted(homes)[:3])
+            faults.append(_fault(labels, label, "file", "which_file", files=where))
             continue
         file = label.file if label.file is not None else (homes[0] if homes else "")
         of_rubric = found.setdefault(label.rubric, {})
         if (file, label.case_id) in of_rubric:
-            message = f"a second label of {label.case_id!r:.80} for {label.rubric}, expected one"
-            faults.append(_fault(labels, label, "id", message))
+            faults.append(_fault(labels, label, "id", "second_label", rubric=label.rubric))
         of_rubric[file, label.case_id] = label.label
     if faults:
         raise faults_error(faults)
     return found
 
 
-def _fault(labels: JudgeLabels, label: HumanLabel, name: str, message: str) -> Fault:
-    return Fault(file=labels.display, line=label.line, field=name, message=message)
+def _fault(labels: JudgeLabels, label: HumanLabel, name: str, code: str, **facts: str) -> Fault:
+    facts["id"] = f"{label.case_id!r:.80}"
+    return Fault(code=code, facts=facts, file=labels.display, line=label.line, field=name)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ class Prompt:
             ":folder-mode": FOLDER_MODES,
             ":unset": sorted(self.settings.params),
         }
-        return [word for word in offered.get(words[0], ()) if word.startswith(words[-1])]
+        return [name for name in offered.get(words[0], ()) if name.startswith(words[-1])]
 
     # --- asking ------------------------------------------------------------------------------
 

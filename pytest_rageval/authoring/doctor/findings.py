@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
-from pytest_rageval.values.diagnoses import advice, tls_code
+from pytest_rageval.values.errors import ConfigError
 
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
-
-
-def tls_fix(message: str) -> str:
-    """Return the advice for an error of TLS; empty: it is another."""
-    code = tls_code(message)
-    return advice(code, "connection", {}, "doctor") if code else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +50,7 @@ class Findings:
         return Finding("FAIL", self.area, check, message, fix, unreachable)
 
 
-_MISSING: Final = re.compile(r"environment variable (\w+) is not set")
-
-
-def missing_variable(error: object) -> str:
-    """Return the command that sets the environment variable that an error misses; empty: none.
-
-    >>> missing_variable("the environment variable RAG_TOKEN is not set")
-    'export RAG_TOKEN=...'
-    """
-    found = _MISSING.search(str(error))
-    return f"export {found[1]}=..." if found else ""
+def missing_variable(error: ConfigError) -> str:
+    """Return the command that sets the environment variable that an error misses; empty: none."""
+    codes = {fault.code: fault.facts for fault in error.faults}
+    return f"export {codes['no_variable']['variable']}=..." if "no_variable" in codes else ""

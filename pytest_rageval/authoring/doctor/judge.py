@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable, tls_fix
+from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatModel, ChatReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.opening import check_offline
+from pytest_rageval.values.diagnoses.judge import judge_advice
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
@@ -30,15 +31,6 @@ _REQUEST: Final = JudgeRequest(
 )
 """An answer that any judge can rate under every rubric."""
 
-_FIXES: Final = {
-    "unreachable": "start the server, name its address with --judge-base-url, or set its key",
-    "rate_limited": "wait, or set requests_per_minute in [tool.rageval.judge]",
-    "refused": "take a model that judges texts as data, with a context that holds them",
-    "unparseable": "take a model that follows a JSON schema, or set structured_output",
-    "truncated": "raise max_tokens in [tool.rageval.judge]",
-    "out_of_range": "take a model that keeps to the scale of the rubric",
-}
-_REFUSES: Final = "change the model, the key or the request as it says: the server was reached"
 _LOWER_LEVELS: Final = {
     "json_object": "the server takes no schema: replies may break it and cost a repair turn",
     "text": "the server takes no response format: replies are read from plain text",
@@ -142,8 +134,7 @@ def _pinned(warning: str | None, model: str) -> Finding:
 def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
     if (failure := judgement.failure) is not None:
         lost = failure.kind == "unreachable"
-        refuses = lost and ": HTTP 4" in failure.message
-        fix = tls_fix(failure.message) or (_REFUSES if refuses else _FIXES[failure.kind])
+        fix = judge_advice(failure.code, failure.kind, failure.facts, "doctor")
         yield _FOUND.fail(rubric, failure.message, fix, unreachable=lost)
         return
     if first:
@@ -212,9 +203,10 @@ def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
     expected = count_prompt_tokens([SYSTEM, prompt])
     size = f"a prompt of about {expected} tokens"
     if reply.failure is not None:
-        busy = reply.failure.kind == "rate_limited"
-        fix = _FIXES["rate_limited"] if busy else f"{_FIX}, or judge shorter answers"
-        return _FOUND.warn(_CHECK, f"no reply to {size}: {reply.failure.message}", fix)
+        failure, fix = reply.failure, f"{_FIX}, or judge shorter answers"
+        if failure.kind == "rate_limited":
+            fix = judge_advice(failure.code, failure.kind, failure.facts, "doctor")
+        return _FOUND.warn(_CHECK, f"no reply to {size}: {failure.message}", fix)
     codes = re.sub(r"[^0-9A-F-]", " ", reply.text.upper())
     first, last = (mark(end) in codes for end in ("first", "last"))
     counted = reply.prompt_tokens

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
+from pytest_rageval.engine.preparing import check_target
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import ConfigError, DatasetError
+from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_rageval.project.case_reader import LoadedSet
@@ -33,7 +35,10 @@ _ERROR_LINE: Final = re.compile(r"(?:E   +|ERROR:? |ImportError |INTERNALERROR> 
 
 
 def check_through_pytest(
-    sets: Sequence[LoadedSet | DatasetError], flags: Mapping[str, object], question: str | None
+    sets: Sequence[LoadedSet | DatasetError],
+    flags: Mapping[str, object],
+    question: str | None,
+    settings: Settings,
 ) -> Iterator[Finding]:
     """Ask the client of a case of each file through pytest, and check its replies.
 
@@ -41,6 +46,7 @@ def check_through_pytest(
         sets: case files of the project, of which one has a case.
         flags: given to ``rageval doctor``, by destination of the option.
         question: to ask in place of that of the cases; None: theirs.
+        settings: of the project, with the flags.
     """
     chosen = [
         (str(found.path.resolve()), best.id)
@@ -53,7 +59,8 @@ def check_through_pytest(
         task = {"out": str(out), "cases": chosen, "question": question}
         try:
             files = [file for file, _ in chosen]
-            ended = _no_session(_run_pytest(files, flags, folder, task), os.path.relpath(files[0]))
+            done = _run_pytest(files, flags, folder, task)
+            ended = _no_session(done, os.path.relpath(files[0]), settings)
         except subprocess.TimeoutExpired:
             message = f"no end after {LONGEST_S:g} s: a fixture or the target does not answer"
             fix = "run `pytest --setup-only` on a case file, and interrupt it"
@@ -95,10 +102,14 @@ def _run_pytest(
     )
 
 
-def _no_session(done: subprocess.CompletedProcess[str], file: str) -> Finding:
+def _no_session(done: subprocess.CompletedProcess[str], file: str, settings: Settings) -> Finding:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     reasons = [match[1] for line in lines if (match := _ERROR_LINE.match(line))] or lines[-1:]
     message = blot_out_known("; ".join(dict.fromkeys(reasons[:3])))
     message = message or f"exit code {done.returncode}"
-    fix = missing_variable(message) or f"run `pytest --collect-only {file}` to see all of it"
+    fix = f"run `pytest --collect-only {file}` to see all of it"
+    try:
+        check_target(settings.target, os.environ)
+    except ConfigError as error:  # which the session refuses as well
+        fix = missing_variable(error) or fix
     return _FOUND.fail("pytest", message, fix)

@@ -25,7 +25,7 @@ from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport, unread_fields
 from pytest_rageval.target.proposing import Proposal
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.diagnoses import DIAGNOSES, advice
+from pytest_rageval.values.diagnoses.target import TARGET, target_advice
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -209,12 +209,12 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     if place:  # over HTTP nothing else of the project runs
         fix = f"change the function that {_TABLE} auth names"
         return _FOUND.fail("auth", message, fix, unreachable=lost)
-    fix = advice(error.code, kind, error.facts, "doctor")
+    fix = target_advice(error.code, kind, error.facts, "doctor")
     if kind == "target":
         message = f"the target reports an error: {message}"
     elif kind == "protocol" and error.attempts:
         return _unread(error, fix, asked, asked.mapping)
-    row = DIAGNOSES.get(error.code)
+    row = TARGET.get(error.code)
     if not error.attempts and not fix:  # such as of a cassette
         check, fix = "request", f"give the case what its request needs, or change {_TABLE}"
     check = "request" if asked.proposal is not None else (row and row.check) or check

@@ -26,6 +26,7 @@ from pytest_rageval.authoring.interchange.judgements import (
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
 from pytest_rageval.authoring.interchange.rows import with_id
 from pytest_rageval.authoring.interchange.values import (
+    NOT_BLANK,
     Imported,
     Ledger,
     Source,
@@ -33,6 +34,7 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
     json_text,
     keep_in_metadata,
+    unfit,
 )
 from pytest_rageval.project.case_reader import case_fields, parse_case
 from pytest_rageval.project.documents import Document
@@ -65,7 +67,9 @@ def read(source: Source) -> Imported:
     if not queries or not splits:
         missing = "queries.jsonl" if not queries else "qrels/*.tsv or .jsonl"
         names = ", ".join(file.name for file in source.files[:10])
-        raise fault(names, f"expected a BEIR dataset; {missing} is missing or empty")
+        raise fault(
+            names, "value", found=f"no {missing}, or an empty one", expected="a BEIR dataset"
+        )
     corpus = _Corpus(source, ledger)
     lines = _cases(source, queries, splits, corpus, ledger)
     paths = {one.rel_path for one in corpus.documents}
@@ -154,8 +158,7 @@ class _Corpus:
         corpus_id = _id(file, number, value)
         title, text = value.get("title") or "", value.get("text")
         if not isinstance(title, str) or not isinstance(text, str):
-            message = f"{shown(text)}, expected a text"
-            raise fault(file.name, message, line=number, field="text")
+            raise unfit(file, text, "a text", line=number, field="text")
         metadata = dict(part(value, "metadata"))
         if own := _own_of_document(value):
             self._own_paths[corpus_id] = own["rel_path"]
@@ -183,8 +186,7 @@ def _id(file: SourceFile, number: int, value: Mapping[str, Any]) -> str:
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     if not isinstance(found, str) or not found.strip():
-        came = "missing" if found is None else shown(found)
-        raise fault(file.name, f"{came}, expected an id", line=number, field="_id")
+        raise unfit(file, found, "an id", line=number, field="_id")
     return found
 
 
@@ -214,15 +216,21 @@ def _cases(
     for file, number, value in queries:
         query_id = _id(file, number, value)
         if query_id in seen:
-            message = f"{shown(query_id)} stands twice, expected one question for each id"
-            raise fault(file.name, message, line=number, field="_id")
+            owner = "the id of another question"
+            raise fault(
+                file.name,
+                "duplicate",
+                line=number,
+                field="_id",
+                found=shown(query_id),
+                owner=owner,
+            )
         seen.add(query_id)
         if query_id not in judged and not _own_of_query(value):
             ledger.leave("queries[]", f"nothing is judged for it in {', '.join(chosen)}")
             continue
         if not isinstance(value.get("text"), str) or not value["text"].strip():
-            message = f"{shown(value.get('text'))}, expected a text that is not blank"
-            raise fault(file.name, message, line=number, field="text")
+            raise unfit(file, value.get("text"), NOT_BLANK, line=number, field="text")
         line = _line(query_id, value, judged.pop(query_id, {}), corpus, ids, ledger)
         if split_of.get(query_id, DEFAULT_SPLIT) != DEFAULT_SPLIT:
             keep_in_metadata(line, _ROOM, "split", split_of[query_id])
@@ -236,8 +244,8 @@ def _chosen_splits(source: Source, splits: Mapping[str, SourceFile], ledger: Led
     if wanted == "all":
         return sorted(splits)
     if wanted is not None and wanted not in splits:
-        message = f"{shown(wanted)}, expected all or one of {', '.join(sorted(splits))}"
-        raise fault("--split", message)
+        expected = f"all or one of {', '.join(sorted(splits))}"
+        raise fault("--split", "choice", found=shown(wanted), expected=expected)
     chosen = wanted or (DEFAULT_SPLIT if DEFAULT_SPLIT in splits else sorted(splits)[0])
     for name in sorted(splits.keys() - {chosen}):
         file = PurePosixPath(splits[name].name).name
@@ -260,8 +268,8 @@ def _judgements_of(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str,
             continue
         found = parse_judgement(cells, columns) if len(cells) > 2 else None
         if found is None or len(cells) != 3:
-            message = f"{shown(text)}, expected query-id, corpus-id and an integer between tabs"
-            raise fault(file.name, message, line=number)
+            expected = "query-id, corpus-id and an integer between tabs"
+            raise unfit(file, text, expected, line=number)
         yield (number, *found)
 
 

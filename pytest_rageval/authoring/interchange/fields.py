@@ -31,6 +31,7 @@ from pytest_rageval.authoring.interchange.chats import (
 from pytest_rageval.authoring.interchange.ids import clean_label
 from pytest_rageval.authoring.interchange.values import Ledger, is_missing, keep_in_metadata
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
+from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Anchor
 
@@ -43,20 +44,16 @@ _INSIDE: Final = re.compile(r"\.[a-z]\w*#", re.IGNORECASE)
 """Part of a document after its suffix, unlike the name in ``C# guide.md``."""
 _ORIGINS: Final = frozenset({"source", "sources", "references", "document"})
 """Names of columns of documents, or of the set that a row is from."""
-_UNUSED: Final = (
-    "named with --column, but nothing can be made of it: the case has other golds, several, or no "
-    "document"
-)
 _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
 _SAID_BY: Final = {"question": "user", "expected_answer": "assistant"}
 """Role whose message in a chat is the value of a field."""
 
 
 class BadFieldError(ValueError):
-    """Invalid values of a case: what came and what was expected, by field of the source."""
+    """Invalid values of a case, by field of the source."""
 
-    def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__("; ".join(faults.values()))
+    def __init__(self, faults: Mapping[str, Unfit]) -> None:
+        super().__init__(", ".join(faults))
         self.faults = faults
 
 
@@ -88,18 +85,19 @@ def read_fields(given: Mapping[str, Any], ledger: Ledger, form: FieldMap) -> dic
         BadFieldError: with every value that cannot be read.
     """
     row = _Row(ledger.full(lifted(given, form.columns.values())), ledger, form)
-    faults: dict[str, str] = {}
+    faults: dict[str, Unfit] = {}
     for ours in form.names:
         name = row.name_of(ours)
         if name is None:
             continue
         try:
             row.take(ours, name)
-        except ValueError as error:
-            faults[name] = str(error)
+        except Unfit as error:
+            faults[name] = error
     if not faults:
         row.take_anchor_columns()
-        faults = {name: _UNUSED for name in form.columns.values() if name in row.rest}
+        unused = Unfit("", code="unused_column")
+        faults = {name: unused for name in form.columns.values() if name in row.rest}
     if faults:
         raise BadFieldError(faults)
     ledger.leave_values(row.rest, form.left)
@@ -193,7 +191,7 @@ class _Row:
         """Convert a value to a field of the case.
 
         Raises:
-            ValueError: what came and what was expected.
+            Unfit: what came and what was expected.
         """
         value, line = self.rest.pop(name), self.line
         if ours in _SAID_BY:
@@ -201,7 +199,7 @@ class _Row:
         if ours == "expected_answer":
             for one in value if isinstance(value, list) else [value]:
                 if isinstance(one, bool | list) or (isinstance(one, dict) and has_no_text(one)):
-                    raise ValueError(f"{shown(value)}, expected a text, or a list of texts")
+                    raise Unfit("a text, or a list of texts", shown(value))
             line |= take_answers(value, self._ledger)
         elif ours in {"gold_supports", "irrelevant_supports"}:
             line[ours] = self._anchors(value, name)
@@ -226,11 +224,11 @@ class _Row:
             if isinstance(found, dict) and (is_question or has_no_text(found)):
                 key = next((key for key, text in found.items() if isinstance(text, str)), "KEY")
                 hint = f"name the one inside with --column {ours}={name}.{key}"
-                raise ValueError(f"{shown(found)}, expected a text; {hint}")
+                raise Unfit(f"a text; {hint}", shown(found))
             return value
         if messages[-1]["role"] != _SAID_BY[ours]:
-            message = f"a chat of {counted(len(messages), 'message')}, expected one of role"
-            raise ValueError(f"{message} {_SAID_BY[ours]} at its end")
+            came = f"a chat of {counted(len(messages), 'message')}"
+            raise Unfit(f"one of role {_SAID_BY[ours]} at its end", came)
         n_left = len(messages) - 1
         if is_question and (chat := read_chat(messages)):
             keep_history(self.line, chat.before, f"{name}[]", ledger)
@@ -253,7 +251,7 @@ class _Row:
 
     def _anchor(self, item: Any, name: str) -> dict[str, Any]:
         if not isinstance(item, dict):
-            raise ValueError(f"{shown(item)}, expected an anchor such as 'a.md#Heading'")
+            raise Unfit("an anchor such as 'a.md#Heading'", shown(item))
         known = {one.name for one in fields_of(Anchor)}
         anchor = {key: value for key, value in item.items() if key in known and value is not None}
         for key in ("path", "file", "source"):
@@ -263,7 +261,7 @@ class _Row:
         for key in item.keys() - known:
             self._ledger.leave(f"{name}[].{key}", "an anchor has no such field")
         if "rel_path" not in anchor:
-            raise ValueError(f"{shown(item)}, expected an anchor with rel_path")
+            raise Unfit("an anchor with rel_path", shown(item))
         return anchor
 
     def take_anchor_columns(self) -> None:
@@ -344,7 +342,7 @@ def _name(item: Any) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, bool | dict | list):
-        raise ValueError(f"{shown(value)}, expected a text")
+        raise Unfit("a text", shown(value))
     return str(value)
 
 
@@ -360,13 +358,13 @@ def _flag(value: Any) -> bool:
     word = str(value).strip().casefold()
     if word in _YES or word in _NO:
         return word in _YES
-    raise ValueError(f"{shown(value)}, expected true or false")
+    raise Unfit("true or false", shown(value))
 
 
 def _difficulty(value: Any) -> str:
     word = _plain(value).casefold()
     if word not in {"easy", "medium", "hard"}:
-        raise ValueError(f"{shown(value)}, expected easy, medium or hard")
+        raise Unfit("easy, medium or hard", shown(value))
     return word
 
 
@@ -393,13 +391,13 @@ def _count(value: Any) -> int:
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ValueError(f"{shown(value)}, expected an integer of at least 1")
+    raise Unfit("an integer of at least 1", shown(value))
 
 
 def _metadata(value: Any) -> dict[str, Any]:
     found = parse_object(value)
     if not isinstance(found, dict):
-        raise ValueError(f"{shown(value)}, expected an object")
+        raise Unfit("an object", shown(value))
     return found
 
 

@@ -13,7 +13,13 @@ from glob import iglob
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
+from pytest_rageval.authoring.interchange.values import (
+    ReadOptions,
+    Source,
+    SourceFile,
+    fault,
+    unfit,
+)
 from pytest_rageval.project.case_edit import lines_by_id
 from pytest_rageval.project.case_file_edit import append_texts, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
@@ -28,9 +34,9 @@ from pytest_rageval.values.errors import DatasetError
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
 _ADVICE: Final[Mapping[tuple[str, ...], str]] = {
-    (".csv", ".tsv", ".xlsx", ".xls", ".ods"): 'save it again as "CSV UTF-8"',
-    (".parquet", ".arrow"): "write it as JSON Lines, as Dataset.to_json and pandas do",
-    (".gz", ".zip", ".zst"): "unpack it first",
+    (".csv", ".tsv", ".xlsx", ".xls", ".ods"): '; save it again as "CSV UTF-8"',
+    (".parquet", ".arrow"): "; write it as JSON Lines, as Dataset.to_json and pandas do",
+    (".gz", ".zip", ".zst"): "; unpack it first",
 }
 """Advice on a file that is not UTF-8, by the suffixes of its name."""
 _NAMES: Final = ("id", "translation_of")
@@ -82,7 +88,7 @@ def is_url(name: str) -> bool:
 def _fetched(url: str, fetch: Fetch | None) -> SourceFile:
     name = without_secrets(url)
     if fetch is None:
-        raise fault(name[:200], "a URL is fetched only with --fetch")
+        raise fault(name[:200], "url")
     return SourceFile(name=name, text=fetch(url))
 
 
@@ -94,9 +100,9 @@ def _files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
         if path.is_file() and path.resolve().is_relative_to(folder.resolve())
     ]
     if not found:
-        raise fault(folder.as_posix(), f"no file {', '.join(patterns)} in it")
+        raise fault(folder.as_posix(), "no_such_file", pattern=", ".join(patterns))
     if len(found) > _MAX_FILES:
-        raise fault(folder.as_posix(), f"{len(found)} files, expected at most {_MAX_FILES}")
+        raise fault(folder.as_posix(), "many_files", n=len(found), most=_MAX_FILES)
     return found
 
 
@@ -110,15 +116,15 @@ def read_text_file(path: Path) -> SourceFile:
     with named_errors(path, DatasetError, "read"), path.open("rb") as file:
         data = file.read(MAX_FILE_BYTES + 1)  # of a pipe or a device without an end, too
     if len(data) > MAX_FILE_BYTES:
-        raise fault(name, f"larger than {MAX_FILE_BYTES >> 20} MB")
+        raise fault(name, "large", most_mb=MAX_FILE_BYTES >> 20)
     encoding = "utf-16" if data.startswith(UTF16_BOMS) else "utf-8-sig"
     try:
         return SourceFile(name=name, text=data.decode(encoding))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        advice = [todo for suffixes, todo in _ADVICE.items() if name.lower().endswith(suffixes)]
-        message = f"byte 0x{data[error.start]:02x}, expected UTF-8 text"
-        raise fault(name, "; ".join([message, *advice]), line=line) from None
+        advice = next((one for ends, one in _ADVICE.items() if name.lower().endswith(ends)), "")
+        byte = f"{data[error.start]:02x}"
+        raise fault(name, "not_utf8", line=line, byte=byte, advice=advice) from None
 
 
 def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> list[SourceFile]:
@@ -126,13 +132,13 @@ def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> li
     if is_url(reference):
         return [_fetched(reference, fetch)]
     if "://" in reference and not reference.startswith("file://"):
-        raise fault(file.name, f"{shown(reference)}, expected a file beside it")
+        raise unfit(file, reference, "a file beside it")
     if is_url(file.name):
-        raise fault(file.name, f"{shown(reference)}: no file stands beside what was fetched")
+        raise fault(file.name, "beside_url", found=shown(reference))
     folder = Path(file.name).parent
     path = (folder / reference.removeprefix("file://")).resolve()
     if not path.is_relative_to(folder.resolve()):
-        raise fault(file.name, f"{shown(reference)} leaves the folder of the file")
+        raise fault(file.name, "outside_folder", found=shown(reference))
     inside = path.relative_to(folder.resolve()).as_posix()
     paths = _files_below(folder, [inside]) if "*" in inside else [folder / inside]
     return list(map(read_text_file, paths))

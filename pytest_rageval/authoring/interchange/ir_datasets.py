@@ -25,7 +25,7 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
 )
 from pytest_rageval.project.documents import Document
-from pytest_rageval.support.text import clean, did_you_mean, shown, whole_text
+from pytest_rageval.support.text import clean, counted, nearest, shown, whole_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.json_documents import text as text_at
@@ -74,7 +74,8 @@ def read(source: Source) -> Imported:
         EndpointError: it cannot be downloaded or read.
     """
     if len(source.names) != 1:
-        raise fault("ir-datasets", f"{len(source.names)} names, expected that of one dataset")
+        found = counted(len(source.names), "name")
+        raise fault("ir-datasets", "value", found=found, expected="that of one dataset")
     (name,) = source.names
     return read_dataset(open_dataset(name), name, source.options)
 
@@ -94,12 +95,18 @@ def open_dataset(name: str) -> Dataset:
     try:
         found = ir_datasets.load(name)
     except KeyError:
-        hint = did_you_mean(name, ir_datasets.registry)
-        raise fault("ir-datasets", f"no dataset {shown(name)}{hint}") from None
+        near = nearest(name, ir_datasets.registry) or ""
+        what = f"dataset {shown(name)}"
+        raise fault("ir-datasets", "unknown", what=what, nearest=near) from None
     if lacking := [word for word in ("queries", "qrels", "docs") if not found.has(word)]:
         parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
-        some = f"; expected one of its parts: {', '.join(parts[:10])}" if parts else ""
-        raise fault("ir-datasets", f"{shown(name)} has no {' and no '.join(lacking)}{some}")
+        raise fault(
+            "ir-datasets",
+            "dataset_parts",
+            found=shown(name),
+            lacking=" and no ".join(lacking),
+            parts=", ".join(parts[:10]),
+        )
     dataset: Dataset = found
     return dataset
 
@@ -122,7 +129,7 @@ def read_dataset(dataset: Dataset, name: str, options: ReadOptions) -> Imported:
             continue
         text = whole_text(_query_text(query))
         if not text.strip():
-            raise fault(name, f"the question {shown(query_id)} is empty")
+            raise fault(name, "empty", field=f"the question {shown(query_id)}")
         lines.append(_line(query_id, text, judged.pop(query_id), options, ids, ledger))
     if judged:
         ledger.leave("qrels", "there is no question of this id", sum(map(len, judged.values())))

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.cells import snake
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
-from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault, keep_in_metadata
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, keep_in_metadata, unfit
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.errors import Fault
 from pytest_rageval.values.json_documents import part
 
@@ -61,8 +62,8 @@ def json_judgements(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str
         columns = judgement_columns(list(row))
         found = columns and parse_judgement(list(row.values()), columns)
         if not found:
-            message = f"{shown(row)}, expected query-id, corpus-id and an integer as score"
-            raise fault(file.name, message, line=number)
+            expected = "query-id, corpus-id and an integer as score"
+            raise unfit(file, row, expected, line=number)
         yield (number, *found)
 
 
@@ -93,11 +94,14 @@ class Judgements:
             self._ledger.leave(self._name, "the same judgement again")
         else:
             name, number = self._places[query, document]
-            message = (
-                f"{shown(document)} has grade {grade} for {shown(query)}, but {grades[document]} "
-                f"at {name}:{number}; expected one grade"
-            )
-            self.faults.append(Fault(file=file.name, line=line, message=message))
+            facts: dict[str, Fact] = {
+                "document": shown(document),
+                "grade": grade,
+                "query": shown(query),
+                "other": grades[document],
+                "at": f"{name}:{number}",
+            }
+            self.faults.append(Fault(code="other_grade", facts=facts, file=file.name, line=line))
 
     def leave(self, why: str) -> None:
         """Count the judgements of the queries that no case has taken as left out, not carried."""

@@ -34,30 +34,32 @@ _HEADERS: Final = frozenset(MEANT).union(*_MARKS.values())
 
 
 def refuse_others(
-    file: SourceFile, fields: Collection[str], others: Iterable[str], *, place: str = ""
+    file: SourceFile, names: Collection[str], others: Iterable[str], *, place: str = ""
 ) -> None:
     """Refuse a row or header of another tool.
 
     Args:
         file: for the message.
-        fields: names in the row.
+        names: of the fields of the row.
         others: importers whose files are refused.
         place: of the row, with a colon; empty for a header.
 
     Raises:
         DatasetError: it has fields of one of them.
     """
-    first = part(next(iter(items(fields, "paragraphs")), None))
-    for name in others:
+    first = part(next(iter(items(names, "paragraphs")), None))
+    for tool in others:
         # SQuAD marks what is inside a row.
-        found = sorted(_MARKS[name].intersection([*fields, *first, *part(fields, "answers")]))
-        if len(found) < (len(_MARKS[name]) if name == "beir" else 1):
+        found = sorted(_MARKS[tool].intersection([*names, *first, *part(names, "answers")]))
+        if len(found) < (len(_MARKS[tool]) if tool == "beir" else 1):
             continue
-        what = "a document of a BEIR corpus" if name == "beir" else "not a row of this format"
-        ours = name == "csv" and not file.name.lower().endswith((".csv", ".tsv"))
-        command = "yaml or json" if ours else name
-        message = f"{what}: it has {', '.join(found)}; `rageval import {command}` reads such files"
-        raise fault(file.name, f"{place}{message}")
+        what = "a document of a BEIR corpus" if tool == "beir" else "not a row of this format"
+        ours = tool == "csv" and not file.name.lower().endswith((".csv", ".tsv"))
+        command = "yaml or json" if ours else tool
+        fields = ", ".join(found)
+        raise fault(
+            file.name, "other_format", place=place, what=what, fields=fields, command=command
+        )
 
 
 def is_header(cells: Iterable[str]) -> bool:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.marks import is_header
@@ -21,11 +21,11 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
     tidy,
+    unfit,
 )
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
-from pytest_rageval.support.json_text import TWICE, UnfitJsonError, json_error, survey, unique
-from pytest_rageval.support.reading import field_text
-from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
+from pytest_rageval.support.json_text import UnfitJsonError, json_fault, survey, unique
+from pytest_rageval.support.text import first_repeated, shown, whole_text
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, part, texts
 
@@ -52,15 +52,18 @@ def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
     try:
         with suppress(UnfitJsonError):
             return tidy(json.loads(text, object_pairs_hook=unique), ledger)
-        twice = [field_text(loc) for loc, message in survey(text)[1] if message == TWICE]
+        found = survey(text)[1]
     except json.JSONDecodeError as error:
-        message = f"{json_error(error)}, expected JSON"
-        raise fault(name, message, line=line or error.lineno) from None
+        raise faults_error(
+            [json_fault(error, "JSON", file=name, line=line or error.lineno)]
+        ) from None
     except RecursionError:
-        raise fault(name, "nested too deeply, expected JSON", line=line) from None
+        raise fault(name, "deep", line=line, expected="JSON") from None
     except ValueError:
-        raise fault(name, "a number is too long, expected JSON", line=line) from None
-    raise faults_error(Fault(file=name, line=line, field=field, message=TWICE) for field in twice)
+        raise fault(name, "long_number", line=line, expected="JSON") from None
+    raise faults_error(
+        replace(one, file=name, line=line) for one in found if one.code == "duplicate_key"
+    )
 
 
 def parse_json_lines(
@@ -87,8 +90,7 @@ def parse_json_lines(
         if isinstance(value, dict):
             found.append((number, value))
         else:
-            message = f"{shown(value)}, expected a JSON object"
-            faults.append(Fault(file=file.name, line=number, message=message))
+            faults += unfit(file, value, "a JSON object", line=number).faults
     if faults:
         raise faults_error(faults)
     return found
@@ -111,7 +113,7 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
             return _rows_of_page(parse_json(file, ledger), ledger or Ledger())
         except DatasetError as error:
             # JSON Lines under another name, as libraries for data frames write them.
-            extra = error.faults[0].message.startswith("Extra data")
+            extra = error.faults[0].code == "more_json"
             if not extra or not _is_json(file.text.lstrip().partition("\n")[0]):
                 raise
     return [value for _, value in parse_json_lines(file, ledger)]
@@ -204,22 +206,26 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         joined = _is_json(lines[line - 1])
         if joined or is_header(cells):
             what = "JSON" if joined else "a header again"
-            message = f"{what}, expected a row; were two files joined? Pass each one itself"
+            one = fault(file.name, "repeated_header", line=line, what=what)
             if not joined and not is_header(headers):  # other faults would follow from this one
-                message = "a header, expected it on the first line; remove the lines above it"
-                raise fault(file.name, message, line=line)
+                raise fault(file.name, "late_header", line=line)
         elif len(cells) > len(headers) or len(cells) == 1 < len(headers):
-            advice = f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
-            found = f"{counted(len(cells), 'cell')} under {counted(len(headers), 'header')}"
-            message = f"{found}; quote cells {advice}"
+            one = fault(
+                file.name,
+                "many_cells" if cells[1:] else "one_cell",
+                line=line,
+                n_cells=len(cells),
+                n_headers=len(headers),
+                delimiter=repr(delimiter),
+            )
         else:
             pairs = zip(headers, cells, strict=False)
             kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
             rows.append(Row(line=line, cells=kept))
             continue
-        faults.append(Fault(file=file.name, line=line, message=message))
+        faults += one.faults
     if headers is None:
-        raise fault(file.name, "empty, expected a table with a header")
+        raise fault(file.name, "empty", expected="a table with a header")
     if faults:
         raise faults_error(faults)
     return Table(headers=tuple(headers), rows=tuple(rows))
@@ -233,8 +239,7 @@ def _numbered(name: str, lines: list[str], delimiter: str) -> Iterator[tuple[int
             yield start, cells
             start = reader.line_num + 1
     except csv.Error as error:
-        message = f"{error}, expected a table of comma-separated values"
-        raise fault(name, message, line=start) from None
+        raise fault(name, "not_table", line=start, reason=str(error)) from None
 
 
 def _is_json(line: str) -> bool:
@@ -248,7 +253,7 @@ def _is_json(line: str) -> bool:
 def _headers(name: str, line: int, cells: list[str]) -> list[str]:
     headers = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
     if (twice := first_repeated(headers)) is not None:
-        raise fault(name, f"the header {shown(twice)} stands twice", line=line)
+        raise fault(name, "listed_twice", line=line, found=f"the header {shown(twice)}")
     return headers
 
 

@@ -32,10 +32,11 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
     listed,
+    unfit,
 )
 from pytest_rageval.support.patterns import PatternError, compile_pattern
-from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import RuleKind
+from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.json_documents import part
 
 _ROOM: Final = "promptfoo"
@@ -110,6 +111,11 @@ def read(source: Source) -> Imported:
     return reader.ledger.close(cases=tuple(reader.lines))
 
 
+def _many_tests(file: SourceFile, n: int, field: str = "") -> DatasetError:
+    expected = f"at most {_MAX_TESTS:,}"
+    return fault(file.name, "bound", field=field, found=f"{n:,} tests", expected=expected)
+
+
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -122,7 +128,7 @@ class _Reader:
         default: Any = None
         if isinstance(value, dict):
             if _CONFIG.isdisjoint(value):
-                raise fault(file.name, "expected a config with tests, or a list of tests")
+                raise unfit(file, value, "a config with tests, or a list of tests")
             for name in sorted(value.keys() - _CONFIG):
                 self.ledger.leave(name, "about prompts and providers, not about cases")
             default = value.get("defaultTest")
@@ -132,7 +138,7 @@ class _Reader:
         else:
             tests = list(self._tests(file, value))
         if len(tests) > _MAX_TESTS:
-            raise fault(file.name, f"{len(tests):,} tests, expected at most {_MAX_TESTS:,}")
+            raise _many_tests(file, len(tests))
         for test in tests:
             self._take_test(_merged(part(default), test))
 
@@ -162,7 +168,7 @@ class _Reader:
             elif isinstance(test, dict):
                 yield test
             else:
-                raise fault(file.name, f"{shown(test)}, expected a test", field="tests")
+                raise unfit(file, test, "a test", field="tests")
 
     def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         n = 0
@@ -174,7 +180,7 @@ class _Reader:
             for shared in listed(scenario.get("config")):
                 n += len(tests)
                 if n > _MAX_TESTS:
-                    raise fault(file.name, f"more than {_MAX_TESTS:,} tests", field="scenarios")
+                    raise _many_tests(file, n, field="scenarios")
                 yield from (_merged(part(shared), test) for test in tests)
 
     def _take_test(self, test: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     rows_of_columns,
 )
 from pytest_rageval.authoring.interchange.values import (
+    NOT_BLANK,
     Imported,
     Ledger,
     ReadOptions,
@@ -52,9 +53,11 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
     keep_in_metadata,
+    unfit,
 )
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
-from pytest_rageval.support.text import did_you_mean, shown
+from pytest_rageval.support.reading import Unfit
+from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part
 
@@ -103,14 +106,19 @@ def _read(source: Source, room: str, rows: ReadFile) -> Imported:
     columns, known = source.options.columns, [*ALIASES, *ANCHOR_COLUMNS]
     for field in columns:
         if field not in known:
-            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
-            raise fault("--column", f"no field {shown(field)}{hint}")
+            raise fault(
+                "--column",
+                "unknown",
+                what=f"field {shown(field)}",
+                nearest=nearest(field, known) or "",
+                advice=f", expected one of {', '.join(known)}",
+            )
     form = FieldMap(room=room, columns=columns)
     originals: list[dict[str, str]] = []
 
     def case(given: Any, ids: UniqueIds, ledger: Ledger) -> Converted:
         if not isinstance(given, Mapping):
-            raise BadFieldError({"": f"{shown(given)}, expected an object"})
+            raise BadFieldError({"": Unfit("an object", shown(given))})
         line = with_id(read_fields(given, ledger, form), ids, room=room)
         originals.append(ids.by_original)
         return line, None
@@ -156,13 +164,14 @@ def _listed_rows(
         name = next((one for one in lists if not isinstance([*value[one], 0][0], str)), None)
         value = rows_of_columns(value) if name is None else value[name]
         if value is None:
-            raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
+            expected = f"a list of cases under one of {', '.join(_LISTS)}"
+            raise unfit(file, given, expected)
         if name is not None:
             shared = {key: given.pop(key) for key in defaults if key in given}
             for key in [one for one in given if one not in {name, "defaults"}]:
                 ledger.leave(key, "belongs to the suite, and no case holds it")
     elif not isinstance(value, list):
-        raise fault(file.name, f"{shown(value)}, expected a list of cases")
+        raise unfit(file, value, "a list of cases")
     for number, row in enumerate(value, 1):
         place = f"{word} {number}: "
         if isinstance(row, dict):
@@ -187,8 +196,8 @@ def _check_names(
     paths = [*names, *map(".".join, inside)]
     for field, name in columns.items():
         if name not in names and not any(name in lifted(row, [name]) for row in rows):
-            message = f"--column {field}={name}: no such header; there are {', '.join(paths)}"
-            raise fault(file.name, message)
+            option, there = f"{field}={name}", ", ".join(paths)
+            raise fault(file.name, "no_header", option=option, names=there)
     folded = map(snake, names)
     if not names or "question" in columns or not set(ALIASES["question"]).isdisjoint(folded):
         return
@@ -200,8 +209,13 @@ def _check_names(
         named.append(f"--column {shlex.quote(f'{field}=' + '.'.join(path))}")
         others = {path[0]}
     kind = "column" if is_table(file) else "field"
-    message = f"no {kind} of questions among {', '.join(map(shown, paths[:20]))}; name it with"
-    raise fault(file.name, f"{message} {' '.join(named) or '--column question=HEADER'}")
+    raise fault(
+        file.name,
+        "no_questions",
+        kind=kind,
+        names=", ".join(map(shown, paths[:20])),
+        option=" ".join(named) or "--column question=HEADER",
+    )
 
 
 def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
@@ -212,7 +226,7 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     """
     question = line.get("question")
     if not isinstance(question, str) or not question.strip():
-        raise BadFieldError({"question": "missing, expected a text that is not blank"})
+        raise BadFieldError({"question": Unfit(NOT_BLANK, code="missing")})
     given = line.pop("id", None)
     case_id = ids.take(given, question)
     if given and case_id != given:
@@ -243,9 +257,9 @@ def read_cases(source: Source, rows: ReadFile, convert: Convert) -> Imported:
             try:
                 one = convert(row, ids, ledger)
             except BadFieldError as error:
-                for name, message in error.faults.items():
+                for name, wrong in error.faults.items():
                     field = f"{place}{name}".removesuffix(": ")
-                    faults.append(Fault(file=file.name, line=number, field=field, message=message))
+                    faults.append(wrong.fault(file=file.name, line=number, field=field))
             else:
                 found += [] if one is None else [one]
     if faults:
@@ -297,7 +311,7 @@ def read_rows(source: Source, form: RowMap, prepare: Prepare) -> Imported:
 
     def case(row: Any, ids: UniqueIds, ledger: Ledger) -> Converted | None:
         if not isinstance(row, dict):
-            raise BadFieldError({"": f"{shown(row)}, expected an object"})
+            raise BadFieldError({"": Unfit("an object", shown(row))})
         return _case(*prepare(row), ids, ledger, source.options)
 
     found = read_cases(source, rows, case)

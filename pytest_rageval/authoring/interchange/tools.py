@@ -30,11 +30,12 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     Source,
     SourceFile,
-    fault,
     is_missing,
     listed,
+    unfit,
 )
 from pytest_rageval.project.documents import Document
+from pytest_rageval.support.reading import Unfit
 from pytest_rageval.values.json_documents import items, part, word
 
 _SOURCES: Final = "metadata[].source"
@@ -162,7 +163,7 @@ def read_squad(source: Source) -> Imported:
         has_title, text, answers = bool(row.get("title")), row.get("context"), row.get("answers")
         title = str(row["title"]) if has_title else "paragraph"
         if not isinstance(text, str):
-            raise BadFieldError({"context": "missing, expected the text of a paragraph"})
+            raise BadFieldError({"context": Unfit("the text of a paragraph", code="missing")})
         found, is_absent = parse_answers(answers)
         is_impossible = row.get("is_impossible", is_absent or (answers is not None and not found))
         asked = {name: value for name, value in row.items() if name not in own}
@@ -210,7 +211,7 @@ def _questions(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
                     ]
                 found.append((0, f"data[{a}].paragraphs[{p}].qas[{q}].", row))
     if not found:
-        raise fault(file.name, "expected SQuAD: articles under data, or rows with a context")
+        raise unfit(file, value, "SQuAD: articles under data, or rows with a context")
     yield from found
 
 

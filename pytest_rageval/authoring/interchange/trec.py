@@ -30,6 +30,7 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
     keep_in_metadata,
+    unfit,
 )
 from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.support.text import shown
@@ -92,7 +93,7 @@ def read(source: Source) -> Imported:
     judged = judgements.grades
     names = ", ".join(file.name for file in source.files)
     if judged and not topics:
-        raise fault(names, "qrels without topics: name the file of the questions as well")
+        raise fault(names, "no_topics")
     if runs and not judged:
         ledger.note(
             f"no qrels (4 columns: topic, iteration, document, grade) among {names}: a run of 6 "
@@ -114,11 +115,11 @@ def _take_topics(file: SourceFile, topics: dict[str, _Topic], ledger: Ledger) ->
     for topic in _topics(file, ledger):
         first = topics.setdefault(topic.id, topic)
         if first is not topic:
-            message = (
-                f"the topic {shown(topic.id)} stands at {first.file}:{first.line} already, "
-                "expected one question for each id"
-            )
-            yield Fault(file=file.name, line=topic.line, message=message)
+            facts = {
+                "found": shown(topic.id),
+                "owner": f"the id of the topic at {first.file}:{first.line}",
+            }
+            yield Fault(code="duplicate", facts=facts, file=file.name, line=topic.line)
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def _kind(file: SourceFile) -> str:
     if "\t" in first:
         return "topics"
     expected = "qrels (4 columns), a run (6 columns) or topics (id, tab, question)"
-    raise fault(file.name, f"{shown(first)}, expected {expected}", line=number)
+    raise unfit(file, first, expected, line=number)
 
 
 def _is_row(line: str) -> bool:
@@ -168,12 +169,7 @@ def _is_row(line: str) -> bool:
 
 
 def _odd_run(file: SourceFile, number: int, line: str) -> DatasetError:
-    message = (
-        f"{shown(line)} looks like a line of a run, which has six columns (topic, Q0, document, "
-        f"rank, score and a tag without blanks), but has {len(line.split())}; fix the run, or "
-        "pass topics (id, tab, question) and qrels (topic, iteration, document, grade)"
-    )
-    return fault(file.name, message, line=number)
+    return fault(file.name, "odd_run", line=number, found=shown(line), n=len(line.split()))
 
 
 def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
@@ -197,8 +193,7 @@ def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
         name, _, question = line.partition("\t")
         # A third column makes it another table, such as the qrels of BEIR.
         if not name.strip() or not question.strip() or "\t" in question.strip():
-            message = f"{shown(line)}, expected an id, a tab and a question"
-            raise fault(file.name, message, line=number)
+            raise unfit(file, line, "an id, a tab and a question", line=number)
         yield _Topic(id=name, question=question, more={}, file=file.name, line=number)
 
 
@@ -207,8 +202,7 @@ def _refuse_text(file: SourceFile, start: int, end: int) -> None:
     between = _TAG.sub(lambda tag: " " * len(tag[0]), file.text[start:end])
     if text := between.strip():
         line = file.text.count("\n", 0, start + between.index(text)) + 1
-        message = f"{shown(text)} between the topics; were two files joined? Pass each one itself"
-        raise fault(file.name, message, line=line)
+        raise fault(file.name, "between_topics", line=line, found=shown(text))
 
 
 def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
@@ -221,7 +215,7 @@ def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
     asked = next((key for key in ("question", "title", "query", "desc") if parts.get(key)), None)
     line = file.text.count("\n", 0, match.start()) + 1
     if not name or asked is None:
-        raise fault(file.name, "expected a topic with a number and a title", line=line)
+        raise unfit(file, match["body"], "a topic with a number and a title", line=line)
     question = parts.pop(asked)
     more = {key: text for key, text in parts.items() if text}
     return _Topic(id=name, question=question, more=more, file=file.name, line=line)
@@ -238,7 +232,7 @@ def _columns(
             ledger.leave("# lines", "a comment")
             continue
         if len(words) != n:
-            raise fault(file.name, f"{shown(line)}, expected {expected}", line=number)
+            raise unfit(file, line, expected, line=number)
         yield number, words
 
 
@@ -251,8 +245,7 @@ def _qrels(
     expected = "topic, iteration, document and grade"
     for number, (query, iteration, document, text) in _columns(file, 4, expected, topics, ledger):
         if (grade := parse_grade(text)) is None:
-            message = f"{shown(text)}, expected an integer as grade"
-            raise fault(file.name, message, line=number)
+            raise unfit(file, text, "an integer as grade", line=number)
         if iteration not in {"0", "Q0"}:
             ledger.leave("qrels iteration", "no tool reads it")
         yield number, query, document, grade
@@ -264,8 +257,7 @@ def _run(
     expected = "topic, Q0, document, rank, score and tag"
     for number, (query, _, document, _, score, _) in _columns(file, 6, expected, topics, ledger):
         if not re.fullmatch(_SCORE, score, re.ASCII):
-            message = f"{shown(score)}, expected a number as score"
-            raise fault(file.name, message, line=number)
+            raise unfit(file, score, "a number as score", line=number)
         ledger.carry("run")
         yield query, float(score), document
 

@@ -17,17 +17,17 @@ from pytest_rageval.authoring.interchange.values import (
     CARRIED,
     COUNTED,
     KEPT,
+    NOT_BLANK,
     Imported,
     Ledger,
     Source,
     SourceFile,
-    fault,
     keep_in_metadata,
     listed,
+    unfit,
 )
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
-from pytest_rageval.support.text import shown
 from pytest_rageval.values.json_documents import items, number, part, word
 from pytest_rageval.values.json_documents import value as value_at
 
@@ -103,8 +103,8 @@ def read(source: Source) -> Imported:
         elif isinstance(value_at(value, "results", "queries"), list):
             reports.append((file, value))
         else:
-            message = "expected a dataset of unrag with a list of queries, or a report of its run"
-            raise fault(file.name, message)
+            expected = "a dataset of unrag with a list of queries, or a report of its run"
+            raise unfit(file, value, expected)
     for file, value in datasets:
         reader.take_dataset(file, value)
     for file, value in reports:
@@ -138,7 +138,7 @@ class _Reader:
     def take_dataset(self, file: SourceFile, value: dict[str, Any]) -> None:
         defaults = part(value, "defaults")
         if not isinstance(defaults.get("scopePrefix"), str):
-            raise fault(file.name, "missing, expected a text", field="defaults.scopePrefix")
+            raise unfit(file, defaults.get("scopePrefix"), "a text", field="defaults.scopePrefix")
         prefix, top_k = defaults["scopePrefix"].strip(), defaults.get("topK")
         self.ledger.note(
             "the dataset judges retrieval alone: run it with --retrieval-only, or without a judge"
@@ -158,27 +158,27 @@ class _Reader:
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int | float):
                 where = f"{_LIMITS}.{side}.{name}"
-                raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
+                raise unfit(file, limit, "a number", field=where)
             self.thresholds[metric] = f"{sign} {limit}"
         for index, query in enumerate(value["queries"]):
             self._take_query(file, f"queries[{index}]", query, prefix, top_k)
 
     def _take_documents(self, file: SourceFile, documents: Any, prefix: str) -> None:
         if not isinstance(documents, list):
-            raise fault(file.name, f"{shown(documents)}, expected a list", field="documents")
+            raise unfit(file, documents, "a list", field="documents")
         for index, given in enumerate(documents):
             where = f"documents[{index}]"
             source_id = _text(file, given, where, "sourceId")
             if not source_id.startswith(prefix):
-                message = f"{shown(source_id)}, expected an id below the scope prefix {prefix!r}"
-                raise fault(file.name, message, field=f"{where}.sourceId")
+                expected = f"an id below the scope prefix {prefix!r}"
+                raise unfit(file, source_id, expected, field=f"{where}.sourceId")
             content, ref = word(given, "content"), word(given, "loaderRef")
             metadata = part(given, "metadata")
             self._contents[source_id] = content or "", metadata
             if self._options.ids == "keep":
                 continue
             if content is None and ref is None:
-                raise fault(file.name, "expected content or loaderRef", field=where)
+                raise unfit(file, None, "content or loaderRef", field=where)
             has_text = content is not None and bool(content.strip())
             self.documents.append(
                 Document(
@@ -201,7 +201,7 @@ class _Reader:
         line |= self._golds(file, f"{where}.relevant", query, prefix)
         k = query.get("topK", DEFAULT_TOP_K if top_k is None else top_k)
         if isinstance(k, bool) or not isinstance(k, int | float):
-            raise fault(file.name, f"{shown(k)}, expected a number", field=f"{where}.topK")
+            raise unfit(file, k, "a number", field=f"{where}.topK")
         line["k"] = max(1, int(k))
         if folder := self._folder(prefix):
             line["folders"] = [folder.rstrip("/")]
@@ -220,12 +220,11 @@ class _Reader:
     ) -> dict[str, Any]:
         relevant = query.get("relevant")
         if not isinstance(relevant, dict):
-            raise fault(file.name, f"{shown(relevant)}, expected an object", field=where)
+            raise unfit(file, relevant, "an object", field=where)
         for name in ("sourceIds", "anyOfSourceIdPrefixes"):
             for index, one in enumerate(listed(relevant.get(name))):
                 if not isinstance(one, str) or not one.strip():
-                    message = f"{shown(one)}, expected a text that is not blank"
-                    raise fault(file.name, message, field=f"{where}.{name}[{index}]")
+                    raise unfit(file, one, NOT_BLANK, field=f"{where}.{name}[{index}]")
         golds = _Golds(self.ledger)
         golds.need(listed(relevant.get("sourceIds")))
         for begin in listed(relevant.get("anyOfSourceIdPrefixes")):
@@ -374,7 +373,5 @@ class _Golds:
 def _text(file: SourceFile, given: Any, where: str, name: str) -> str:
     value = value_at(given, name)
     if not isinstance(value, str) or not value.strip():
-        came = "missing" if value is None else shown(value)
-        message = f"{came}, expected a text that is not blank"
-        raise fault(file.name, message, field=f"{where}.{name}")
+        raise unfit(file, value, NOT_BLANK, field=f"{where}.{name}")
     return value

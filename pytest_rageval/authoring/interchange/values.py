@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown, whole_text
+from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _MISSING: Final = frozenset(
@@ -41,7 +42,7 @@ class SourceFile:
 
 
 def _no_file_beside(file: SourceFile, reference: str) -> list[SourceFile]:
-    raise fault(file.name, f"{shown(reference)}: there are no further files here")
+    raise fault(file.name, "no_further_file", found=shown(reference))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,9 +222,23 @@ def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> 
     metadata[room] = {**(held if isinstance(held, dict) else {"own": held}), name: value}
 
 
-def fault(file: str, message: str, *, line: int = 0, field: str = "") -> DatasetError:
+NOT_BLANK: Final = "a text that is not blank"
+
+
+def fault(
+    file: str, code: str, /, *, line: int = 0, field: str = "", **facts: Fact
+) -> DatasetError:
     """Return an error with one fault."""
-    return faults_error([Fault(file=file, line=line, field=field, message=message)])
+    return faults_error([Fault(code=code, facts=facts, file=file, line=line, field=field)])
+
+
+def unfit(
+    file: SourceFile, value: object, expected: str, *, line: int = 0, field: str = ""
+) -> DatasetError:
+    """Return an error with one value that is absent or not what was expected."""
+    if value is None:
+        return fault(file.name, "missing", line=line, field=field, expected=expected)
+    return fault(file.name, "value", line=line, field=field, found=shown(value), expected=expected)
 
 
 # --- values for JSON ------------------------------------------------------------------------

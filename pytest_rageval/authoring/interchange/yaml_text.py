@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault, tidy
-from pytest_rageval.support.json_text import TWICE
+from pytest_rageval.values.errors import DatasetError
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
@@ -35,7 +35,7 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     if len(file.text) > MAX_YAML_CHARS:
-        raise fault(file.name, f"more than {MAX_YAML_CHARS:,} characters of YAML; write JSON")
+        raise fault(file.name, "yaml_size", most=f"{MAX_YAML_CHARS:,}")
     try:
         value = _yaml_reader().load(file.text)
         _refuse_bombs(value, file.name)
@@ -44,20 +44,23 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
         mark = error.problem_mark
         line = mark.line + 1 if mark else 0
         reason = " ".join(str(error.problem or "cannot be read").split())
-        message = TWICE if isinstance(error, DuplicateKeyError) else _yaml_message(reason)
-        raise fault(file.name, message, line=line) from None
+        if isinstance(error, DuplicateKeyError):
+            raise fault(file.name, "duplicate_key", line=line) from None
+        raise _not_yaml(file, reason, line) from None
     except YAMLError as error:
-        raise fault(file.name, _yaml_message(str(error))) from None
+        raise _not_yaml(file, str(error)) from None
     except RecursionError:
-        raise fault(file.name, "nested too deeply, expected YAML") from None
+        raise fault(file.name, "deep", expected="YAML") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Such as a tag that is not of its value.
-        raise fault(file.name, _yaml_message(str(error))) from None
+        raise _not_yaml(file, str(error)) from None
 
 
-def _yaml_message(reason: str) -> str:
-    hint = "; put a text with such characters into quotes" if _UNQUOTED.search(reason) else ""
-    return f"{' '.join(reason.split())[:160]}, expected YAML{hint}"
+def _not_yaml(file: SourceFile, reason: str, line: int = 0) -> DatasetError:
+    """Return the error of ruamel's reason, which alone tells an indicator within a text."""
+    what = "a text with such characters" if _UNQUOTED.search(reason) else ""
+    reason = " ".join(reason.split())[:160]
+    return fault(file.name, "not_yaml", line=line, reason=reason, what=what)
 
 
 def _yaml_reader() -> Any:
@@ -117,19 +120,19 @@ def _refuse_bombs(value: Any, name: str) -> None:
 
     def size(item: Any) -> int:
         if isinstance(item, int) and item.bit_length() > MAX_INT_BITS:
-            raise fault(name, "an integer of thousands of digits, expected plain values")
+            raise fault(name, "long_number", expected="plain values")
         if not isinstance(item, dict | list | set | tuple):
             return 1
         key = id(item)
         if key in open_now:
-            raise fault(name, "an alias stands within what it names, expected plain values")
+            raise fault(name, "yaml_alias")
         if key not in sizes:
             open_now.add(key)
             parts: Iterable[Any] = item.values() if isinstance(item, dict) else item
             sizes[key] = 1 + sum(map(size, parts))
             open_now.discard(key)
             if sizes[key] > MAX_YAML_NODES:
-                raise fault(name, f"its aliases stand for more than {MAX_YAML_NODES:,} values")
+                raise fault(name, "yaml_aliases", most=f"{MAX_YAML_NODES:,}")
         return sizes[key]
 
     size(value)

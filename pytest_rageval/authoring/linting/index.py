@@ -26,10 +26,9 @@ from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.diagnoses import endpoint_error
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import AskRequest, RetrievedChunk
+from pytest_rageval.values.reply import AskRequest, RetrievedChunk, endpoint_error
 from pytest_rageval.values.settings import Settings
 
 DEPTH: Final = 20

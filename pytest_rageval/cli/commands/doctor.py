@@ -117,7 +117,7 @@ def _findings(
     yield project.check_results_folder(settings)
     yield from project.check_databases(os.environ)
     if project.cases_of(sets):
-        yield from check_through_pytest(sets, flags, question)
+        yield from check_through_pytest(sets, flags, question, settings)
     else:
         yield from _configured(settings, question or _QUESTION)
     yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)

@@ -170,7 +170,12 @@ def _load(paths: Sequence[Path]) -> list[Case]:
 
     cases = [located.case for path in paths for located in load_cases(path).cases]
     if (twice := first_repeated(case.id for case in cases)) is not None:
-        raise fault(", ".join(map(str, paths)), f"the id {twice!r} stands in two files")
+        raise fault(
+            ", ".join(map(str, paths)),
+            "duplicate",
+            found=repr(twice),
+            owner="an id of another file",
+        )
     return cases
 
 

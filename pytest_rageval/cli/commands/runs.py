@@ -140,7 +140,8 @@ def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
     if notes := readable_notes(run.folder):
         n_cases = len({(note.file, note.case_id) for note in notes})
         yield Fact("notes", f"{counted(len(notes), 'note')} on {counted(n_cases, 'case')}")
-    yield from run.unreadable.values()
+    for name, reason in run.unreadable.items():
+        yield f"{run.folder / name}: {reason}"
     if not entry.has_records:
         text = "its records are not here: it cannot be compared, explained or decided again"
         yield Fact("note", text, "warn")

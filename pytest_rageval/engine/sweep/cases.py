@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.engine.preparing import (
@@ -18,8 +17,7 @@ from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.sweep.trials import SweepCases
 from pytest_rageval.judges import spot_check
 from pytest_rageval.judges.opening import check_offline
-from pytest_rageval.metrics.scoring import case_cluster, score_case, score_settings
-from pytest_rageval.metrics.view import view_case
+from pytest_rageval.metrics.scoring import case_cluster, outside_population, score_settings
 from pytest_rageval.project.case_reader import by_nodeid, dataset_hash, other_file_note
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.discovery import project_files
@@ -27,7 +25,6 @@ from pytest_rageval.project.documents import documents_path
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
-from pytest_rageval.values.reply import ErrorInfo
 from pytest_rageval.values.settings import Settings
 
 
@@ -88,17 +85,9 @@ def planned_cases(cases: SweepCases, settings: Settings) -> list[SweepCase]:
     ]
 
 
-_NO_REPLY: Final = ErrorInfo(kind="timeout", message="not asked", attempts=1)
-_KNOWN_BEFORE: Final = ("The case ", "No token_budget ")
-"""Beginnings of the reasons that depend on no reply."""
-
-
 def _without_value(case: Case, settings: Settings) -> frozenset[str]:
     """Return the metrics that do not apply to a case, whatever the reply."""
-    # A case without a reply keeps its place among the cases of each metric, as an error.
-    scores = score_case(view_case(case, None, score_settings(settings), error=_NO_REPLY))
-    reasons = scores.not_applicable.items()
-    return frozenset(key for key, reason in reasons if reason.startswith(_KNOWN_BEFORE))
+    return outside_population(case, score_settings(settings), ("case", "settings"))
 
 
 def cases_hash(cases: SweepCases) -> str:

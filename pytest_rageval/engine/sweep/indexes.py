@@ -36,7 +36,16 @@ _NO_SERVER: Final = (
 
 
 class BuildError(RagEvalError):
-    """An index could not be built; the text has the end of the command's output."""
+    """An index could not be built; the text has the end of the command's output.
+
+    Args:
+        message: with the output.
+        brief: the same in one line.
+    """
+
+    def __init__(self, message: str, brief: str = "") -> None:
+        super().__init__(message)
+        self.brief = brief or message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +149,9 @@ class Indexes(Closing):
         if code:
             lines = [clean(line) for line in output.splitlines()]
             end = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]) or "  (no output)"
-            raise BuildError(
-                f"{command!r} with {index_name(values)}: exit code {code}; the end of its output, "
-                f"which is whole in {self.folder / _LOG}:\n{end}"
-            )
+            brief = f"{command!r} with {index_name(values)}: exit code {code}"
+            output = f"the end of its output, which is whole in {self.folder / _LOG}:\n{end}"
+            raise BuildError(f"{brief}; {output}", brief)
         write_document(self.folder, _BUILT, built)
 
     def _run(self, command: str, values: Mapping[str, Any]) -> tuple[int, str]:

@@ -93,7 +93,7 @@ class SweepRunner:
     """Receives sentences for the user while the sweep runs."""
     stage: str = ""
     _spent: dict[str, int] = field(default_factory=dict)
-    _broken: dict[str, str] = field(default_factory=dict)
+    _broken: dict[str, BuildError] = field(default_factory=dict)
     """Errors of indexes that could not be built, by their names."""
     _failed: dict[str, str] = field(default_factory=dict)
     _results: dict[int, RungResult] = field(default_factory=dict)
@@ -250,13 +250,13 @@ class SweepRunner:
                 self.stage = f"{stage}, building {name}"
             try:
                 if name in self._broken:
-                    raise BuildError(self._broken[name])
+                    raise self._broken[name]
                 index = self.indexes.at(one.index, asked=self._is_asked(one, cases))
             except BuildError as error:
                 if name not in self._broken:
                     self.say(f"error: {error}")
-                self._broken[name] = str(error)
-                self._failed[one.key] = str(error).split("\n")[0].split("; the end of")[0]
+                self._broken[name] = error
+                self._failed[one.key] = error.brief
                 continue
             finally:
                 self.stage = stage

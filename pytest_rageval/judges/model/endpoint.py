@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,11 +43,13 @@ from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.http.retry import Pacing, long_pause_s
 from pytest_rageval.support.json_text import read_json
-from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.support.text import clean, nearest
 from pytest_rageval.support.threads import computed
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.diagnoses.judge import judge_http_code
+from pytest_rageval.values.diagnoses.target import tls_code
+from pytest_rageval.values.errors import ConfigError, setting_error
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeFailure
+from pytest_rageval.values.verdict import JudgeFailure, judge_failure
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -92,8 +94,10 @@ class Answer:
 class _Attempt:
     status: int | None = None
     body: Any = None
-    fault: str = ""
-    """Description of the fault if the status does not show it."""
+    code: str = ""
+    """Of the fault, if the status does not show it."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Of that code."""
     timed_out: bool = False
     retry_after_s: float | None = None
     retryable: bool = True
@@ -249,14 +253,13 @@ class ChatEndpoint:
             assert self._http is not None
             attempt = self._read(await send(self._http, request))
         except Exception as error:  # such as that of a cassette without this request
-            attempt = self._broken("no connection", error)
+            attempt = self._broken("no_connection", error)
         attempt.duration_ms = request.watch.elapsed_ms
         return attempt
 
     def _read(self, reply: Reply) -> _Attempt:
         if reply.fault is not None and (reply.is_success or reply.status is None):
-            what = "the reply broke off" if reply.is_success else "no connection"
-            return self._broken(what, reply.fault)
+            return self._broken("broke_off" if reply.is_success else "no_connection", reply.fault)
         body: Any = None  # a page that breaks off is still that error
         if reply.too_large:
             body = TOO_LARGE
@@ -272,13 +275,13 @@ class ChatEndpoint:
             pause_s = asked_pause_s(body)
         return _Attempt(status=status, body=body, retry_after_s=pause_s)
 
-    def _broken(self, what: str, error: Exception) -> _Attempt:
+    def _broken(self, code: str, error: Exception) -> _Attempt:
         name = getattr(error, "name", type(error).__name__)
         if "Timeout" in name:
-            limit = f"no whole reply within {self.settings.timeout_s:g} s"
-            return _Attempt(fault=limit, timed_out=True)
+            facts = {"limit_s": f"{self.settings.timeout_s:g}"}
+            return _Attempt(code="timeout", facts=facts, timed_out=True)
         said = clean(self._hide(str(error)), 200)
-        return _Attempt(fault=f"{what}: {name}: {said}".rstrip(": "))
+        return _Attempt(code=tls_code(said) or code, facts={"error": name, "said": said})
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
@@ -289,28 +292,20 @@ class ChatEndpoint:
             return blot_out(text, self.secrets)
 
     def _failure(self, attempt: _Attempt, calls: int) -> JudgeFailure:
-        status = attempt.status
-        kind, said = kind_of_error(status, attempt.body), attempt.fault
-        if status is not None:
-            said = f"HTTP {status}"
-            if text := document_reason(attempt.body, self._hide):
-                said = f"{said}: {text}"
-            pause_s = long_pause_s(attempt.retry_after_s)
-            said += f"; asks to wait {pause_s} s" if pause_s else ""
-            said += self._hint(status) if kind == "unreachable" else ""
-        tries = f" (after {calls} attempts)" if calls > 1 else ""
-        return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")
-
-    def _hint(self, status: int) -> str:
-        if status in {401, 403}:
-            name = self.settings.api_key_env
-            named = f" in {name}" if _NAME.fullmatch(name) else ""
-            return f"; check the key{named}"
-        if 300 <= status < 400:
-            return "; redirects are not followed: set the base URL to the address itself"
-        if status == 404:
-            return "; check the model's name and the base URL, which mostly ends in /v1"
-        return ""
+        status, tries = attempt.status, calls if calls > 1 else None
+        if status is None:
+            return judge_failure(attempt.code, host=self.host, attempts=tries, **attempt.facts)
+        kind = kind_of_error(status, attempt.body)
+        named = _NAME.fullmatch(self.settings.api_key_env) and status in {401, 403}
+        return judge_failure(
+            judge_http_code(status) if kind == "unreachable" else f"http_{kind}",
+            host=self.host,
+            status=status,
+            reason=document_reason(attempt.body, self._hide),
+            pause_s=long_pause_s(attempt.retry_after_s),
+            variable=self.settings.api_key_env if named else None,
+            attempts=tries,
+        )
 
     def _open(self) -> None:
         from pytest_rageval.judges.model.chat_client import ChatClient, GivenClient
@@ -371,10 +366,8 @@ def _key(variable: str, environ: Mapping[str, str], *, model: str | None) -> str
     if not key:
         if model is None:
             return None
-        raise ConfigError(
-            f"{where}: the environment variable {shown} is not set; it holds the key of judge "
-            f"{model!r}{did_you_mean(model, ('offline', 'none'), cutoff=0.8)}"
-        )
+        near = nearest(model, ("offline", "none"), cutoff=0.8)
+        raise setting_error(where, "no_variable", variable=shown, judge=model, nearest=near)
     check_sendable(key, f"{where}: {shown}")
     return key
 

@@ -33,7 +33,13 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.values.errors import JudgeError
-from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
+from pytest_rageval.values.verdict import (
+    JudgeFailure,
+    Judgement,
+    JudgeRequest,
+    Verdict,
+    judge_failure,
+)
 
 if TYPE_CHECKING:
     from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
@@ -177,8 +183,8 @@ class OpenAIJudge(Closing):
             if stored is not None:
                 return recalled(stored, question.prompt.truncated_chunk_ids)
             if (n_chars := question.n_chars) > MOST_CHARS:
-                message = f"not asked: a prompt of {n_chars:,} characters, at most {MOST_CHARS:,}"
-                too_long = JudgeFailure(kind="refused", message=message)
+                chars, most = f"{n_chars:,}", f"{MOST_CHARS:,}"
+                too_long = judge_failure("prompt_too_long", n_chars=chars, most=most)
                 said: _Said | Form = _Said(outcome=too_long)
             else:
                 said = await self._converse(question, tally)
@@ -314,11 +320,13 @@ class OpenAIJudge(Closing):
         return judgement if verdict is None else self._keep(question.key, judgement)
 
     def _blotted(self, failure: JudgeFailure) -> JudgeFailure:
-        raw = failure.raw
+        raw, blot = failure.raw, self._endpoint.blot
+        facts = failure.facts.items()
         return replace(
             failure,
-            message=self._endpoint.blot(failure.message),
-            raw=None if raw is None else self._endpoint.blot(raw),
+            message=blot(failure.message),
+            raw=None if raw is None else blot(raw),
+            facts={n: blot(fact) if isinstance(fact, str) else fact for n, fact in facts},
         )
 
     # --- remembering -----------------------------------------------------------------------

@@ -15,8 +15,9 @@ from typing import Any, Final
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_text import ascii_json, read_json
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.diagnoses.table import Fact, JudgeErrorKind
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure, OutputLevel
+from pytest_rageval.values.verdict import JudgeFailure, OutputLevel, judge_failure
 
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000
@@ -205,32 +206,32 @@ def no_completion(body: Any) -> JudgeFailure:
     raw = body if isinstance(body, str) else repr(body)
     begins = raw.lstrip()[:200].lower()
     if isinstance(body, dict) and "choices" in body:
-        what = "a chat completion without a message"
+        code = "no_message"
     elif begins.startswith(("data:", "event:", ": ")):
-        what = "a stream of events; set it to reply without streaming"
+        code = "stream"
     else:
-        what = "an HTML page" if begins.startswith(("<!doctype", "<html")) else "no chat completion"
-        what += "; check the base URL, which mostly ends in /v1"
-    return JudgeFailure(
-        kind="unparseable", message=f"the endpoint sent {what}", raw=raw[:RAW_CHARS]
-    )
+        code = "html" if begins.startswith(("<!doctype", "<html")) else "no_completion"
+    return judge_failure(code, raw=raw[:RAW_CHARS])
 
 
 def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None:
-    reason = finish_reason if isinstance(finish_reason, str) else ""
-    kind: JudgeErrorKind = "refused"
-    if reason.startswith("content_filter"):  # to which Gemini adds why: "content_filter: SAFETY"
-        why = clean(reason.removeprefix("content_filter"), _NAME_CHARS)
-        message = f"the endpoint's content filter stopped the reply{why}"
+    finish = finish_reason if isinstance(finish_reason, str) else ""
+    facts: dict[str, Fact] = {}
+    if finish.startswith("content_filter"):  # to which Gemini adds why: "content_filter: SAFETY"
+        code, facts = (
+            "content_filter",
+            {"why": clean(finish.removeprefix("content_filter"), _NAME_CHARS)},
+        )
     elif isinstance(refusal, str) and refusal.strip():
-        message, text = f"the model declined: {clean(refusal, _EXCERPT_CHARS)}", refusal
-    elif reason == "length":
-        kind, message = "truncated", "the reply was cut by its length; raise max_tokens"
+        code, text = "declined", refusal
+        facts["said"] = clean(refusal, _EXCERPT_CHARS)
+    elif finish == "length":
+        code = "cut_by_length"
     elif not text.strip():
-        kind, message = "unparseable", "the reply holds no text"
+        code = "no_text"
     else:
         return None
-    return JudgeFailure(kind=kind, message=message, raw=text[:RAW_CHARS] or None)
+    return judge_failure(code, raw=text[:RAW_CHARS] or None, **facts)
 
 
 _TOLD: Final = (None, "text", "output_text")

@@ -141,8 +141,9 @@ def _claims(text: str) -> list[RawClaim]:
             claims[-1] = replace(claims[-1], written=f"{claims[-1].written} {late}")
         if not heading:
             numbers = tuple(n for m in found for n in cited_numbers(m["numbers"] or ""))
-            own = sentence.removeprefix(late)
-            claims.append(RawClaim(text=plain, cited=cited, numbers=numbers, written=own))
+            claims.append(
+                RawClaim(text=plain, cited=cited, numbers=numbers, written=sentence[len(late) :])
+            )
     return claims
 
 
@@ -159,9 +160,9 @@ def _names_sources(plain: str, *, cited: bool) -> bool:
     )
 
 
-def is_aside(sentence: str) -> bool:
+def is_aside(text: str) -> bool:
     """Whether a sentence is a question."""
-    return sentence.endswith(QUESTION_MARKS)
+    return text.endswith(QUESTION_MARKS)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool, str]]:

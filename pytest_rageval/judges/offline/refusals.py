@@ -173,7 +173,7 @@ def _read(part: str) -> tuple[str, list[str], list[_Table]]:
     """Return a part in lower case, its words, and the tables of languages in its scripts."""
     text = part.lower().replace("’", "'")
     words = [found[0] for found in islice(_WORD.finditer(text), _MOST_WORDS)]
-    words = ["n't" if word.endswith("n't") and word not in _MODAL else word for word in words]
+    words = ["n't" if one.endswith("n't") and one not in _MODAL else one for one in words]
     return text, words, _tables(unspaced=_UNSPACED_SCRIPT.search(text) is not None)
 
 

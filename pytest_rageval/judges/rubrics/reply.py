@@ -23,8 +23,9 @@ from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.support.json_text import json_objects
 from pytest_rageval.support.text import first_repeated
 from pytest_rageval.support.thoughts import without_thoughts
+from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.verdict import Claim, JudgeErrorKind, JudgeFailure, JudgeRequest, Verdict
+from pytest_rageval.values.verdict import Claim, JudgeFailure, JudgeRequest, Verdict, judge_failure
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -50,11 +51,11 @@ _NOT_GIVEN: Final = "the judge gave no score"
 
 
 class _ReplyError(Exception):
-    """The reply is not a verdict."""
+    """The reply is not a verdict: a code of ``values.diagnoses.judge`` and its facts."""
 
-    def __init__(self, message: str, kind: JudgeErrorKind = "unparseable") -> None:
-        super().__init__(message)
-        self.kind: JudgeErrorKind = kind
+    def __init__(self, code: str, /, **facts: Fact) -> None:
+        super().__init__(code)
+        self.code, self.facts = code, facts
 
 
 def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | JudgeFailure:
@@ -70,7 +71,7 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
         fields, coerced = _read(text, schema, request)
     except _ReplyError as error:
         raw = text[:RAW_CHARS].encode("utf-8", "replace").decode()
-        return JudgeFailure(kind=error.kind, message=str(error), raw=raw)
+        return judge_failure(error.code, raw=raw, **error.facts)
     return _verdict(rubric, fields, request, tuple(coerced))
 
 
@@ -81,7 +82,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
         twice = first_repeated(key for key, _ in pairs)
-        raise _ReplyError(f"{_shown(twice)}: stands twice in one object, expected it once")
+        raise _ReplyError("duplicate_key", field=_shown(twice))
     return value
 
 
@@ -101,7 +102,7 @@ def _read(text: str, schema: Schema, request: JudgeRequest) -> tuple[dict[str, A
         _ReplyError: the reply does not contain one, or contains two that differ.
     """
     if len(text) > _MAX_CHARS:
-        raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
+        raise _ReplyError("long", n_chars=len(text), most=_MAX_CHARS)
     text = text.removeprefix("\ufeff").strip()
     with suppress(ValueError, RecursionError):
         whole = _DECODER.decode(text)
@@ -109,24 +110,24 @@ def _read(text: str, schema: Schema, request: JudgeRequest) -> tuple[dict[str, A
             return _checked(whole, schema)
     text = without_thoughts(text).strip()
     if not text:
-        raise _ReplyError("an empty reply came, expected one JSON object")
+        raise _ReplyError("empty")
     found = list(json_objects(text, _DECODER))
     if not found:
-        raise _ReplyError(f"{_shown(text)} came, expected one JSON object")
+        raise _ReplyError("no_object", found=_shown(text))
     like = [one for one in found if one[2].keys() & schema["properties"].keys()] or found[-1:]
     if len(like) > _MOST_OBJECTS:
-        raise _ReplyError(f"{len(like)} JSON objects came, expected one")
+        raise _ReplyError("many_objects", n=len(like))
     # Compared without white space, which a model does not quote faithfully.
     judged = [value for shown in _texts(request) for value in _all_objects(_bare(shown))]
     own = [
         value for start, end, value in like if _DECODER.decode(_bare(text[start:end])) not in judged
     ]
     if not own:
-        raise _ReplyError("only JSON quoted from what is judged came, expected a verdict")
+        raise _ReplyError("quoted")
     fields, coerced = _checked(own[-1], schema)
     others = [_fields(value, schema)[0] for value in own[:-1]]
     if any(other != fields and fits(other, schema) for other in others):
-        raise _ReplyError("two verdicts that differ came, expected one JSON object")
+        raise _ReplyError("two_verdicts")
     _check_end(text[found[-1][1] :], fields)
     return fields, coerced
 
@@ -154,7 +155,7 @@ def _check_end(text: str, fields: Mapping[str, Any]) -> None:
     for found in _SETS_FIELD.finditer(text):
         value = fields.get(found["name"].lower())
         if isinstance(value, int | float) and json.loads(found["value"].lower()) != value:
-            raise _ReplyError(f"{_shown(found[0])} came after the verdict, expected nothing")
+            raise _ReplyError("after_verdict", found=_shown(found[0]))
 
 
 def _texts(request: JudgeRequest) -> Iterator[str]:
@@ -245,15 +246,15 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
     try:
         errors = list(islice(validator(schema).iter_errors(reply), _MOST_FAULTS))
     except RecursionError:  # the library's message contains the repr of values
-        raise _ReplyError(f"nested too deep, expected {describe_shape(schema)}") from None
+        raise _ReplyError("deep", expected=describe_shape(schema)) from None
     outside = [_is_outside(error) for error in errors]
-    kind: JudgeErrorKind = "out_of_range" if all(outside) else "unparseable"
     # Faults of the shape come before numbers outside their scale.
     named = [error for error, out in zip(errors, outside, strict=True) if out == all(outside)]
     faults = list(dict.fromkeys(map(_fault, named)))
-    least = "at least " if len(errors) == _MOST_FAULTS else ""
-    more = f"; and {least}{len(faults) - 3} more" if len(faults) > 3 else ""
-    raise _ReplyError("; ".join(faults[:3]) + more, kind)
+    facts: dict[str, Fact] = {"faults": "; ".join(faults[:3])}
+    if len(faults) > 3:
+        facts["least" if len(errors) == _MOST_FAULTS else "n_more"] = len(faults) - 3
+    raise _ReplyError("off_scale" if all(outside) else "fields", **facts)
 
 
 def _is_outside(error: ValidationError) -> bool:

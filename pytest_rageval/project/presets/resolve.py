@@ -112,8 +112,8 @@ def _variables(preset: Preset, given: Mapping[str, Any]) -> tuple[dict[str, Any]
         line = vars_line({**known, **{one.name: one.example for one in missing}})
         close = {one.name: nearest(one.name, given.keys() - values.keys()) for one in missing}
         mistaken = "".join(f"; {near!r} is not {name!r}" for name, near in close.items() if near)
-        message = f"preset {preset.name!r} needs {names}; write {line}{mistaken}"
-        faults.append(Fault(field="vars", code="missing", message=message))
+        needs = {"preset": preset.name, "names": names, "write": line, "mistaken": mistaken}
+        faults.append(Fault(field="vars", code="needs_vars", facts=needs))
     return values, faults
 
 

@@ -31,7 +31,7 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.diagnoses import advice
+from pytest_rageval.values.diagnoses.target import target_advice
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import Aspect
@@ -200,7 +200,7 @@ def next_steps(
         if place := last_place(record.error.traceback):
             return (f"Look at {place}, the last line of your code that ran.",)
         error = record.error
-        return (advice(error.code, error.kind, error.facts, "run"),)
+        return (target_advice(error.code, error.kind, error.facts, "run"),)
     stage, steps = record.scores.failure_stage, [*_leaked(record)] or [*_unwanted(irrelevant)]
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)

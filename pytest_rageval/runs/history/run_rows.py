@@ -72,7 +72,8 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         OSError: the folder is gone.
     """
     stored = read_documents(folder, tags=tags)
-    unreadable, problems = list(stored.unreadable), list(stored.unreadable.values())
+    unreadable = list(stored.unreadable)
+    problems = [f"{folder / name}: {reason}" for name, reason in stored.unreadable.items()]
     records: list[CaseRecord] = []
     if (folder / RESULTS).is_file():
         try:

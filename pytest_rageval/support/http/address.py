@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, setting_error
 from pytest_rageval.values.settings import TargetSettings
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
@@ -138,7 +138,7 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
             variable = match["name"]
             secret = environ.get(variable, "").strip()
             if not secret:
-                raise ConfigError(f"{where}: the environment variable {variable} is not set")
+                raise setting_error(where, "no_variable", variable=variable)
             source, value = f"the value of {variable}", match["prefix"] + secret
         check_sendable(value, f"{where}: {source}")
         found[name] = value
@@ -187,7 +187,7 @@ def resolve_request(
                 "messages; write what is not secret into the request itself"
             )
         if not found[name]:
-            raise ConfigError(f"{where}: the environment variable {name} is not set")
+            raise setting_error(where, "no_variable", variable=name)
     return found
 
 
@@ -208,7 +208,7 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str]) -> Any:
     return value
 
 
-def blot_out(message: str, secrets: Iterable[str], *, cut: bool = False) -> str:
+def blot_out(text: str, secrets: Iterable[str], *, cut: bool = False) -> str:
     r"""Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
     Also as URLs, JSON and base64 contain it, and at the end of a message that was ``cut`` its first
@@ -220,12 +220,12 @@ def blot_out(message: str, secrets: Iterable[str], *, cut: bool = False) -> str:
     'the key is ***'
     """
     pattern, forms = _forms(tuple(secrets))
-    message = pattern.sub("***", message) if forms else message
+    text = pattern.sub("***", text) if forms else text
     for form in forms if cut else ():
         for n in range(len(form) - 1, _MIN_SECRET_CHARS - 1, -1):
-            if message.endswith(form[:n]):
-                message = f"{message[:-n]}***"
-    return message
+            if text.endswith(form[:n]):
+                text = f"{text[:-n]}***"
+    return text
 
 
 @lru_cache(maxsize=64)

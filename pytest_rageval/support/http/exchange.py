@@ -25,8 +25,8 @@ from pytest_rageval.support.http.retry import is_retryable, long_pause_s, reques
 from pytest_rageval.support.http.route import find_route
 from pytest_rageval.support.http.stopwatch import Stopwatch
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.diagnoses import http_code, target_error, tls_code
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.diagnoses.target import http_code, tls_code
+from pytest_rageval.values.errors import EndpointError, target_error
 
 if TYPE_CHECKING:
     import httpx

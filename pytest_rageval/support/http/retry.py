@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, Protocol, TypeVar
 
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
 
 MIN_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 8.0

@@ -15,7 +15,7 @@ from pytest_rageval.analysis.aggregate.target_faults import (
     path_faults,
 )
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.build.records import changed, record

@@ -11,6 +11,7 @@ import pytest
 from pytest_rageval.authoring.doctor.findings import Finding
 from pytest_rageval.authoring.doctor.session import check_through_pytest
 from pytest_rageval.project.case_reader import load_cases
+from pytest_rageval.project.settings import load_settings
 from tests.plugin.rag_server import rag_server
 
 CASE = {
@@ -73,7 +74,8 @@ def doctor(
     Path("evals/conftest.py").write_text(conftest, encoding="utf-8")
     text = "".join(f"{json.dumps(case)}\n" for case in cases or [CASE])
     Path("evals/set.jsonl").write_text(text, encoding="utf-8")
-    return list(check_through_pytest([load_cases(Path("evals/set.jsonl"))], {}, question))
+    settings = load_settings(Path.cwd(), flags={}, environ={})
+    return list(check_through_pytest([load_cases(Path("evals/set.jsonl"))], {}, question, settings))
 
 
 def failures(found: list[Finding]) -> dict[str, str]:

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.doctor.findings import Finding, tls_fix
+from pytest_rageval.authoring.doctor.findings import Finding
 from pytest_rageval.authoring.doctor.target import Asked, check_replies, inspected
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.diagnoses import error_info, target_error
-from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.errors import target_error
+from pytest_rageval.values.reply import AskRequest, AskResult, error_info
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.asking import ask_client
 from tests.build.loopback import Question, http, http_json, loopback_server
@@ -408,14 +408,6 @@ def test_a_server_without_tls_is_one_to_ask_by_http() -> None:
         [found] = diagnose(server.url.replace("http:", "https:"))
     assert (found.level, found.unreachable) == ("FAIL", True)
     assert found.fix == "write http:// in its address: what answers there does not speak TLS"
-
-
-def test_a_certificate_that_is_not_trusted_is_one_to_name() -> None:
-    # Messages of OpenSSL by way of httpx, whose context reads SSL_CERT_FILE.
-    failed = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed:"
-    for reason in ("self-signed certificate", "unable to get local issuer certificate"):
-        assert tls_fix(f"{failed} {reason}").startswith("export SSL_CERT_FILE=")
-    assert tls_fix(f"{failed} certificate has expired") == ""
 
 
 def test_a_second_call_that_fails_is_named() -> None:

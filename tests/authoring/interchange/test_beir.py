@@ -188,17 +188,17 @@ def test_judgements_that_were_changed_since_win_over_what_we_put_down() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\tx\n", r"test\.tsv:2: 'q1\\tx'"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\tx\n", r"test\.tsv:2: got 'q1\\tx'"),
         ("qrels/test.tsv", "q1\tx\tmuch\n", "an integer between tabs"),
         ("qrels/test.tsv", "q1\tx\t1\nq1\tx\t0\n", r"tsv:2: 'x' has grade 0 .* but 1 at .*tsv:1"),
-        ("queries.jsonl", '{"_id": "q1"}\n', r"queries\.jsonl:1: text: None"),
-        ("queries.jsonl", "", "queries.jsonl is missing or empty"),
+        ("queries.jsonl", '{"_id": "q1"}\n', r"queries\.jsonl:1: text: missing"),
+        ("queries.jsonl", "", "no queries.jsonl, or an empty one"),
         (
             "queries.jsonl",
             '{"_id": "q1", "text": "a"}\n' * 2,
-            "2: _id: 'q1' stands twice",
+            "2: _id: 'q1' is already the id",
         ),
-        ("corpus.jsonl", '{"_id": " ", "text": "x"}\n', r"corpus\.jsonl:1: _id: ' '"),
+        ("corpus.jsonl", '{"_id": " ", "text": "x"}\n', r"corpus\.jsonl:1: _id: got ' '"),
         ("corpus.jsonl", "[1]\n", "expected a JSON object"),
     ],
 )

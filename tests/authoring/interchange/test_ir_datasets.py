@@ -111,7 +111,7 @@ def test_titles_are_kept_and_other_documents_have_their_default_text() -> None:
 
 
 def test_an_unknown_dataset_is_refused_with_the_nearest_name(ir_datasets: Any) -> None:
-    with pytest.raises(DatasetError, match=r"no dataset 'beir/scifakt/test'.*beir/scifact/test"):
+    with pytest.raises(DatasetError, match=r"dataset 'beir/scifakt/test'.*beir/scifact/test"):
         read("beir/scifakt/test")
 
 

@@ -110,7 +110,7 @@ def test_one_text_of_a_list_is_not_parted() -> None:
     ("value", "message"),
     [
         ({"a": 1}, "expected a list of cases under one of"),
-        ([1], "case 1: 1, expected an object"),
+        ([1], "case 1: got 1, expected an object"),
         ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
         ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
         (
@@ -119,7 +119,7 @@ def test_one_text_of_a_list_is_not_parted() -> None:
         ),
         ([{"input": {"text": "a"}}], "name the one inside with --column question=input.text"),
         ({"questions": ["a"], "answers": ["b"]}, "no field of questions among 'questions', 'ans"),
-        ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
+        ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: got 'odd', expected easy"),
         ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
         ([{"question": "a", "k": 1.5}], "expected an integer"),
         ([{"question": "a", "gold": [{"heading": "x"}]}], "expected an anchor with rel_path"),

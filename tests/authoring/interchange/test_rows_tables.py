@@ -78,9 +78,9 @@ def test_one_column_is_a_table_too() -> None:
         ("id,name\n1,2\n", {}, "no column of questions among 'id', 'name'"),
         ("id,question\n1,2,3\n", {}, "t.csv:2: 3 cells under 2 headers"),
         ("question\na,b\n", {}, "t.csv:2: 2 cells under 1 header; quote"),
-        ("id,id\n1,2\n", {}, "the header 'id' stands twice"),
+        ("id,id\n1,2\n", {}, "the header 'id' is listed twice"),
         ("id,question\n1,\n", {}, "t.csv:2: question: missing"),
-        ("id,question,difficulty\n1,a,odd\n", {}, "t.csv:2: difficulty: 'odd'"),
+        ("id,question,difficulty\n1,a,odd\n", {}, "t.csv:2: difficulty: got 'odd'"),
         ('question,notes\na,b\n"open,c\nd,e\n', {}, "t.csv:3: unexpected end of data"),
         (
             'question;notes\na;b\n"c" d;e\n',
@@ -91,11 +91,11 @@ def test_one_column_is_a_table_too() -> None:
         (
             'input,ideal\n"{""query"": ""a""}",b\n',
             {},
-            "t.csv:2: input: {'query': 'a'}, expected a text; name the one inside with --column "
-            "question=input.query",
+            "t.csv:2: input: got {'query': 'a'}, expected a text; name the one inside with "
+            "--column question=input.query",
         ),
         ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
-        ("a\n1\n", {"columns": {"qestion": "a"}}, "did you mean 'question'?"),
+        ("a\n1\n", {"columns": {"qestion": "a"}}, 'did you mean "question"?'),
     ],
 )
 def test_faults_name_the_line(text: str, options: dict[str, object], message: str) -> None:
@@ -126,10 +126,7 @@ def test_a_header_below_a_title_is_said_to_belong_on_the_first_line() -> None:
         with pytest.raises(DatasetError) as error:
             read_texts("csv", {"t.csv": text})
         [found] = error.value.faults
-        assert (found.line, found.message) == (
-            3,
-            "a header, expected it on the first line; remove the lines above it",
-        )
+        assert (found.line, found.code) == (3, "late_header")
 
 
 @pytest.mark.parametrize(

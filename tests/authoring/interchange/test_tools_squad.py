@@ -74,7 +74,7 @@ def test_every_question_that_cannot_be_read_is_named() -> None:
 
 
 def test_a_file_without_questions_is_refused_beside_another() -> None:
-    with pytest.raises(DatasetError, match=r"b\.json: expected SQuAD"):
+    with pytest.raises(DatasetError, match=r"b\.json: got \[\], expected SQuAD"):
         read_texts("squad", {"a.json": json.dumps(ROWS), "b.json": "[]"})
 
 

@@ -122,9 +122,9 @@ def test_what_no_column_holds_is_counted() -> None:
         ({"q": "1 0 doc 1\n"}, "qrels without topics"),
         ({"x": "some words that are none of them here\n"}, "x:1: .*expected qrels"),
         ({"t": "1\twhy?\n", "q": "1 0 doc 1\n1 0 doc\n"}, "q:2: .*expected topic, iteration"),
-        ({"t": "1\twhy?\nbroken\n"}, "t:2: 'broken', expected an id, a tab and a question"),
-        ({"r": "1 Q0 d 1 0.5 tag\n1 Q0 d 1 nan tag\n"}, "r:2: 'nan', expected a number"),
-        ({"t": "<top>\n<title> no number\n</top>"}, "t:1: expected a topic with a number"),
+        ({"t": "1\twhy?\nbroken\n"}, "t:2: got 'broken', expected an id, a tab and a question"),
+        ({"r": "1 Q0 d 1 0.5 tag\n1 Q0 d 1 nan tag\n"}, "r:2: got 'nan', expected a number"),
+        ({"t": "<top>\n<title> no number\n</top>"}, "t:1: got .* expected a topic with a number"),
         ({"t": "<top>\n<num>1<title>a\n" * 2 + "</top>"}, "t:2: '1 +a' between the topics"),
         (
             {"t": "1\twhy?\n", "q": "1 0 a 1\n1 0 b 1\n1 0 a 0\n"},
@@ -136,11 +136,11 @@ def test_what_no_column_holds_is_counted() -> None:
         ),
         (
             {"t": "1\twhy?\n2\thow?\n1\twhen?\n", "u": "2\twho?\n"},
-            r"t:3: the topic '1' stands at t:1 already.*\nu:1: the topic '2' stands at t:2 already",
+            r"t:3: '1' is already .* t:1\nu:1: '2' is already .* t:2",
         ),
         (
             {"t": "<top>\n<num>1<title>a\n</top>\n<top><num>1<title>b\n</top>"},
-            "t:4: the topic '1' stands at t:1 already",
+            "t:4: '1' is already the id of the topic at t:1",
         ),
     ],
 )

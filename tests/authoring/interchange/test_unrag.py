@@ -186,7 +186,7 @@ def test_ranks_before_reranking_are_kept() -> None:
     [
         ({"defaults": {}}, "defaults.scopePrefix: missing"),
         ({"queries": [{"id": "a"}]}, "queries[0].query: missing"),
-        ({"queries": [{"id": "a", "query": "b"}]}, "queries[0].relevant: None"),
+        ({"queries": [{"id": "a", "query": "b"}]}, "queries[0].relevant: missing"),
         ({"documents": [{"sourceId": "elsewhere", "content": "x"}]}, "below the scope prefix"),
         ({"documents": [{"sourceId": "eval:garden:x"}]}, "expected content or loaderRef"),
         ({"defaults": {"scopePrefix": "e:", "topK": "four"}}, "queries[1].topK"),

@@ -76,7 +76,7 @@ def test_an_explicit_key_is_one_only_before_a_blank() -> None:
     ("text", "message"),
     [
         (BOMB, "its aliases stand for more than 1,000,000 values"),
-        ("a: &a [*a]", "an alias stands within what it names"),
+        ("a: &a [*a]", "an alias is within what it names"),
         ("[" * 20_000, "nested too deeply"),
         ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),
         ("a: [1", "f.yaml:"),
@@ -86,12 +86,12 @@ def test_an_explicit_key_is_one_only_before_a_blank() -> None:
             "f.yaml:1: mapping values are not allowed",
         ),
         ("a: {{x}}", "with such characters into quotes"),
-        ("a: 1\nb: 2\na: 3", "f.yaml:3: the key stands twice"),
+        ("a: 1\nb: 2\na: 3", "f.yaml:3: duplicate key"),
         ("\x00", "expected YAML"),
         ("a: !!bool x", "expected YAML"),
         ("a: !!timestamp x", "expected YAML"),
         ("a: !!int ''", "expected YAML"),
-        (f"a: 0x{'f' * 5000}", "an integer of thousands of digits"),
+        (f"a: 0x{'f' * 5000}", "a number is too long"),
     ],
     ids=[
         "bomb",

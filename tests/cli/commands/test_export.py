@@ -166,7 +166,7 @@ def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
         (["beir", "--run", "last", "-o", "out"], "rageval export beir: No such option"),
         (["trec", "--run", "last", "-o", "out"], "yet: run `pytest"),
         (["trec", "no.jsonl", "-o", "out"], "cannot be read"),
-        (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "stands in two files"),
+        (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "already an id of another file"),
         (["otlp", "last"], "yet: run `pytest"),
         (["otlp", "last", "--json"], "--json: expected -o FILE beside it"),
         (["csv", "a.jsonl", "-o", "out"], "no command 'csv', expected one of beir, otlp, trec"),

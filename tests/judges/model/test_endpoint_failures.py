@@ -239,7 +239,7 @@ def test_a_slow_reply_is_unreachable_after_one_more_try(
     slow = Canned(body=completion(GOOD).body, delay_s=1.0)
     failure = failed(open_judge, slow, timeout_s=0.1, retries=4)
     assert failure.kind == "unreachable"
-    assert "no whole reply within 0.1 s (after 2 attempts)" in failure.message
+    assert "no complete reply within 0.1 s (after 2 attempts)" in failure.message
     assert len(naps) == 1
 
 
@@ -252,7 +252,7 @@ def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(
     judgement = judge.judge("groundedness", REQUEST)
     assert judgement.failure is not None
     assert judgement.failure.kind == "unreachable"
-    assert "no whole reply within 0.2 s" in judgement.failure.message
+    assert "no complete reply within 0.2 s" in judgement.failure.message
     assert judgement.duration_ms is not None
     assert judgement.duration_ms < 2000
 

@@ -127,7 +127,7 @@ def test_a_misspelt_judge_without_a_key_may_be_another(judge: str, meant: str | 
     with pytest.raises(ConfigError) as caught:
         ChatEndpoint(judge, JudgeSettings(), environ={})
     text = str(caught.value)
-    assert text.endswith(f"of judge {judge!r}" + (f", did you mean {meant!r}?" if meant else ""))
+    assert text.endswith(f"of judge {judge!r}" + (f', did you mean "{meant}"?' if meant else ""))
 
 
 @pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n"}])

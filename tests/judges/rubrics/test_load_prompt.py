@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, one_line, quoted
 from pytest_rageval.judges.rubrics.load import Prompt, load_rubric, render_prompt, repair_messages
 from pytest_rageval.values.reply import Citation
-from pytest_rageval.values.verdict import (
-    RUBRICS,
-    JudgeFailure,
-    JudgeRequest,
-    OutputLevel,
-    Passage,
-)
+from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
 from tests.build.rubric_prompts import HOSTILE_TEXTS, PLAIN, hostile, show, take_apart
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "rubrics"

@@ -353,7 +353,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
     found = failure("groundedness", '{"score": 1, "score": 5}')
     assert (found.kind, found.message) == (
         "unparseable",
-        "'score': stands twice in one object, expected it once",
+        "'score': duplicate key in one object, expected it once",
     )
 
 
@@ -365,7 +365,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
         ("<|channel|>analysis<|channel|>final" * 25_000, "expected one JSON object"),
         (
             "{" + "".join(f'"{n}": 0, ' for n in range(40_000)) + '"39999": 0}',
-            "'39999': stands twice in one object",
+            "'39999': duplicate key in one object",
         ),
         ('{"a":' * 900 + "[" + "1," * 450_000, "expected one JSON object"),
         ('{"a":' * 900 + "[" + "1," * 400_000 + "[" * 100_000, "expected one JSON object"),

@@ -6,8 +6,9 @@ import pytest
 
 from pytest_rageval.report.explain.verdict import stage_in_words
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.diagnoses import error_info, http_code, target_error
-from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
+from pytest_rageval.values.diagnoses.target import http_code
+from pytest_rageval.values.errors import target_error
+from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection, error_info
 from pytest_rageval.values.settings import REQUEST_TABLE
 from tests.build.scores import case, chunk, cite, gold, response
 from tests.report.explain.builders import S, U, explained, metric

@@ -8,9 +8,10 @@ import pytest
 from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.summary import FinishedRun, render_summary, view_of_run
-from pytest_rageval.values.diagnoses import error_info, target_error
+from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import error_info
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import failed, hits, record
 from tests.build.verdicts import judged_by

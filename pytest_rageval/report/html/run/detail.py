@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from string import ascii_uppercase
@@ -12,6 +12,7 @@ from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.scoring import outside_population
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import chunk_facts
 from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
@@ -20,7 +21,6 @@ from pytest_rageval.report.explain.values import (
     CitationReason,
     Explanation,
     JudgementReason,
-    MetricReason,
 )
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
@@ -40,7 +40,6 @@ from pytest_rageval.report.html.run.values import (
 from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
@@ -95,7 +94,7 @@ def view_detail(
     detail.steps, detail.values = found.next_steps, Element()
     detail.metrics = tuple(line for line, best in lines if not best)
     detail.at_best = ", ".join(line.key for line, best in lines if best)
-    detail.not_applicable = tuple(_not_applicable(found.metrics, run.aggregate))
+    detail.not_applicable = tuple(_not_applicable(found, run))
     if before is not None:
         detail = _side_by_side(detail, before, record)
     return redacted(detail, record, run) if options.redact else detail
@@ -229,16 +228,17 @@ def _metric_lines(
         yield line, best
 
 
-def _not_applicable(
-    reasons: Iterable[MetricReason], numbers: Aggregate | None
-) -> Iterator[tuple[str, str]]:
+def _not_applicable(explained: Explanation, run: StoredRun) -> Iterator[tuple[str, str]]:
     """Yield the metrics that other cases of the run have, by the reason why this one has not."""
+    record, numbers = explained.record, run.aggregate
+    keys = [one.key for one in explained.metrics]
+    # The kind of the case is in its labels.
+    outside = outside_population(record.case, run.scoring, {"case"}, keys)
     found: dict[str, list[str]] = {}
-    for one in reasons:
+    for one in explained.metrics:
         known = numbers.metrics.get(one.key) if numbers is not None else None
         elsewhere = one.status == "not_applicable" and known is not None and known.n
-        # The kind of the case stands in its labels.
-        if elsewhere and not one.reason.startswith("The case "):
+        if elsewhere and one.key not in outside:
             found.setdefault(one.reason, []).append(one.key)
     yield from ((reason, ", ".join(keys)) for reason, keys in found.items())
 

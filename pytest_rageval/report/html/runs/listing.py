@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -124,15 +123,14 @@ def view_runs(
 def _broken(runs: Sequence[StoredRun]) -> dict[str, str]:
     """Return the reason for each run of which neither figures nor records can be read."""
     return {
-        run.run_id: "; ".join(_fault(run, reason) for reason in run.unreadable.values())
-        or "holds neither records nor figures"
+        run.run_id: "; ".join(_faults(run)) or "holds neither records nor figures"
         for run in runs
         if run.aggregate is None and not (run.folder / RESULTS).is_file()
     }
 
 
-def _fault(run: StoredRun, reason: str) -> str:
-    return reason.removeprefix(f"{run.folder}{os.sep}")
+def _faults(run: StoredRun) -> list[str]:
+    return [f"{name}: {reason}" for name, reason in run.unreadable.items()]
 
 
 def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
@@ -158,7 +156,7 @@ def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
 
 
 def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
-    found = [_fault(run, reason) for reason in run.unreadable.values()]
+    found = _faults(run)
     if run.aggregate is None and "metrics.json" not in run.unreadable:
         found.append("no metrics.json: the session is under way or was cut short")
     if not has_records:

@@ -1,88 +1,43 @@
-"""One table makes the sentences about a target; other code reads codes and facts."""
+"""The table of a target makes its sentences and advice."""
 
 from __future__ import annotations
 
-import ast
-import re
 import string
-from pathlib import Path
 
 import pytest
 
-import pytest_rageval
-from pytest_rageval.values.diagnoses import (
-    DIAGNOSES,
-    advice,
-    endpoint_error,
-    error_info,
+from pytest_rageval.values.diagnoses.target import (
+    TARGET,
     http_code,
-    sentence,
-    target_error,
+    target_advice,
+    target_sentence,
     tls_code,
-    with_facts,
 )
-from pytest_rageval.values.errors import EndpointError
-
-PACKAGE = Path(pytest_rageval.__file__).parent
-READ_CODES = (
-    "analysis/aggregate/target_faults.py authoring/doctor/target.py engine/endpoint.py "
-    "report/explain/verdict.py support/http/exchange.py target/calling.py target/client.py "
-    "target/contract.py target/documents.py target/mapping.py target/opening.py target/stream.py "
-    "target/variables.py values/diagnoses.py"
-).split()
-"""Modules that once searched sentences of the package for what they knew when they wrote them."""
-SEARCHES = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition"}
-SENTENCE = re.compile(r"(^|_)(message|sentence|fault)$")
+from pytest_rageval.values.errors import EndpointError, target_error, with_facts
+from pytest_rageval.values.reply import endpoint_error, error_info
 
 
-def reads_a_sentence(node: ast.AST) -> bool:
-    def is_sentence(value: ast.expr) -> bool:
-        name = getattr(value, "attr", getattr(value, "id", ""))
-        return SENTENCE.search(name) is not None
-
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
-        return is_sentence(node.comparators[0])
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr in {"search", "match", "fullmatch", "findall", "finditer"}:
-        return any(map(is_sentence, node.args))
-    return node.func.attr in SEARCHES and is_sentence(node.func.value)
-
-
-@pytest.mark.parametrize("name", READ_CODES)
-def test_no_sentence_of_the_package_is_read_back(name: str) -> None:
-    tree = ast.parse((PACKAGE / name).read_text(encoding="utf-8"))
-    assert [ast.unparse(node) for node in ast.walk(tree) if reads_a_sentence(node)] == []
-
-
-@pytest.mark.parametrize(
-    "code", ["'x' in error.message", "message.startswith('x')", "re.search('x', message)"]
-)
-def test_the_test_finds_what_reads_a_sentence(code: str) -> None:
-    assert any(map(reads_a_sentence, ast.walk(ast.parse(code))))
-
-
-@pytest.mark.parametrize("code", DIAGNOSES)
+@pytest.mark.parametrize("code", TARGET)
 def test_an_example_is_said_in_one_line_with_every_fact(code: str) -> None:
-    row = DIAGNOSES[code]
+    row = TARGET[code]
     for example in row.examples:
-        text = sentence(code, example)
+        text = target_sentence(code, example)
         assert text
         assert "\n" not in text
         for name, fact in example.items():
             shown = "stream" if name == "looks_like" else str(fact)
             assert shown in text, name
-        assert advice(code, row.kind, example, "run")
+        assert target_advice(code, row.kind, example, "run")
 
 
-@pytest.mark.parametrize("code", DIAGNOSES)
+@pytest.mark.parametrize("code", TARGET)
 def test_facts_that_are_absent_leave_no_gap(code: str) -> None:
-    row = DIAGNOSES[code]
+    row = TARGET[code]
     named = {name for part in row.says for _, name, _, _ in string.Formatter().parse(part) if name}
     for left_out in named:
         for example in row.examples:
             facts = {name: fact for name, fact in example.items() if name != left_out}
-            text = sentence(code, facts)
+            text = target_sentence(code, facts)
             assert f"{{{left_out}}}" not in text.replace(str(facts.get("placeholder")), "")
 
 
@@ -135,8 +90,8 @@ def test_an_error_is_stored_without_secrets_and_raised_as_it_was() -> None:
 )
 def test_a_status_has_one_code(status: int, said: str, code: str) -> None:
     assert http_code(status, said) == code
-    assert DIAGNOSES[code].kind == "http"
-    assert advice(code, "http", {}, "doctor")
+    assert TARGET[code].kind == "http"
+    assert target_advice(code, "http", {}, "doctor")
 
 
 def test_reasons_of_tls_have_codes() -> None:
@@ -148,4 +103,4 @@ def test_reasons_of_tls_have_codes() -> None:
 def test_an_answer_that_comes_later_needs_a_client() -> None:
     error = with_facts(target_error("reply_empty", size="empty"), accepted=202)
     assert "HTTP 202: the answer comes later" in error.message
-    assert "rag_client" in advice(error.code, error.kind, error.facts, "doctor")
+    assert "rag_client" in target_advice(error.code, error.kind, error.facts, "doctor")

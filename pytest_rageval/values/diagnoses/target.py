@@ -7,19 +7,22 @@ code and the facts.
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final
 
-from pytest_rageval.values.errors import EndpointError, Fact, TargetErrorKind
-from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.diagnoses.table import (
+    Advice,
+    Audience,
+    Diagnosis,
+    Fact,
+    Facts,
+    TargetErrorKind,
+    chosen,
+    joined,
+)
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
 
-Audience = Literal["run", "doctor"]
-Advice = str | Mapping[str, str]
-"""A sentence, or sentences by the name of a fact: that of the first one present, else of ``""``."""
-
+_Row = Diagnosis[TargetErrorKind]
 _TABLE: Final = "[tool.rageval.target]"
 _SEE_LOG: Final = "look at its log, and at that of a proxy before it"
 _LOG: Final = "Look at the target's log for this question."
@@ -45,25 +48,7 @@ _RUN: Final[Mapping[TargetErrorKind, str]] = {
 _TOKEN: Final = f"the token or key that headers or auth of {_TABLE} send"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """One row of the table."""
-
-    kind: TargetErrorKind
-    says: tuple[str, ...]
-    """Parts of the sentence; one that names an absent fact is left out. ``{n:word}`` counts."""
-    run: Advice = ""
-    """Advice after a run; empty: that of the kind."""
-    doctor: Advice = ""
-    """Advice of `rageval doctor`; empty: it depends on the mapping of the reply."""
-    check: str = ""
-    """Subject of the doctor's finding, where it is not that of the call."""
-    examples: tuple[Mapping[str, Fact], ...] = field(default=({},), hash=False)
-
-
-def _http(
-    *more: str, run: Advice = _LOG, doctor: Advice, check: str = "", **example: Fact
-) -> Diagnosis:
+def _http(*more: str, run: Advice = _LOG, doctor: Advice, check: str = "", **example: Fact) -> _Row:
     """Return the diagnosis of a status that is not 2xx."""
     says = ("{address}: ", "{verb}: ", "HTTP {status}", ": {reason}", "; asks to wait {pause_s} s")
     return Diagnosis(
@@ -76,12 +61,12 @@ def _http(
     )
 
 
-def _stream(*says: str, doctor: Advice, **example: Fact) -> Diagnosis:
+def _stream(*says: str, doctor: Advice, **example: Fact) -> _Row:
     parts = ("the stream ended early: ", *says)
     return Diagnosis(kind="protocol", says=parts, doctor=doctor, examples=(example,))
 
 
-def _timeout(what: str, doctor: Advice, setting: str) -> Diagnosis:
+def _timeout(what: str, doctor: Advice, setting: str) -> _Row:
     return Diagnosis(
         kind="timeout",
         says=("{address}: ", f"{what} within {{limit_s}} s", f" ({{setting}} in {_TABLE})"),
@@ -90,24 +75,22 @@ def _timeout(what: str, doctor: Advice, setting: str) -> Diagnosis:
     )
 
 
-def _connection(
-    text: str, doctor: Advice = _START, *, run: Advice = "", **example: Fact
-) -> Diagnosis:
+def _connection(text: str, doctor: Advice = _START, *, run: Advice = "", **example: Fact) -> _Row:
     shown = {"address": "http://bot/ask", **example}
     says = ("{address}: ", text)
     return Diagnosis(kind="connection", says=says, run=run, doctor=doctor, examples=(shown,))
 
 
-def _reply(*says: str, doctor: Advice = "", **example: Fact) -> Diagnosis:
+def _reply(*says: str, doctor: Advice = "", **example: Fact) -> _Row:
     return Diagnosis(kind="protocol", says=says, doctor=doctor, examples=(example,))
 
 
-def _request(*says: str, check: str = "request", **example: Fact) -> Diagnosis:
+def _request(*says: str, check: str = "request", **example: Fact) -> _Row:
     fix = f"give the case what its request needs, or change the setting in {_TABLE}"
     return Diagnosis(kind="protocol", says=says, doctor=fix, check=check, examples=(example,))
 
 
-def _placeholder(fault: str, setting: str, **example: Fact) -> Diagnosis:
+def _placeholder(fault: str, setting: str, **example: Fact) -> _Row:
     given: dict[str, Any] = {
         "setting": setting,
         "placeholder": "{case.metadata.user}",
@@ -135,7 +118,7 @@ _READ_AS: Final = {
 }
 _LAST_EVENT: Final = f"set last_event in {_TABLE} to what holds for the last event of a reply"
 
-DIAGNOSES: Final[Mapping[str, Diagnosis]] = {
+TARGET: Final[Mapping[str, _Row]] = {
     # --- no reply --------------------------------------------------------------------------
     "timeout_total": _timeout("no complete reply", _SLOW, "timeout"),
     "timeout_read": _timeout("nothing received or sent", _SLOW, "read_timeout"),
@@ -463,128 +446,42 @@ _LAST: Final = (
 _LATER: Final = f"write a rag_client fixture, or the client that {_TABLE} names"
 
 
-class _Words(string.Formatter):
-    """Formats whole numbers with a noun: ``{n:event}`` is ``1 event`` or ``3 events``."""
-
-    def format_field(self, value: Any, format_spec: str) -> Any:
-        if isinstance(value, int) and len(format_spec) > 1 and format_spec.isalpha():
-            return f"{value} {format_spec}{'' if value == 1 else 's'}"
-        return super().format_field(value, format_spec)
-
-
-_WORDS: Final = _Words()
-
-
-def _joined(parts: Iterable[str], facts: Mapping[str, Fact]) -> str:
-    found = []
-    for part in parts:
-        try:
-            found.append(_WORDS.vformat(part, (), facts))
-        except KeyError:  # a fact is absent
-            continue
-    return "".join(found)
-
-
-def sentence(code: str, facts: Mapping[str, Fact], message: str = "") -> str:
+def target_sentence(code: str, facts: Facts, message: str = "") -> str:
     """Say what happened, on one line.
 
     Args:
-        code: key of ``DIAGNOSES``; of any other, ``message`` is what happened.
+        code: key of ``TARGET``; of any other, ``message`` is what happened.
         facts: as far as they are known.
         message: sentence of code that is not ours.
     """
-    row = DIAGNOSES.get(code)
-    text = message if row is None else _joined(row.says, facts)
-    text += _joined(_TAILS, facts)
+    row = TARGET.get(code)
+    text = message if row is None else joined(row.says, facts)
+    text += joined(_TAILS, facts)
     if reported := facts.get("reported"):
         text = f"the reply reports an error: {reported} ({text})"
-    return text + _joined(_LAST, facts)
+    return text + joined(_LAST, facts)
 
 
-def advice(code: str, kind: TargetErrorKind, facts: Mapping[str, Fact], audience: Audience) -> str:
+def target_advice(code: str, kind: TargetErrorKind, facts: Facts, audience: Audience) -> str:
     """Say what to do; empty: the table does not know.
 
     Args:
-        code: key of ``DIAGNOSES``, or another text.
+        code: key of ``TARGET``, or another text.
         kind: of the error.
         facts: of the error.
         audience: who reads it: after a run, or in `rageval doctor`.
     """
-    row = DIAGNOSES.get(code)
+    row = TARGET.get(code)
     if audience == "doctor":
         if "accepted" in facts:
             return _LATER
-        chosen = _chosen(row.doctor, facts) if row else ""
-        return chosen or (_REPORTED if "reported" in facts else "")
-    chosen = _chosen(row.run, facts) if row else ""
-    if not chosen and kind == "protocol":
-        chosen = advice(code, kind, facts, "doctor")
-        chosen = f"{chosen[:1].upper()}{chosen[1:]}." if chosen else ""
-    return chosen or _RUN[kind]
-
-
-def _chosen(given: Advice, facts: Mapping[str, Fact]) -> str:
-    if isinstance(given, str):
-        return given
-    return next((text for name, text in given.items() if not name or name in facts), "")
-
-
-def target_error(code: str, /, *, attempts: int = 1, **facts: Fact | None) -> EndpointError:
-    """Return an error of a code; facts that are None or empty are left out."""
-    known = _known(facts)
-    return EndpointError(
-        DIAGNOSES[code].kind, sentence(code, known), attempts=attempts, code=code, facts=known
-    )
-
-
-def with_facts(error: EndpointError, code: str = "", /, **facts: Fact | None) -> EndpointError:
-    """Return an error with more facts, and of another code if one is given; both are optional."""
-    more, code = _known(facts), code or error.code
-    known = {**error.facts, **more}
-    ours = code in DIAGNOSES
-    kind = error.kind if code == error.code else DIAGNOSES[code].kind
-    text = sentence(code, known if ours else more, error.message)
-    return EndpointError(kind, text, attempts=error.attempts, code=code, facts=known)
-
-
-def error_info(
-    error: EndpointError,
-    hide: Callable[[str], str] = str,
-    *,
-    attempts: int | None = None,
-    traceback: str = "",
-) -> ErrorInfo:
-    """Return an error as it is stored.
-
-    Args:
-        error: as it was raised.
-        hide: removes secrets from its sentence and from each fact.
-        attempts: number of requests; None: that of the error.
-        traceback: place in the project's code.
-    """
-    return ErrorInfo(
-        kind=error.kind,
-        message=hide(error.message),
-        attempts=error.attempts if attempts is None else attempts,
-        traceback=traceback,
-        code=error.code,
-        facts={n: hide(fact) if isinstance(fact, str) else fact for n, fact in error.facts.items()},
-    )
-
-
-def endpoint_error(info: ErrorInfo, message: str = "") -> EndpointError:
-    """Return a stored error to be raised, with another sentence if one is given."""
-    return EndpointError(
-        info.kind,
-        message or info.message,
-        attempts=info.attempts,
-        code=info.code,
-        facts=info.facts,
-    )
-
-
-def _known(facts: Mapping[str, Fact | None]) -> dict[str, Fact]:
-    return {name: fact for name, fact in facts.items() if fact is not None and fact != ""}
+        fix = chosen(row.doctor, facts) if row else ""
+        return fix or (_REPORTED if "reported" in facts else "")
+    fix = chosen(row.run, facts) if row else ""
+    if not fix and kind == "protocol":
+        fix = target_advice(code, kind, facts, "doctor")
+        fix = f"{fix[:1].upper()}{fix[1:]}." if fix else ""
+    return fix or _RUN[kind]
 
 
 _STATUS_CODES: Final[Mapping[int, str]] = {

@@ -1,0 +1,213 @@
+"""The diagnoses of what people write: files, settings, flags and values given in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pytest_rageval.values.diagnoses.table import Diagnosis, Fact, Facts, joined, known
+
+_Row = Diagnosis[Literal["input"]]
+
+
+def _input(*says: str, **example: Fact) -> _Row:
+    return Diagnosis(kind="input", says=says, examples=(example,))
+
+
+def _unlike(**example: Fact) -> _Row:
+    return _input("got {found}, ", "expected {expected}", **example)
+
+
+_EXPECTED: Final = ", expected {expected}"
+
+INPUT: Final[Mapping[str, _Row]] = {
+    # --- one value -------------------------------------------------------------------------
+    "missing": _input("missing", _EXPECTED, expected="a text that is not blank"),
+    "unknown": _input("unknown {what}", what="field", nearest="question"),
+    "type": _unlike(found='"5"', expected="an integer of at least 1"),
+    "bound": _unlike(found="1.5", expected="a number from 0 to 1, the scale of recall_at_5"),
+    "choice": _unlike(found='"maybe"', expected='one of "offline", "none"'),
+    "value": _unlike(found="'b.md'", expected="a path below 'docs/bot/'"),
+    "duplicate": _input(
+        "{found} is already {owner}", found='"refund"', owner="the id of line 3"
+    ),
+    "not_finite": _input("{found}, expected a finite number", found="NaN"),
+    "half_character": _input("half of a surrogate pair, expected whole characters"),
+    "duplicate_key": _input("duplicate key, expected it once"),
+    "listed_twice": _input("{found} is listed twice", found="0.5"),
+    "not_json_value": _input(
+        "{reason}, expected values that JSON can hold", reason="Out of range float values"
+    ),
+    "pattern": _input(
+        "{reason} (no look-around, no back-references)", reason="not a pattern: unclosed group"
+    ),
+    "invalid": _input("{reason}", reason="got 'recall', expected a gate such as recall_at_5>=0.9"),
+    # --- a file as a whole -----------------------------------------------------------------
+    "unreadable": _input("cannot be read: {reason}", reason="Permission denied"),
+    "unwritable": _input("cannot be written: {reason}", reason="No space left on device"),
+    "empty": _input("empty", _EXPECTED, expected='{"id": ..., "question": ...}'),
+    "no_such_file": _input("no file {pattern} in it", pattern="*.jsonl"),
+    "many_files": _input("{n:file}, expected at most {most}", n=20_000, most="10,000"),
+    "large": _input("larger than {most_mb} MB", most_mb=256),
+    "utf16": _input("UTF-16 text, expected UTF-8"),
+    "not_utf8": _input("byte 0x{byte}, expected UTF-8 text", byte="e4"),
+    "not_json": _input("{reason}", _EXPECTED, "{hint}", reason="Expecting value at column 9",
+                       expected="JSON", hint=' with straight quotes (")'),
+    "more_json": _input("{reason}", _EXPECTED, "{hint}", reason="Extra data at column 9",
+                        expected="JSON"),
+    "deep": _input("nested too deeply", _EXPECTED, expected="JSON"),
+    "long_number": _input("a number is too long", _EXPECTED, expected="JSON"),
+    "over_lines": _input(
+        "JSON over lines {first} to {last}",
+        ", and {n_more:,} more such",
+        ", expected one JSON object on each line",
+        "; `rageval import json` reads {list}, from a file named .json",
+        first=1, last=12, list="a list",
+    ),
+    "not_toml": _input("not TOML: {reason}", reason="Invalid value (at line 3, column 9)"),
+    "changed": _input(
+        "was changed by another program since it was read; nothing was written"
+    ),
+    "changing": _input("is being changed by another program; try again"),
+    "no_variable": _input(
+        "the environment variable {variable} is not set",
+        "; it contains the key of judge '{judge}'",
+        variable="OPENAI_API_KEY", judge="gpt-4o-2024-08-06",
+    ),
+    "no_runs": _input(
+        "no runs in {folder} yet: run `{command}` first",
+        folder="evals/results", command="pytest evals",
+    ),
+    # --- settings, thresholds.toml and sweep.toml ------------------------------------------
+    "conflict": _input("{reason}; ", "keep one of them", reason="the preset has an address"),
+    "needs_vars": _input(
+        "preset '{preset}' needs {names}; write {write}", "{mistaken}",
+        preset="dify", names="app (its id)", write='vars = { app = "..." }',
+    ),
+    "misplaced": _input(
+        '"{key}" is in {here}, put it {place}', key="min_n", here="[overall]", place="in [defaults]"
+    ),
+    "of_the_run": _input(
+        "{key} is a figure of the whole run, put it in [overall]", key="latency_ms.p95"
+    ),
+    "limited_twice": _input(
+        '"{key}" is "{metric}", which line {first} limits already',
+        key="recall", metric="recall_at_5", first=4,
+    ),
+    "no_limit": _input("no limit", _EXPECTED, expected="one of min, max"),
+    "above_max": _input("got {found}, which is above max {most}", found="0.9", most="0.8"),
+    "in_query": _input('"{key}" is already a parameter of [query]', key="k"),
+    "no_values": _input("{key}: no value, expected at least one", key="k"),
+    "not_range": _input('got "{found}", and only "optuna" searches a range', found="grid"),
+    "log_range": _input("log = true, expected min above 0 and no step"),
+    "neutral": _input("{key} has no better direction", key="n_chunks"),
+    "only_first": _input("{key} can only be the first", key="sweep_score"),
+    "undecided": _input(
+        "{key} is a figure of a whole run, which paired tests over cases cannot decide; put a "
+        "metric of cases first, such as recall_at_k",
+        key="latency_ms.p95",
+    ),
+    "weights": _input('weights are those of "{score}"', score="sweep_score"),
+    "not_weighed": _input("expected a metric from 0 to 1 that is better when higher"),
+    "no_build": _input("no way to build an index", _EXPECTED, expected="[index.build]"),
+    # --- documents, labels, recorded responses ---------------------------------------------
+    "outside": _input(
+        "{found} is not a path below the scope prefix '{prefix}'",
+        found="'b.md'", prefix="docs/bot/",
+    ),
+    "scope_prefix": _input(
+        "got {found}, expected {expected}; name one with --scope-prefix",
+        found="'docs'", expected="a folder of at least two segments",
+    ),
+    "second_label": _input(
+        "a second label of {id} for {rubric}, expected one", id="'refund'", rubric="correctness"
+    ),
+    "which_file": _input(
+        '{id} is a case of {files}, expected a "file" that says which',
+        id="'refund'", files="a.jsonl and of b.jsonl",
+    ),
+    "other_vector": _input("{found} has another vector above", found="'c-1'"),
+    "broken_record": _input(
+        "{reason}; take the line out, and --rageval-resume asks its case again",
+        reason="not JSON",
+    ),
+    "fields_missing": _input(
+        "{names} missing", _EXPECTED,
+        names="text and chunk_id", expected='{"text" or "chunk_id": a string, "embedding": [...]}',
+    ),
+    # --- files of other tools --------------------------------------------------------------
+    "other_format": _input(
+        "{place}", "{what}: it has {fields}; `rageval import {command}` reads such files",
+        place="row 1: ", what="not a row of this format", fields="vars", command="promptfoo",
+    ),
+    "repeated_header": _input(
+        "{what}, expected a row; were two files joined? Pass each one itself",
+        what="a header again",
+    ),
+    "not_table": _input(
+        "{reason}, expected a table of comma-separated values", reason="unexpected end of data"
+    ),
+    "late_header": _input("a header, expected it on the first line; remove the lines above it"),
+    "many_cells": _input(
+        "{n_cells:cell} under {n_headers:header}; quote cells that hold {delimiter}",
+        n_cells=4, n_headers=3, delimiter="','",
+    ),
+    "one_cell": _input(
+        "1 cell under {n_headers:header}; quote cells separated by {delimiter}",
+        n_headers=3, delimiter="','",
+    ),
+    "other_grade": _input(
+        "{document} has grade {grade} for {query}, but {other} at {at}; expected one grade",
+        document="'d1'", grade=2, query="'q1'", other=1, at="qrels.tsv:4",
+    ),
+    "no_questions": _input(
+        "no {kind} of questions among {names}; name it with {option}",
+        kind="column", names="'a', 'b'", option="--column question=HEADER",
+    ),
+    "no_header": _input(
+        "--column {option}: no such header; there are {names}", option="question=q", names="a, b"
+    ),
+    "unused_column": _input(
+        "named with --column, but nothing can be made of it: the case has other golds, several, "
+        "or no document"
+    ),
+    "url": _input("a URL is fetched only with --fetch"),
+    "beside_url": _input("{found}: no file is beside what was fetched", found="'tests.yaml'"),
+    "outside_folder": _input("{found} leaves the folder of the file", found="'../tests.yaml'"),
+    "no_further_file": _input("{found}: there are no further files here", found="'tests.yaml'"),
+    "no_topics": _input("qrels without topics: name the file of the questions as well"),
+    "odd_run": _input(
+        "{found} looks like a line of a run, which has six columns (topic, Q0, document, rank, "
+        "score and a tag without blanks), but has {n}; fix the run, or pass topics (id, tab, "
+        "question) and qrels (topic, iteration, document, grade)",
+        found="'1 Q0 d1 1 0.5'", n=5,
+    ),
+    "between_topics": _input(
+        "{found} between the topics; were two files joined? Pass each one itself", found="'x'"
+    ),
+    "dataset_parts": _input(
+        "{found} has no {lacking}", "; expected one of its parts: {parts}",
+        found="'beir'", lacking="queries and no qrels", parts="beir/arguana",
+    ),
+    "yaml_size": _input("more than {most} characters of YAML; write JSON", most="2,000,000"),
+    "yaml_alias": _input("an alias is within what it names, expected plain values"),
+    "yaml_aliases": _input("its aliases stand for more than {most} values", most="1,000,000"),
+    "not_yaml": _input(
+        "{reason}, expected YAML", "; put {what} into quotes",
+        reason="mapping values are not allowed here", what="a text with such characters",
+    ),
+}  # fmt: skip
+"""Facts of any row: ``nearest`` (and ``home``, of a nearest name) or ``advice``."""
+
+
+def input_sentence(code: str, facts: Facts) -> str:
+    """Say what is wrong with a value, a line or a file, and what to write.
+
+    >>> input_sentence("unknown", {"what": "field", "nearest": "question"})
+    'unknown field, did you mean "question"?'
+    """
+    there: Mapping[str, Any] = known(facts)
+    text = joined(INPUT[code].says, there)
+    if "nearest" in there:
+        return text + joined((', did you mean "{nearest}"', "{home}"), there) + "?"
+    return text + str(there.get("advice", ""))

@@ -1,0 +1,88 @@
+"""Rows of the tables of diagnoses, and how a sentence is made of a row and facts."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Literal, TypeVar
+
+TargetErrorKind = Literal[
+    "timeout", "connection", "http", "target", "protocol", "raised", "fixture", "empty",
+    "not_attempted",
+]  # fmt: skip
+"""Reason for which a case has no answer (see ``ErrorInfo``): ``target`` is an error that the reply
+reports itself in the field ``error``, ``protocol`` a reply of another shape, ``raised`` an
+exception in the user's client, ``fixture`` one in a fixture of the case."""
+
+JudgeErrorKind = Literal[
+    "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"
+]
+"""Kind of a failure: no connection, timeout or server error after retries; too many
+requests after retries; the model declined, or its context is too short for the prompt; no JSON of
+the rubric's shape after the repair turn; cut by length; a score that is not a number or lies
+outside its scale."""
+
+Fact = str | int
+"""A value that a sentence names."""
+Facts = Mapping[str, Fact]
+Audience = Literal["run", "doctor"]
+Advice = str | Mapping[str, str]
+"""A sentence, or sentences by the name of a fact: that of the first one present, else of ``""``."""
+
+Kind = TypeVar("Kind", bound=str)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis(Generic[Kind]):
+    """One row of a table."""
+
+    kind: Kind
+    says: tuple[str, ...]
+    """Parts of the sentence; one that names an absent fact is left out. ``{n:word}`` counts."""
+    run: Advice = ""
+    """Advice after a run; empty: that of the kind."""
+    doctor: Advice = ""
+    """Advice of `rageval doctor`; empty: that of the kind, or by the mapping of the reply."""
+    check: str = ""
+    """Subject of the doctor's finding, where it is not that of the call."""
+    examples: tuple[Facts, ...] = field(default=({},), hash=False)
+
+
+class _Words(string.Formatter):
+    """Formats whole numbers with a noun: ``{n:event}`` is ``1 event`` or ``3 events``."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if isinstance(value, int) and len(format_spec) > 1 and format_spec.isalpha():
+            return f"{value:,} {format_spec}{'' if value == 1 else 's'}"
+        return super().format_field(value, format_spec)
+
+
+_WORDS: Final = _Words()
+
+
+def joined(parts: Iterable[str], facts: Facts) -> str:
+    """Return a sentence of its parts; one that names an absent fact is left out.
+
+    >>> joined(("{n:event}", ", the last at {time}"), {"n": 3})
+    '3 events'
+    """
+    found = []
+    for part in parts:
+        try:
+            found.append(_WORDS.vformat(part, (), facts))
+        except KeyError:  # a fact is absent
+            continue
+    return "".join(found)
+
+
+def known(facts: Mapping[str, Fact | None]) -> dict[str, Fact]:
+    """Return the facts that are neither None nor empty."""
+    return {name: fact for name, fact in facts.items() if fact is not None and fact != ""}
+
+
+def chosen(given: Advice, facts: Facts) -> str:
+    """Return the sentence of an advice that the facts choose; empty: none."""
+    if isinstance(given, str):
+        return given
+    return next((text for name, text in given.items() if not name or name in facts), "")
