@@ -112,7 +112,7 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
         yield Fact("try", explanation.next_steps[0], lines=3)
     for note in explanation.notes[:1]:
         yield Fact("note", note, "warn", lines=1)
-    yield Command("again", f"pytest {shlex.quote(record.nodeid)}", "--all shows everything")
+    yield Command("again", f"pytest {shlex.quote(record.nodeid)}", "--all shows more")
 
 
 def _origin(explanation: Explanation, run_id: str, repeats: str) -> str:
@@ -170,13 +170,13 @@ def _why(explanation: Explanation) -> Iterator[Block]:
             why = f"The judge is unsure of the answer. {reason}"
         yield Fact("why", why, lines=2)
     if explanation.stage_meaning:
-        lacking: tuple[str, ...] = ()
+        word, texts = "", tuple[str, ...]()
         if record.scores.failure_stage == "ungrounded":
-            lacking = unsupported_claims(record)
+            word, texts = " Unsupported: ", unsupported_claims(record)
         elif record.scores.failure_stage in {"incorrect", "not_used"}:
-            lacking = missing_facts(record)
-        quoted = [f'"{text}"' for text in lacking[:2]]
-        yield Fact("why", " ".join((explanation.stage_meaning, *quoted)), lines=2)
+            word, texts = " Missing: ", missing_facts(record)
+        quoted = word + ", ".join(f'"{text}"' for text in texts[:2]) if texts else ""
+        yield Fact("why", f"{explanation.stage_meaning}{quoted}", lines=2)
     asked = [one for one in explanation.expectations if one.met is not None]
     if failed := [one for one in asked if not one.met]:
         first = failed[0]

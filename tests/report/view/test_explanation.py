@@ -118,7 +118,7 @@ def test_a_miss_is_told_by_its_question_passages_reason_and_commands() -> None:
     assert found["in"][:2] == ["a.md | # S", '"Thirty days."']
     assert found["answered"] == ["Never."]
     assert found["first"] == ["a.md | # U", '"By post."']
-    assert found["again"] == ["pytest evals/set.jsonl::x   (--all shows everything)"]
+    assert found["again"] == ["pytest evals/set.jsonl::x   (--all shows more)"]
 
 
 def test_the_passage_that_came_back_is_quoted_where_the_case_quotes_none() -> None:
@@ -127,6 +127,18 @@ def test_the_passage_that_came_back_is_quoted_where_the_case_quotes_none() -> No
     lines = [line[9:] for line in brief(found).splitlines()]
     at = lines.index("a.md | # S")
     assert lines[at + 1 : at + 3] == ['"Thirty days."', "found at rank 2"]
+
+
+def test_the_reason_quotes_what_is_unsupported_or_missing() -> None:
+    claims = (Claim(text="Ten.", supported=True), Claim(text="On Mars.", supported=False))
+    record = changed(recorded(case(S), response(S)), failure_stage="ungrounded")
+    found = changed(record, judgements=judged_by("groundedness", claims=claims))
+    text = brief(explain_record(found, ScoreSettings()), width=200)
+    assert ' Unsupported: "On Mars."' in text
+    of = case(S, expected_key_facts=("ten", "days"))
+    said = judged_by("correctness", key_facts_found=(True, False))
+    found = changed(recorded(of, response(S)), failure_stage="incorrect", judgements=said)
+    assert ' Missing: "days"' in brief(explain_record(found, ScoreSettings()), width=200)
 
 
 def test_everything_follows_in_order() -> None:
