@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from pytest_rageval.server.ranking import FUSION_METHODS, FusionMethod
+from pydantic import Field, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from pytest_rageval.server.ranking import FusionMethod
 
 MAX_K = 1000
 FolderMode = Literal["off", "on", "on_with_fallback"]
-FOLDER_MODES: tuple[FolderMode, ...] = get_args(FolderMode)
+_Weight = Annotated[float, Field(ge=0, lt=1e9)]
 
 
-class ConfigError(ValueError):
-    """A setting of the server that cannot be used; the message names it."""
+def fault_text(error: ValidationError) -> str:
+    """Return the first fault of a setting or of a request body, which it names."""
+    fault = error.errors(include_url=False)[0]
+    message = fault["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault["loc"])
+    place = "".join(steps).removeprefix(".")
+    if fault["type"] in {"missing", "extra_forbidden"}:
+        return f"{place}: {'missing' if fault['type'] == 'missing' else 'unknown'}"
+    if not place and fault["type"] == "value_error":  # of several fields, which it names
+        return message
+    message = message.replace("Input should be", "expected")
+    return f"{place or 'body'}: got {fault['input']!r:.80}, {message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config={"strict": True})
 class ReferenceConfig:
     """Settings of a reference server; a request may override those of searching."""
 
@@ -28,15 +40,15 @@ class ReferenceConfig:
     vault_name: str | None = None
     """Name reported with references; a request for other vaults is refused. None: the folder's
     name."""
-    chunk_tokens: int = 400
+    chunk_tokens: Annotated[int, Field(ge=20)] = 400
     """Longest chunk; sections over it are split."""
-    chunk_overlap: int = 50
+    chunk_overlap: Annotated[int, Field(ge=0)] = 50
     """Tokens repeated between the pieces of a split section."""
-    k: int = 5
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 5
     """Number of results if the request sets none."""
     fusion: FusionMethod = "weighted"
-    vector_weight: float = 0.3
-    lexical_weight: float = 0.7
+    vector_weight: _Weight = 0.3
+    lexical_weight: _Weight = 0.7
     min_score: float = 0.0
     """Results with a lower final score are dropped. The scale is that of the fusion method:
     0 to 1 for `weighted` (relative to the best match) and with rerank, at most 2/61 for `rrf`."""
@@ -53,27 +65,20 @@ class ReferenceConfig:
     llm_model: str | None = None
     llm_api_key_env: str | None = None
 
-    def __post_init__(self) -> None:
-        self._require(self.chunk_tokens >= 20, "chunk_tokens", "an integer of at least 20")
-        fits = 0 <= self.chunk_overlap <= self.chunk_tokens // 2
-        self._require(fits, "chunk_overlap", "0 to half of chunk_tokens")
-        self._require(1 <= self.k <= MAX_K, "k", f"1 to {MAX_K}")
-        self._require(self.fusion in FUSION_METHODS, "fusion", " or ".join(FUSION_METHODS))
-        self._require(self.folder_mode in FOLDER_MODES, "folder_mode", " or ".join(FOLDER_MODES))
-        for name in ("vector_weight", "lexical_weight"):
-            self._require(0 <= getattr(self, name) < 1e9, name, "a finite number of at least 0")
-        total = self.vector_weight + self.lexical_weight
-        self._require(total > 0, "vector_weight", "a sum above 0 with lexical_weight")
-        self._require(self.embedder in ("lsa", "endpoint"), "embedder", "lsa or endpoint")
-        if self.embedder == "endpoint":
-            given = bool(self.embedder_url and self.embedder_model)
-            self._require(given, "embedder", "embedder_url and embedder_model beside it")
-        if self.llm_url:
-            self._require(bool(self.llm_model), "llm_model", "a model name beside llm_url")
-
-    def _require(self, condition: bool, name: str, expected: str) -> None:
-        if not condition:
-            raise ConfigError(f"{name}: got {getattr(self, name)!r}, expected {expected}")
+    @model_validator(mode="after")
+    def _fits(self) -> ReferenceConfig:
+        overlap = f"chunk_overlap: got {self.chunk_overlap}, expected 0 to half of chunk_tokens"
+        embedder = "embedder: got 'endpoint', expected embedder_url and embedder_model beside it"
+        given = self.embedder == "lsa" or bool(self.embedder_url and self.embedder_model)
+        for fits, message in (
+            (self.chunk_overlap <= self.chunk_tokens // 2, overlap),
+            (self.vector_weight + self.lexical_weight > 0, "vector_weight: got 0 for both weights"),
+            (given, embedder),
+            (self.llm_model or not self.llm_url, "llm_model: expected a model name beside llm_url"),
+        ):
+            if not fits:
+                raise ValueError(message)
+        return self
 
     @property
     def effective_vault_name(self) -> str:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +94,6 @@ def _within(one: Sequence[int], two: Sequence[int]) -> bool:
 
 Scores = NDArray[np.float64]
 FusionMethod = Literal["weighted", "rrf"]
-FUSION_METHODS: tuple[FusionMethod, ...] = get_args(FusionMethod)
 RRF_K = 60
 
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from pytest_rageval.server.chunking import count_tokens
-from pytest_rageval.server.config import MAX_K, FolderMode, ReferenceConfig
+from pytest_rageval.server.config import MAX_K, FolderMode, ReferenceConfig, fault_text
 from pytest_rageval.server.index import Index
 from pytest_rageval.server.ranking import Candidate, FusionMethod, rerank
 from pytest_rageval.server.terms import query_terms, terms
@@ -214,15 +214,8 @@ def parse_body(model: type[_Parsed], body: object) -> _Parsed:
     """
     try:
         return model.model_validate(body)
-    except ValidationError as caught:
-        fault = caught.errors(include_url=False)[0]
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in fault["loc"])
-    place = "".join(steps).removeprefix(".") or "body"
-    if fault["type"] in {"missing", "extra_forbidden"}:
-        raise RequestError(f"{place}: {'missing' if fault['type'] == 'missing' else 'unknown'}")
-    message = fault["msg"].removeprefix("Value error, ").partition(" or instance of ")[0]
-    message = message.replace("Input should be", "expected")
-    raise RequestError(f"{place}: got {fault['input']!r:.80}, {message}")
+    except ValidationError as error:
+        raise RequestError(fault_text(error)) from None
 
 
 def refusal(place: str, came: object, expected: str) -> RequestError:

@@ -142,7 +142,9 @@ def embedded_config(
     Raises:
         ConfigError: the vault is not a folder, or a setting of the server is wrong.
     """
-    from pytest_rageval.server import config as server_config
+    from pydantic import ValidationError
+
+    from pytest_rageval.server.config import ReferenceConfig, fault_text
 
     rootdir = Path(settings.rootdir)
     vault = rootdir / (settings.target.vault or "")
@@ -153,25 +155,11 @@ def embedded_config(
         )
     cache = cases_folder(settings) / INDEX_CACHE
     given = settings.target.embedded
-    known = {one.name: one.default for one in fields(server_config.ReferenceConfig)}
-    del known["vault"], known["cache_dir"]
-    for name, value in given.items():
+    known = {one.name for one in fields(ReferenceConfig)} - {"vault", "cache_dir"}
+    for name in given:
         if name not in known:
             raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
-        if expected := _other_type(value, known[name]):
-            raise ConfigError(f"{where}: {name}: got {shown(value)}, expected {expected}")
     try:
-        return server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
-    except server_config.ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _other_type(value: object, usual: object) -> str:
-    """Describe the type of a setting whose default is ``usual``; empty if ``value`` has it."""
-    if isinstance(usual, bool):
-        return "" if isinstance(value, bool) else "true or false"
-    if isinstance(usual, int):
-        return "" if type(value) is int else f"an integer such as {usual}"
-    if isinstance(usual, float):
-        return "" if type(value) in (int, float) else f"a number such as {usual}"
-    return "" if isinstance(value, str) else "a text in quotes"
+        return ReferenceConfig(vault=vault, cache_dir=cache, **given)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {fault_text(error)}") from error

@@ -161,15 +161,15 @@ def test_the_settings_of_the_embedded_server_are_its_own(tmp_path: Path, vault: 
     [
         ({"chunk_token": 60}, "unknown key 'chunk_token', did you mean 'chunk_tokens'?"),
         ({"vault": "x"}, "unknown key 'vault'"),
-        ({"chunk_tokens": 2}, "chunk_tokens: got 2, expected an integer of at least 20"),
+        ({"chunk_tokens": 2}, "chunk_tokens: got 2, expected greater than or equal to 20"),
         (
             {"chunk_overlap": 0, "chunk_tokens": "400"},
-            "chunk_tokens: got '400', expected an integer",
+            "chunk_tokens: got '400', expected a valid integer",
         ),
-        ({"chunk_tokens": 400.5}, "chunk_tokens: got 400.5, expected an integer such as 400"),
-        ({"vector_weight": "high"}, "vector_weight: got 'high', expected a number such as 0.3"),
-        ({"rerank": "yes"}, "rerank: got 'yes', expected true or false"),
-        ({"fusion": 3}, "fusion: got 3, expected a text in quotes"),
+        ({"chunk_tokens": 400.5}, "chunk_tokens: got 400.5, expected a valid integer"),
+        ({"vector_weight": "high"}, "vector_weight: got 'high', expected a valid number"),
+        ({"rerank": "yes"}, "rerank: got 'yes', expected a valid boolean"),
+        ({"fusion": 3}, "fusion: got 3, expected 'weighted' or 'rrf'"),
     ],
 )
 def test_a_wrong_setting_of_the_embedded_server_is_named(

@@ -71,7 +71,9 @@ def command(vault: Path | None, port: int, **settings: Any) -> None:
     It answers on 127.0.0.1 until Ctrl-C. The folder is indexed first; then one line with the URL is
     printed, for --rag-url of pytest.
     """
-    from pytest_rageval.server.config import ConfigError, ReferenceConfig
+    from pydantic import ValidationError
+
+    from pytest_rageval.server.config import ReferenceConfig, fault_text
     from pytest_rageval.server.server import ServerStartError, serve
     from pytest_rageval.server.upstream import UpstreamError
     from pytest_rageval.server.vault import VaultError
@@ -86,5 +88,7 @@ def command(vault: Path | None, port: int, **settings: Any) -> None:
         )
     except UpstreamError as error:
         raise UnreachableError(clean(blot_out_known(str(error)), 300)) from error
-    except (ConfigError, VaultError, ServerStartError) as error:
+    except ValidationError as error:
+        raise CommandError(fault_text(error)) from error
+    except (VaultError, ServerStartError) as error:
         raise CommandError(str(error)) from error
