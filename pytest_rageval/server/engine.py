@@ -164,18 +164,7 @@ def _reference(chunk: Chunk) -> dict[str, Any]:
 
 
 def _chunk(hit: Hit) -> dict[str, Any]:
-    chunk = hit.chunk
-    return {
-        "chunk_id": chunk.chunk_id,
-        "rel_path": chunk.rel_path,
-        "heading_path": chunk.heading_path,
-        "start_line": chunk.start_line,
-        "end_line": chunk.end_line,
-        "score_vector": hit.score_vector,
-        "score_lexical": hit.score_lexical,
-        "score_final": hit.score_final,
-        "text": chunk.text,
-        "rank": hit.rank,
-        "token_count": chunk.token_count,
-        "rank_before_rerank": hit.rank_before_rerank,
-    }
+    found = {**asdict(hit.chunk), **asdict(hit)}
+    for name in ("chunk", "vault", "chunk_index", "start_byte", "end_byte"):
+        del found[name]
+    return found

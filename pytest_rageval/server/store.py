@@ -7,11 +7,8 @@ import hashlib
 import json
 import logging
 import os
-import time
-import zipfile
-import zlib
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +24,6 @@ KEPT_INDEXES = 8
 """Maximum number of entries of a cache folder; the least recently used are removed first."""
 
 _SUFFIX, _SCRATCH = ".npz", ".building-"
-_DAMAGE = (
-    OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile,
-    zlib.error,
-)  # fmt: skip
-"""Errors of reading an entry that is damaged."""
-_COLUMNS = tuple(field.name for field in fields(Chunk))
 _log = logging.getLogger("rageval.reference")
 
 
@@ -65,7 +56,7 @@ def open_index(
     if entry is not None and entry.is_file():
         try:
             loaded = _load(entry, config)
-        except _DAMAGE as error:
+        except Exception as error:  # of many types, where an entry is damaged
             _log.warning("cached index %s is damaged (%s); building it again", key, error)
         else:
             return with_findings(loaded, notes, findings)
@@ -86,7 +77,7 @@ def _save(index: Index, entry: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     content = {
-        "chunks": [[getattr(chunk, name) for name in _COLUMNS] for chunk in index.chunks],
+        "chunks": [asdict(chunk) for chunk in index.chunks],
         "coverage": index.coverage,
         "frequencies": index.frequencies.by_term,
         "vocabulary": list(index.lsa.vocabulary) if index.lsa else None,
@@ -104,19 +95,18 @@ def _save(index: Index, entry: Path) -> None:
         os.replace(scratch, entry)
     finally:
         scratch.unlink(missing_ok=True)
-    _drop_oldest(entry)
+    _drop_oldest(folder)
 
 
-def _drop_oldest(entry: Path) -> None:
+def _drop_oldest(folder: Path) -> None:
     def last_used(path: Path) -> float:
         with contextlib.suppress(OSError):
             return path.stat().st_mtime
         return 0.0
 
-    others = sorted({*entry.parent.glob(f"[!.]*{_SUFFIX}")} - {entry}, key=last_used)
-    day_ago = time.time() - 24 * 3600  # younger ones may be written now, others' process was killed
-    left = (path for path in entry.parent.glob(f"{_SCRATCH}*") if last_used(path) < day_ago)
-    for path in (*others[: max(0, len(others) + 1 - KEPT_INDEXES)], *left):
+    # Those that a killed process did not finish are among them.
+    entries = [*folder.glob(f"*{_SUFFIX}"), *folder.glob(f"{_SCRATCH}*")]
+    for path in sorted(entries, key=last_used)[:-KEPT_INDEXES]:
         with contextlib.suppress(OSError):
             path.unlink()
 
@@ -131,7 +121,7 @@ def _load(entry: Path, config: ReferenceConfig) -> Index:
         if "projection" in arrays:
             rows = {term: row for row, term in enumerate(content["vocabulary"])}
             lsa = LsaModel(rows, arrays["projection"])
-    chunks = tuple(Chunk(**dict(zip(_COLUMNS, row, strict=True))) for row in content["chunks"])
+    chunks = tuple(Chunk(**row) for row in content["chunks"])
     return Index(
         chunks=chunks,
         frequencies=TermFrequencies(len(chunks), content["frequencies"]),

@@ -162,7 +162,10 @@ def test_the_oldest_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(entries(cache)) == 2
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_like_an_old_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "KEPT_INDEXES", 2)
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     old, young = (cache / f".building-{name}" for name in ("old", "young"))
     for path in (old, young):
