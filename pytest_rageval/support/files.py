@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-import re
 import shutil
 import sys
 import time
@@ -12,11 +10,11 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
+from glob import escape
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Final, cast
-from zlib import crc32
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.values.errors import StorageError
@@ -178,7 +176,7 @@ def written_beside(
 ) -> Iterator[Path]:
     """Yield a file with the new content beside a path, and remove it unless it was renamed.
 
-    What killed writers left in that folder is removed too.
+    What writers of the path left that were killed a day ago or earlier is removed, too.
 
     Args:
         path: final place of the content.
@@ -189,10 +187,11 @@ def written_beside(
     Raises:
         OSError: it cannot be written.
     """
-    # No two writers of one path share a file, not even processes of two hosts with one number.
-    writer = f"{_HOST}-{os.getpid()}-{os.urandom(4).hex()}"
-    beside = path.with_name(f".{path.name}.rageval-{writer}.tmp")
-    _remove_left_over(path.parent)
+    beside = path.with_name(f".{path.name}.rageval-{os.urandom(8).hex()}.tmp")
+    for left in path.parent.glob(f".{escape(path.name)}.rageval-*.tmp"):
+        with suppress(OSError):  # gone, or of another user
+            if time.time() - left.stat().st_mtime > _LEFT_S:
+                left.unlink()
     try:
         mode = 0o666 if like is None else 0o600
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, mode)
@@ -212,36 +211,9 @@ def written_beside(
             beside.unlink(missing_ok=True)
 
 
-_HOST: Final = f"{crc32(platform.node().encode()):08x}"
-_BESIDE: Final = re.compile(r"\..+\.rageval-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
-_LEFT_S: Final = 86_400
-"""Age at which a file of another host, or of a number that is taken again, has no writer."""
-
-
-def _remove_left_over(folder: Path) -> None:
-    """Remove what killed writers left in a folder."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if found := _BESIDE.fullmatch(entry.name):
-                with suppress(OSError):  # gone, or of another user
-                    age_s = time.time() - entry.stat(follow_symlinks=False).st_mtime
-                    if age_s > _LEFT_S or (found[1] == _HOST and _has_ended(int(found[2]))):
-                        os.unlink(entry)
-
-
-def _has_ended(pid: int) -> bool:
-    if sys.platform == "win32":  # where the signal 0 is that of Ctrl-C
-        return False
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
 _BINARY: Final = getattr(os, "O_BINARY", 0)
+_LEFT_S: Final = 86_400
+"""Age at which a file beside another has no writer."""
 
 
 def _link_new(beside: Path, path: Path) -> bool:
