@@ -8,9 +8,9 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
@@ -30,25 +30,13 @@ _MAX_CHARS: Final = 4000
 _PLACE: Final = re.compile(r"(?P<file>\S.*?):(?P<line>\d+): in (?P<name>.+)")
 """Line of ``user_traceback`` that names a frame."""
 _LIBRARY: Final = re.compile(r"(site-packages|python[\d.]+)/")
+_PACKAGE_NAME: Final = re.compile(rf"(?:{_LIBRARY.pattern})?([^/:]+?)(?:\.py)?[/:]")
 _CONTEXT: Final = 4
 
 Style = Literal["short", "line", "long", "native"]
 """Style of a shown traceback, as of pytest's ``--tb``."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    origin: Literal["user", "library", "own"]
-    file: str
-    line: int
-    name: str
-    source: str
-    package: str
-
-    @property
-    def lines(self) -> list[str]:
-        place = f"{self.file}:{self.line}: in {self.name}"
-        return [place, f"    {self.source}"] if self.source else [place]
+_Frame = tuple[Literal["user", "library", "own"], list[str]]
+"""Origin of a frame, and its place with the source line below it."""
 
 
 def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str], str] = str) -> str:
@@ -69,9 +57,10 @@ def user_traceback(error: BaseException, rootdir: Path, *, hide: Callable[[str],
     lines: list[str] = []
     named = ""
     for link, word in _chain(error):
-        frames = list(_frames(link.__traceback__, rootdir, hide))
+        frames = _frames(link.__traceback__, rootdir, hide)
         # Frames of a library that raised the cause say less than its message.
-        shown = [] if word and all(f.origin != "user" for f in frames) else _frame_lines(frames)
+        is_users = any(origin == "user" for origin, _ in frames)
+        shown = _frame_lines(frames) if is_users or not word else []
         text = clean(hide(error_text(link)[:_READ_CHARS]), 200)
         before, named = named, f"{type(link).__name__}{': ' if text else ''}{text}"
         if word and (lines or shown) and (shown or named != before):
@@ -131,23 +120,15 @@ def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
         link = inner
 
 
-def _frames(
-    found: TracebackType | None, rootdir: Path, hide: Callable[[str], str]
-) -> Iterator[_Frame]:
-    for frame, line in traceback.walk_tb(found):
-        code = frame.f_code
-        file = Path(code.co_filename)
-        origin = _origin(file)
-        source = linecache.getline(code.co_filename, line, frame.f_globals)
-        shown = _shown(file, rootdir)
-        yield _Frame(
-            origin,
-            shown,
-            line,
-            code.co_name,
-            clean(hide(source[:_READ_CHARS]), _SOURCE_CHARS),
-            _LIBRARY.sub("", shown).split("/", 1)[0].removesuffix(".py"),
-        )
+def _frames(found: TracebackType | None, rootdir: Path, hide: Callable[[str], str]) -> list[_Frame]:
+    """Return the frames of a traceback, the oldest first."""
+    frames = []
+    for one in traceback.extract_tb(found):
+        file = Path(one.filename)
+        source = clean(hide((one.line or "")[:_READ_CHARS]), _SOURCE_CHARS)
+        place = f"{_shown(file, rootdir)}:{one.lineno}: in {one.name}"
+        frames.append((_origin(file), [place, f"    {source}"] if source else [place]))
+    return frames
 
 
 @cache
@@ -174,36 +155,32 @@ def _shown(file: Path, rootdir: Path) -> str:
     return str(file)
 
 
-def _frame_lines(frames: list[_Frame]) -> list[str]:
-    users = [place for place, frame in enumerate(frames) if frame.origin == "user"]
+def _frame_lines(frames: Sequence[_Frame]) -> list[str]:
+    users = [place for place, (origin, _) in enumerate(frames) if origin == "user"]
+    others = [frame for frame in frames[users[0] if users else 0 :] if frame[0] != "own"]
     if not users:
-        rest = [frame for frame in frames if frame.origin == "library"]
-        only_ours = not rest or frames[-1].origin == "own"
-        return [] if only_ours else _joined(rest[-_LAST_LIBRARY_FRAMES:])
-    frames = [frame for frame in frames[users[0] :] if frame.origin != "own"]
+        only_ours = not others or frames[-1][0] == "own"
+        return [] if only_ours else _joined(others[-_LAST_LIBRARY_FRAMES:])
     lines: list[str] = []
-    runs = [(origin, list(run)) for origin, run in groupby(frames, key=lambda f: f.origin)]
+    runs = [(origin, list(run)) for origin, run in groupby(others, key=itemgetter(0))]
     for place, (origin, run) in enumerate(runs):
         if origin == "user":
             lines += _joined(run)
         elif place < len(runs) - 1:
-            lines.append(_folded(run))
+            packages = (_PACKAGE_NAME.match(shown[0]) for _, shown in run)
+            names = ", ".join(dict.fromkeys(found[2] for found in packages if found))
+            lines.append(f"... {counted(len(run), 'frame')} in {names}")
         else:
-            lines += run[-1].lines[:1]
+            lines += run[-1][1][:1]
     return lines
 
 
 def _joined(frames: Sequence[_Frame]) -> list[str]:
     if len(frames) <= _FRAMES:
-        return [line for frame in frames for line in frame.lines]
+        return [line for _, lines in frames for line in lines]
     half = _FRAMES // 2
     left_out = f"... {len(frames) - 2 * half} frames"
     return [*_joined(frames[:half]), left_out, *_joined(frames[-half:])]
-
-
-def _folded(frames: Sequence[_Frame]) -> str:
-    packages = ", ".join(dict.fromkeys(frame.package for frame in frames))
-    return f"... {counted(len(frames), 'frame')} in {packages}"
 
 
 def places(text: str) -> list[str]:
