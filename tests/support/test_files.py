@@ -16,6 +16,7 @@ from pytest_rageval.support.files import (
     Lock,
     read_plain,
     shown_below,
+    write_file,
 )
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
