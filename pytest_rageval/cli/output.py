@@ -185,14 +185,10 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def print_blocks(
-    blocks: Iterable[Block], *, width: int | None = None, colour: bool | None = None
-) -> None:
+def print_blocks(blocks: Iterable[Block], *, width: int | None = None) -> None:
     """Print blocks, in colour if a terminal reads them and colour is not switched off."""
-    if colour is None and os.environ.get("NO_COLOR"):
-        colour = False
-    elif colour is None and os.environ.get("FORCE_COLOR"):
-        colour = True
+    forced = True if os.environ.get("FORCE_COLOR") else None
+    colour = False if os.environ.get("NO_COLOR") else forced
     drawn = sys.stdout.isatty() if colour is None else colour
     for line in draw(blocks, width=width or terminal_width(), colour=drawn):
         click.echo(line, color=colour)

@@ -42,16 +42,9 @@ _NAMED: Final = 5
     help="This repeat (from 0) of a case that was asked several times, not the worst.",
 )
 @switch("--all", "-v", "every", help="Show all chunks, verdicts and metrics; all misses.")
-@click.option(
-    "--color",
-    type=click.Choice(["auto", "yes", "no"]),
-    default="auto",
-    show_default=True,
-    help="auto: on a terminal or with FORCE_COLOR, unless NO_COLOR is set.",
-)
 @json_option
 def command(
-    run: str | None, case: str | None, repeat: int | None, every: bool, color: str, as_json: bool
+    run: str | None, case: str | None, repeat: int | None, every: bool, as_json: bool
 ) -> None:
     """Explain one case of a run, or list all misses.
 
@@ -62,30 +55,28 @@ def command(
     and the arithmetic of each metric.
     """
     stored, case = _open(run, case)
-    run_id, colour = stored.run_id, {"yes": True, "no": False}.get(color)
-    width, run = min(terminal_width(), _WIDEST), "last" if run in {None, case} else run
+    run_id, width = stored.run_id, min(terminal_width(), _WIDEST)
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        _print_misses(stored, run, width=width, every=every, colour=colour, as_json=as_json)
+        _print_misses(stored, run or "last", width=width, every=every, as_json=as_json)
         return
     chosen = _choose(stored.records, case, repeat)
     if as_json:
         shown = [_explained(stored, record).document() for record in chosen]
         print_json({"run_id": run_id, "repeats": to_builtins(shown, str_keys=True)})
         return
-    from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, record_outcome
+    from pytest_rageval.analysis.aggregate.case_groups import deciding_record, record_outcome
     from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.explanation import view_of_case
 
-    group = CaseGroup(records=tuple(chosen))
     repeats = Counter(map(record_outcome, chosen)) if len(chosen) > 1 else {}
     view = view_of_case(
-        _explained(stored, group.deciding),
+        _explained(stored, deciding_record(chosen)),
         run_id=run_id,
         repeats=", ".join(f"{n} of {len(chosen)} {outcome}" for outcome, n in repeats.items()),
     )
-    print_blocks(show(view, verbose=every), width=width, colour=colour)
+    print_blocks(show(view, verbose=every), width=width)
 
 
 def _explained(stored: StoredRun, record: CaseRecord) -> Explanation:
@@ -130,9 +121,7 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
         return last, run
 
 
-def _print_misses(
-    stored: StoredRun, name: str, *, width: int, every: bool, colour: bool | None, as_json: bool
-) -> None:
+def _print_misses(stored: StoredRun, name: str, *, width: int, every: bool, as_json: bool) -> None:
     from pytest_rageval.report.view.misses import find_misses, misses_document, render_misses
 
     found, run_id = stored.records, stored.run_id
@@ -140,7 +129,7 @@ def _print_misses(
         print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
     else:
         blocks = render_misses(found, run_id=run_id, run=name, every=every)
-        print_blocks(blocks, width=width, colour=colour)
+        print_blocks(blocks, width=width)
 
 
 # --- which case ----------------------------------------------------------------------------

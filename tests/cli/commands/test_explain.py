@@ -24,7 +24,7 @@ from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
 from tests.build.memory import peak_of
 from tests.build.records import changed
-from tests.build.scores import chunk, gold
+from tests.build.scores import TIMEOUT, chunk, gold
 from tests.build.verdicts import judged_by
 
 Output = pytest.CaptureFixture[str]
@@ -234,17 +234,10 @@ def test_the_worst_repeat_is_shown_unless_another_is_chosen(capsys: Output) -> N
     assert second["outcome"] == "missed"
 
 
-def test_colours_are_those_of_other_commands_unless_chosen(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_run([record("c", S)], config={})
-    assert "\x1b" not in explain("one", "c", capsys=capsys)
-    assert "\x1b[32m  PASSED" in explain("one", "c", "--color", "yes", capsys=capsys)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b[32m  PASSED" in explain("one", "c", capsys=capsys)
-    assert "\x1b" not in explain("one", "c", "--color", "no", capsys=capsys)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b" not in explain("one", "c", capsys=capsys)
+def test_an_error_of_one_repeat_is_shown_before_answers_of_the_others(capsys: Output) -> None:
+    failed = changed(record("c", U, repeat=1), error=TIMEOUT, outcome="error")
+    write_run([record("c", S), failed, record("c", S, repeat=2)], config={})
+    assert explain("one", "c", capsys=capsys).startswith("c  ERROR")
 
 
 def test_the_last_record_of_a_case_asked_again_counts(capsys: Output) -> None:
@@ -321,10 +314,11 @@ def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
 # --- the terminal ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("color", "colored"), [("auto", False), ("no", False), ("yes", True)])
-def test_colour_is_for_terminals_or_on_demand(color: str, colored: bool, capsys: Output) -> None:
+def test_colour_can_be_forced(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run([record("c", S)], config={})
-    assert ("\x1b[" in explain("one", "c", "--color", color, capsys=capsys)) == colored
+    assert "\x1b" not in explain("one", "c", capsys=capsys)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[32m  PASSED" in explain("one", "c", capsys=capsys)
 
 
 def test_no_color_is_heeded_on_a_terminal(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
