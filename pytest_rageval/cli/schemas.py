@@ -21,10 +21,11 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import case_json_schema
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.target.contract import reply_json_schema
-from pytest_rageval.values import case as cases
 from pytest_rageval.values import (
+    baseline,
     config,
     gate,
+    headline,
     numbers,
     own_metric,
     record,
@@ -32,6 +33,7 @@ from pytest_rageval.values import (
     settings,
     verdict,
 )
+from pytest_rageval.values import case as cases
 
 FILES: Final[Mapping[str, type]] = {
     "record": record.CaseRecord,
@@ -75,7 +77,11 @@ def json_schema(kind: str, registry: Registry = BUILT_IN) -> dict[str, Any]:
 def _field_docs() -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: dict[str, dict[str, str]] = {}
-    for module in (cases, record, reply, numbers, gate, config, own_metric, settings, verdict):
+    modules = (
+        *(cases, record, reply, numbers, gate, baseline, headline, config, own_metric, settings),
+        verdict,
+    )
+    for module in modules:
         found |= dict(_classes(module))
     return found
 

@@ -35,6 +35,7 @@ from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.view.next_commands import RunCommands
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
+from pytest_rageval.runs.baseline import FoundBaseline, find_baseline
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import last_full_run
 from pytest_rageval.runs.read import decided_run, read_compared
@@ -63,7 +64,7 @@ from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSections
-from pytest_rageval.values.settings import Settings, is_tag
+from pytest_rageval.values.settings import AUTO, Settings, is_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +127,17 @@ class EndedRun:
         if name is None:
             asked = any(map(needs_baseline, self.thresholds.checks))
             return Baseline(info=BaselineInfo(problem=NO_BASELINE)) if asked else None
+        found = FoundBaseline()
         try:
-            base = self._read_baseline(name)
+            if name == AUTO:
+                found = find_baseline(self.run, self.project, parts=self.parts)
+                if found.folder is None:
+                    problem = None if found.choice is None else found.choice.problem
+                    info = BaselineInfo(name=AUTO, problem=problem, choice=found.choice)
+                    return Baseline(info=info)
+                if found.folder.parent == self.project.results_folder:
+                    name = found.folder.name
+            base = self._read_baseline(name, found.folder)
         except StorageError as error:
             # Local paths are useless on another machine, where gate.json may be read.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
@@ -135,13 +145,16 @@ class EndedRun:
             if is_tag(name, new=True):
                 problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
-        found = compare_runs(base, self.run, thresholds=self.thresholds, name=name)
-        return as_baseline(found, self.thresholds, name=name)
+        compared = compare_runs(
+            base, self.run, thresholds=self.thresholds, name=base.run_id if found.folder else name
+        )
+        made = as_baseline(compared, self.thresholds, name=name)
+        return replace(made, info=replace(made.info, choice=found.choice))
 
-    def _read_baseline(self, name: str) -> StoredRun:
+    def _read_baseline(self, name: str, folder: Path | None) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id
         results = self.project.results_folder
-        folder = resolve_run(results, name, exclude=run_id, relative_to=rootdir)
+        folder = folder or resolve_run(results, name, exclude=run_id, relative_to=rootdir)
         if folder.name in {run_id, *self.parts} and folder.parent == results:
             part = "" if folder.name == run_id else "a part of "
             raise StorageError(f"run {name!r} is {part}the run that is to be compared")

@@ -23,7 +23,8 @@ from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.view.progress import Progress
-from pytest_rageval.runs.documents import RunFacts, case_set, git_state, run_config
+from pytest_rageval.runs.documents import RunFacts, case_set, run_config
+from pytest_rageval.runs.git import git_state
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document

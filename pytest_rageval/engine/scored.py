@@ -18,7 +18,8 @@ from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import load_thresholds
 from pytest_rageval.report.view.scores import Failures
-from pytest_rageval.runs.documents import RunFacts, git_state, run_config
+from pytest_rageval.runs.documents import RunFacts, run_config
+from pytest_rageval.runs.git import git_state
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.gate import GateResult

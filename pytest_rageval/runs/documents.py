@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Self
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
@@ -20,7 +17,7 @@ from pytest_rageval.metrics.definitions import own_definitions
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, stored_settings
-from pytest_rageval.values.config import CaseSet, GitState, Hardware, JudgeUsed, RunConfig
+from pytest_rageval.values.config import CaseSet, Hardware, JudgeUsed, RunConfig
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement
@@ -146,42 +143,3 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
-
-
-def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> GitState:
-    """Return the commit, whether the tree has changes, and the last commit of the given files."""
-    status = _git(rootdir, "status", "--porcelain", "--untracked-files=no")
-    commit = _git(rootdir, "rev-parse", "HEAD")
-    log = ("log", "-1", "--format=%H", "--", *map(str, paths))
-    return GitState(
-        commit=commit,
-        branch=commit and _git(rootdir, "symbolic-ref", "--short", "HEAD"),
-        eval_set_commit=(_git(rootdir, *log) or None) if paths else None,
-        dirty=None if status is None else bool(status),
-    )
-
-
-def _git(rootdir: Path, *arguments: str) -> str | None:
-    try:
-        done = subprocess.run(
-            [shutil.which("git") or "git", "-C", str(rootdir), *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=10,
-            check=True,
-        )
-    except (subprocess.SubprocessError, OSError):
-        return None
-    return done.stdout.strip()
-
-
-def git_repository(rootdir: Path) -> tuple[str, Path] | None:
-    """Return the address of ``origin`` and the top folder; None: not in a repository with one.
-
-    The address is as git stores it, which may hold credentials.
-    """
-    remote = _git(rootdir, "remote", "get-url", "origin")
-    top = _git(rootdir, "rev-parse", "--show-toplevel")
-    return (remote, Path(top)) if remote and top else None

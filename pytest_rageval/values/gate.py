@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
+from pytest_rageval.values.baseline import BaselineChoice
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.declared import Described, Flag, Natural
 from pytest_rageval.values.headline import Headline
@@ -38,7 +39,9 @@ _DECIDE: Final = (
 _Baseline = Annotated[
     str,
     Limits('the name or path of a run, such as "last"', strict=True, pattern=r"\S"),
-    Described(description='Run id, unique prefix, tag, "last", "last~1" or a path to a run.'),
+    Described(
+        description='"auto", a run id, unique prefix, tag, "last", "last~1" or a path to a run.'
+    ),
 ]
 _JudgedOn = Annotated[
     tuple[Aspect, ...],
@@ -180,6 +183,8 @@ class BaselineInfo:
     """Cases that only the new run has."""
     n_documents: int | None = None
     """Documents that the paired cases are about; None: unknown."""
+    choice: BaselineChoice | None = None
+    """Reason for which it was found; None: it was named."""
 
     @property
     def sentence(self) -> str:

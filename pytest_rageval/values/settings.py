@@ -278,8 +278,18 @@ class Settings:
         "further check such as 'recall_at_k>=0.9'; repeatable",
         "--gate", "EXPR", key="gates", kind="gates")] = ()
     baseline: Annotated[str | None, Setting("nothing",
-        "baseline run of the checks",
+        "baseline run of the checks; auto: that of the merge base, or the newest one of main",
         "--rageval-baseline", "RUN", unset="that of thresholds.toml")] = None
+    runs: Annotated[str | None, Setting("nothing",
+        "folder or archive (zip, tar) with the runs among which baseline auto is found",
+        "--rageval-runs", "PATH", unset="the results folder")] = None
+    main_branch: Annotated[str | None, Setting("nothing",
+        "branch whose runs are baselines of others", "--rageval-main-branch", "NAME",
+        unset="that of the remote, main or master")] = None
+    baseline_max_days: Annotated[Natural, Setting("nothing",
+        "days beyond which baseline auto warns that it is old")] = 14
+    baseline_max_commits: Annotated[Natural, Setting("nothing",
+        "commits of the main branch beyond which it warns")] = 50
     allow_regressions: Annotated[Flag, Setting("nothing",
         "let checks against the baseline warn instead of fail", "--allow-regressions")] = False
     documents_cleanup: Annotated[Literal["none", "on-success", "always"], Setting("nothing",
@@ -323,20 +333,22 @@ class Settings:
         return self.judge != "none" and not self.retrieval_only
 
 
+AUTO: Final = "auto"
+"""Name of the baseline that is found by the history of git."""
 TAGS: Final = "tags"
 """Folder of the tags, among the runs."""
 
 RUN_ID_RULE: Final = (
     "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, not ending in "
-    "'.', and not 'last', 'tags' or a device of Windows, such as 'con' or 'nul.1'"
+    "'.', and not 'auto', 'last', 'tags' or a device of Windows, such as 'con' or 'nul.1'"
 )
 TAG_RULE: Final = (
     "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, not ending in "
-    "'.', .json, .jsonl or .md, and not 'last', 'tags' or a device of Windows, such as 'con' or "
-    "'nul.1'"
+    "'.', .json, .jsonl or .md, and not 'auto', 'last', 'tags' or a device of Windows, such as "
+    "'con' or 'nul.1'"
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_RESERVED: Final = frozenset({"last", TAGS})
+_RESERVED: Final = frozenset({AUTO, "last", TAGS})
 _FILES: Final = (".json", ".jsonl", ".md")
 """The folder of the tags must not look like that of a run."""
 

@@ -34,7 +34,7 @@ def test_the_limits_of_the_page_are_valid() -> None:
     found = parse_thresholds(
         text, display="t.toml", known=KnownNames(categories={"multi_hop"}, tags={"work"})
     )
-    assert (found.baseline, found.require_baseline) == ("main", False)
+    assert (found.baseline, found.require_baseline) == ("auto", False)
     assert [check.name for check in found.checks] == [
         "recall_all_at_k max_drop [multi_hop]",
         "recall_at_k max_drop [tag work]",

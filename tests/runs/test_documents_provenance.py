@@ -11,7 +11,8 @@ import pytest
 
 from pytest_rageval import __version__
 from pytest_rageval.runs import documents as provenance
-from pytest_rageval.runs.documents import RunFacts, git_state, versions
+from pytest_rageval.runs.documents import RunFacts, versions
+from pytest_rageval.runs.git import git_state
 from pytest_rageval.values.config import GitState
 from tests.build.records import record
 

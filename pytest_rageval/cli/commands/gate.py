@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import click
 from msgspec import to_builtins
@@ -10,13 +11,16 @@ from msgspec import to_builtins
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run, run_argument
 from pytest_rageval.cli.output import ExitCode, json_option, print_result, switch
+from pytest_rageval.values.settings import AUTO
 
 
 @click.command("gate")
 @run_argument
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
-              help="Run to compare with.  "
+              help="Run to compare with; auto: that of the merge base, or the newest of main.  "
               "[default: the project's, else that of thresholds.toml]")  # fmt: skip
+@click.option("--runs", metavar="PATH", type=click.Path(exists=True, path_type=Path),
+              help="Folder or archive with runs for auto.  [default: the project's]")  # fmt: skip
 @click.option("--gate", "gates", metavar="EXPR", multiple=True,
               help="Further check, such as 'recall_at_k>=0.9'; repeatable.")  # fmt: skip
 @switch("--allow-regressions", help="Let checks against the baseline warn instead of fail.")
@@ -24,6 +28,7 @@ from pytest_rageval.cli.output import ExitCode, json_option, print_result, switc
 def command(
     run: str | None,
     baseline: str | None,
+    runs: Path | None,
     gates: tuple[str, ...],
     allow_regressions: bool,
     as_json: bool,
@@ -43,10 +48,12 @@ def command(
     from pytest_rageval.runs.store import resolve_run
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
-    project = replace(project, baseline=baseline or project.baseline)
+    # A path of the command line starts from the working directory.
+    elsewhere = project.runs if runs is None else str(runs.absolute())
+    project = replace(project, baseline=baseline or project.baseline, runs=elsewhere)
     results = project.results_folder
     gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates).with_numbers()
-    if baseline is not None:
+    if baseline not in {None, AUTO}:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly
     against, run_id = gate.baseline(), gate.run.run_id
     decided = gate.decide(against)

@@ -1,8 +1,9 @@
-"""``rageval runs``: lists, shows, tags and removes stored runs."""
+"""``rageval runs``: lists, shows, tags, approves and removes stored runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -27,6 +28,7 @@ from pytest_rageval.report.view.blocks import HEAD, Block, Fact, Row, Table
 from pytest_rageval.report.view.gate import GATE_STYLES
 from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
@@ -211,6 +213,40 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
     print_result(document, [line], as_json=as_json)
 
 
+# --- approve -----------------------------------------------------------------------------------
+
+
+@command.command("approve")
+@click.argument("run", shell_complete=complete_run)
+@click.option("--because", metavar="TEXT", required=True, help="Reason, for those who review it.")
+@json_option
+def approve_command(run: str, because: str, as_json: bool) -> None:
+    """Make RUN the baseline that auto finds, even if its gate failed.
+
+    It writes baseline.json beside the folder of runs, with the means of the run, its commit, your
+    name in git, and the reason: commit this file. It is valid until the main branch has a newer run
+    that passed. The run itself must be where the gate looks for runs.
+    """
+    from datetime import UTC, datetime
+
+    from msgspec import to_builtins
+
+    from pytest_rageval.runs.baseline import approval_path, approve_run
+    from pytest_rageval.runs.read import read_documents
+    from pytest_rageval.runs.store import resolve_run
+
+    if not clean(because).strip():
+        raise click.UsageError("--because: got no text, expected the reason")
+    project = project_settings({})
+    stored = read_documents(resolve_run(project.results_folder, run), groups=False)
+    found = approve_run(stored, project, because, datetime.now(UTC))
+    path = shown_below(approval_path(project), Path(project.rootdir))
+    verdict = "not decided" if found.verdict is None else found.verdict.replace("_", " ")
+    text = f"run {found.run}, gate {verdict}, approved by {found.by}: {found.because}"
+    blocks = [Fact("approved", text), Fact("next", f"commit {path}")]
+    print_result({**to_builtins(found), "file": path}, blocks, as_json=as_json)
+
+
 # --- prune -----------------------------------------------------------------------------------
 
 
@@ -222,8 +258,8 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
 def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.
 
-    Tagged runs, runs with notes on their cases, the baseline of thresholds.toml and runs being
-    written are always kept.
+    Tagged runs, runs with notes on their cases, the baseline of thresholds.toml, the approved run
+    and runs being written are always kept.
     """
     from pytest_rageval.runs.list import remove_run, runs_to_prune
 
@@ -251,14 +287,18 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
 
 
 def _baseline(project: Settings) -> frozenset[str]:
-    """Return the id of the gate's baseline run, if there is one."""
+    """Return the ids of the gate's baseline run and of the approved one, if there are any."""
+    from pytest_rageval.runs.baseline import read_approval
     from pytest_rageval.runs.store import resolve_run
 
+    approval = read_approval(project)
+    approved = () if approval is None else (approval.run,)
     named = baseline_name(project)
     try:
-        return frozenset({resolve_run(project.results_folder, named).name} if named else ())
+        found = (resolve_run(project.results_folder, named).name,) if named else ()
     except StorageError:  # not stored here, so it cannot be removed
-        return frozenset()
+        found = ()
+    return frozenset((*found, *approved))
 
 
 command.add_command(site_command)

@@ -71,6 +71,11 @@ def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
     # After the name, "no baseline" would say it twice.
     sentence = info.sentence.replace("no baseline: ", "none: ", 1)
     yield Fact("baseline", sentence, "strong", "warn" if info.problem else "")
+    if info.choice is not None:
+        if info.choice.run_id is not None:
+            yield Fact("", info.choice.sentence)
+        for remark in info.choice.remarks:
+            yield Fact("", remark.sentence, "", "warn")
 
 
 _WEAK_SHOWN: Final = 5

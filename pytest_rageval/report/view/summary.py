@@ -67,6 +67,7 @@ from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateRes
 from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import AUTO
 
 HEADLINE = (
     "hit_at_k",
@@ -563,8 +564,8 @@ def _next_lines(view: FinishedRun) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
     for command, reason in next_commands(view.run.records, commands, view.gate.headline.worst):
         yield Command("next", command, reason)
-    if view.changes and view.gate.baseline is not None:
-        info = view.gate.baseline
+    info = view.gate.baseline
+    if view.changes and info is not None and info.name != AUTO:
         named = info.name or ""
         # Now `last` is this run.
         baseline = shlex.quote((info.run_id or "") if named.startswith("last") else named)

@@ -18,7 +18,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.options import VERSIONS
-from pytest_rageval.runs.documents import git_repository
+from pytest_rageval.runs.git import git_repository
 from pytest_rageval.runs.list import is_partial, ran_at
 from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS

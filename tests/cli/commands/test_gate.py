@@ -16,6 +16,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
+from tests.build.repository import NEEDS_GIT, Repository, forget_git
 from tests.build.runs import SETTINGS, run_of, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -259,3 +260,77 @@ def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
         '"main" above the first \\[table\\] of thresholds.toml'
     )
     assert f"\n- **baseline** no baseline is named: {advice}\n" in said
+
+
+@NEEDS_GIT
+class TestAuto:
+    """``--baseline auto`` in a repository, of which ``evals/results`` is not committed."""
+
+    @pytest.fixture
+    def here(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+        forget_git(monkeypatch)
+        found = Repository(project)
+        found.commit("one")
+        return found
+
+    def test_the_run_of_the_merge_base_decides(self, here: Repository, capsys: Output) -> None:
+        thresholds(DROP)
+        here.store("base", run_of(200))
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200, missed=DROPPED), day=2)
+        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)
+        assert (found["baseline"]["run_id"], found["baseline"]["n_paired"]) == ("base", 200)
+        assert found["baseline"]["choice"]["code"] == "merge_base"
+        assert cli.run(["gate", "new", "--baseline", "auto"]) == ExitCode.NO
+        out = " ".join(capsys.readouterr().out.split())
+        assert "run of the merge base" in out
+        assert "0 commits old" in out
+        assert "the baseline is over 14 days" in out  # of a run of January 2026
+
+    def test_the_file_of_thresholds_can_say_it(self, here: Repository, capsys: Output) -> None:
+        thresholds(DROP.replace('"main"', '"auto"'))
+        here.store("base", run_of(200))
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200), day=2)
+        assert gate(capsys, "new")["baseline"]["run_id"] == "base"
+
+    def test_no_baseline_is_a_line_and_never_a_comparison(
+        self, here: Repository, capsys: Output
+    ) -> None:
+        thresholds(DROP)
+        here.store("new", run_of(200))
+        found = gate(capsys, "new", "--baseline", "auto")
+        assert (found["baseline"]["run_id"], found["baseline"]["choice"]["code"]) == (None, "first")
+        assert found["checks"][0]["status"] == "skip"
+        assert cli.run(["gate", "new", "--baseline", "auto"]) == ExitCode.YES
+        out = " ".join(capsys.readouterr().out.split())
+        assert "nothing was decided against one" in out
+        thresholds("require_baseline = true\n" + DROP)
+        assert gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["verdict"] == "fail"
+
+    def test_a_baseline_that_is_not_comparable_is_exit_3(
+        self, here: Repository, capsys: Output
+    ) -> None:
+        thresholds(DROP)
+        here.store("base", run_of(200), settings=replace(SETTINGS, k=9))
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200), day=2)
+        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NOT_COMPARABLE)
+        assert found["baseline"]["problem"].endswith("k: 9 in base, 5 in new")
+
+    def test_runs_of_another_folder_are_named_and_an_unknown_one_is_an_error(
+        self, here: Repository, capsys: Output, tmp_path: Path
+    ) -> None:
+        thresholds(DROP)
+        elsewhere = tmp_path / "kept"
+        here.store("base", run_of(200), results=elsewhere)
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200), day=2)
+        arguments = ("new", "--baseline", "auto", "--runs")
+        assert gate(capsys, *arguments, str(elsewhere))["baseline"]["run_id"] == "base"
+        assert cli.run(["gate", *arguments, "nowhere"]) == ExitCode.USAGE
+        assert "'nowhere' does not exist" in capsys.readouterr().err

@@ -258,6 +258,25 @@ def test_a_gitignore_of_the_user_stays() -> None:
     assert path.read_text(encoding="utf-8") == "*\n"
 
 
+# --- approve -------------------------------------------------------------------------------------
+
+
+def test_an_approved_run_is_written_to_a_file_for_git_and_kept(capsys: Output) -> None:
+    found = run(capsys, "approve", "r2", "--because", "fewer documents, as planned")
+    assert (found["run"], found["file"]) == ("r2", "evals/baseline.json")
+    stored = json.loads(Path("evals/baseline.json").read_text(encoding="utf-8"))
+    assert stored["because"] == "fewer documents, as planned"
+    assert run(capsys, "prune", "--keep", "2")["removed"] == ["r1", "r3"]
+    assert cli.run(["runs", "approve", "r1"]) == ExitCode.USAGE
+
+
+def test_an_approval_needs_a_reason_and_a_run(capsys: Output) -> None:
+    assert cli.run(["runs", "approve", "r2", "--because", " \n"]) == ExitCode.USAGE
+    assert cli.run(["runs", "approve", "r7", "--because", "x"]) == ExitCode.USAGE
+    assert "run 'r7': not found" in capsys.readouterr().err
+    assert not Path("evals/baseline.json").exists()
+
+
 # --- prune ---------------------------------------------------------------------------------------
 
 

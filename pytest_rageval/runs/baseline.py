@@ -1,0 +1,194 @@
+"""Baselines that are found and not named: the stored runs, and the run that a person approved."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.analysis.baseline import Candidate, ChoiceSettings, choose_baseline
+from pytest_rageval.runs.git import read_history, run_git
+from pytest_rageval.runs.list import is_partial
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.store import (
+    RESULTS,
+    RUN_FILES,
+    is_run,
+    list_runs,
+    read_document,
+    time_in,
+    write_document,
+)
+from pytest_rageval.support.files import named_errors
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import Settings
+
+APPROVAL: Final = "baseline.json"
+"""File of the approved run, beside the folder of runs; it belongs in git."""
+_MOST_BYTES: Final = 4_000_000_000
+"""Size of the files of an archive together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundBaseline:
+    """A choice, and the folder of the run that was chosen."""
+
+    choice: BaselineChoice | None = None
+    """None: the baseline was named."""
+    folder: Path | None = None
+    """None: there is no baseline."""
+
+
+def find_baseline(run: StoredRun, project: Settings, *, parts: Sequence[str] = ()) -> FoundBaseline:
+    """Choose the baseline of a run among those stored.
+
+    Args:
+        run: the new one, of which only the documents are read.
+        project: with the folder or archive of the runs.
+        parts: ids of runs that it consists of.
+
+    Raises:
+        StorageError: the archive or the approval cannot be read.
+    """
+    rootdir = Path(project.rootdir)
+    folders = {one.name: one for one in stored_runs(project)}
+    approval = read_approval(project)
+    candidates = []
+    for name, folder in folders.items():
+        if name not in {run.run_id, *parts} or folder.parent != project.results_folder:
+            candidates.append(_candidate(read_documents(folder, groups=False), approval))
+    given = ChoiceSettings(
+        now=datetime.now(UTC).timestamp(),
+        where=project.runs or project.results_dir,
+        max_days=project.baseline_max_days,
+        max_commits=project.baseline_max_commits,
+    )
+    choice = choose_baseline(
+        _candidate(run, None),
+        candidates,
+        read_history(rootdir, project.main_branch),
+        approval,
+        0.0 if approval is None else time_in(approval.at) or 0.0,
+        given,
+    )
+    return FoundBaseline(choice=choice, folder=folders.get(choice.run_id or ""))
+
+
+def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
+    config = run.config
+    return Candidate(
+        run_id=run.run_id,
+        at=time_in(config.timestamp) or 0.0,
+        commit=config.git.commit,
+        dirty=bool(config.git.dirty),
+        verdict=run.verdict,
+        partial=is_partial(run),
+        has_records=bool(run.records) or (run.folder / RESULTS).is_file(),
+        files=frozenset(config.set.files),
+        config_hash=config.config_hash,
+        dataset_hash=config.dataset_hash,
+        # Jobs of CI may use one id for many runs.
+        approved=approval is not None
+        and (run.run_id, config.timestamp) == (approval.run, approval.made),
+    )
+
+
+def stored_runs(project: Settings) -> list[Path]:
+    """Return the folders of the runs in the results folder, or in the folder or archive named.
+
+    Raises:
+        StorageError: there is no such folder, or the archive cannot be read.
+    """
+    if project.runs is None:
+        return list_runs(project.results_folder)
+    path = Path(project.rootdir) / project.runs
+    root = path if path.is_dir() else _unpacked(path)
+    found = {one.parent for name in RUN_FILES for one in root.rglob(name)}
+    return sorted(one for one in found if is_run(one))
+
+
+def _unpacked(archive: Path) -> Path:
+    """Unpack an archive into a folder that lasts as long as this process."""
+    if not archive.exists():
+        raise StorageError(f"runs {archive}: there is no such folder or archive")
+    folder = Path(tempfile.mkdtemp(prefix="rageval-runs-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    expected = f"{archive}: cannot be unpacked, expected a zip or tar of runs"
+    with named_errors(archive, StorageError, "read"):
+        try:
+            if zipfile.is_zipfile(archive):
+                with zipfile.ZipFile(archive) as zipped:
+                    _refuse_large(archive, sum(one.file_size for one in zipped.infolist()))
+                    zipped.extractall(folder)
+            else:
+                with tarfile.open(archive) as tar:
+                    _refuse_large(archive, sum(one.size for one in tar))
+                    tar.extractall(folder, filter="data")
+        except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError) as error:
+            raise StorageError(f"{expected}: {error}") from None
+    return folder
+
+
+def _refuse_large(archive: Path, size: int) -> None:
+    if size > _MOST_BYTES:
+        raise StorageError(f"{archive}: has {size:,} bytes unpacked, at most {_MOST_BYTES:,} are")
+
+
+# --- approval ----------------------------------------------------------------------------------
+
+
+def approval_path(project: Settings) -> Path:
+    """Return the file that names the approved run."""
+    return project.results_folder.parent / APPROVAL
+
+
+def read_approval(project: Settings) -> Approval | None:
+    """Return the approval of a run; None: there is none.
+
+    Raises:
+        StorageError: the file is malformed.
+    """
+    path = approval_path(project)
+    return read_document(path, Approval) if path.exists() else None
+
+
+def approve_run(run: StoredRun, project: Settings, because: str, now: datetime) -> Approval:
+    """Make a run the baseline, whatever its verdict, and write the file that says so.
+
+    Raises:
+        StorageError: the run has no config.json or metrics.json, or the file cannot be written.
+    """
+    config, numbers = run.config, run.aggregate
+    if numbers is None or config.timestamp is None:
+        raise StorageError(f"run {run.run_id}: has not ended, so it cannot be approved")
+    means = {
+        key: ApprovedMean(mean=one.mean, n=one.n)
+        for key, one in numbers.metrics.items()
+        if one.mean is not None
+    }
+    found = Approval(
+        run=run.run_id,
+        made=config.timestamp,
+        commit=config.git.commit,
+        config_hash=config.config_hash,
+        dataset_hash=config.dataset_hash,
+        verdict=run.verdict,
+        means=means,
+        by=clean(run_git(Path(project.rootdir), "config", "user.name") or "")
+        or "an unknown person",
+        at=now.isoformat(timespec="seconds"),
+        because=clean(because).strip(),
+    )
+    path = approval_path(project)
+    write_document(path.parent, path.name, found)
+    return found

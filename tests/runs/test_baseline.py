@@ -1,0 +1,157 @@
+"""Stored runs of a repository, one of which is the baseline of another."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.runs.baseline import (
+    FoundBaseline,
+    approval_path,
+    approve_run,
+    find_baseline,
+    read_approval,
+)
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.store import write_document
+from pytest_rageval.values.baseline import Approval
+from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.settings import Settings
+from tests.build.repository import NEEDS_GIT, Repository, forget_git
+from tests.build.runs import run_of
+
+pytestmark = NEEDS_GIT
+N = 5
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """A repository whose main branch has a run, and a branch that is checked out."""
+    forget_git(monkeypatch)
+    found = Repository(tmp_path / "project")
+    found.commit("one")
+    found.store("base", run_of(N))
+    found.branch("change")
+    found.commit("mine")
+    found.store("new", run_of(N), day=2)
+    return found
+
+
+def project(here: Repository, **fields: Any) -> Settings:
+    return Settings(rootdir=str(here.path), **fields)
+
+
+def find(here: Repository, **fields: Any) -> FoundBaseline:
+    given = project(here, **fields)
+    new = read_documents(here.path / "evals" / "results" / "new")
+    return find_baseline(new, given)
+
+
+def code(found: FoundBaseline) -> str:
+    assert found.choice is not None
+    return found.choice.code
+
+
+def fail(folder: Path) -> None:
+    write_document(folder, "gate.json", GateResult(verdict="fail", sentence="FAIL"))
+
+
+def approve(here: Repository, run_id: str, because: str = "wanted") -> Approval:
+    run = read_documents(here.path / "evals" / "results" / run_id)
+    return approve_run(run, project(here), because, NOW)
+
+
+def test_the_run_of_the_merge_base_is_found_in_the_results_folder(here: Repository) -> None:
+    found = find(here)
+    assert code(found) == "merge_base"
+    assert found.folder == here.path / "evals" / "results" / "base"
+
+
+@pytest.mark.parametrize("form", ["folder", "zip", "gztar"])
+def test_runs_of_another_folder_or_an_archive_are_found(here: Repository, form: str) -> None:
+    elsewhere = here.path.parent / "elsewhere"
+    nested = elsewhere / "evals" / "results"
+    shutil.move(here.path / "evals" / "results" / "base", nested / "base")
+    assert code(find(here)) == "no_runs"
+    path = str(elsewhere)
+    if form != "folder":
+        path = shutil.make_archive(str(here.path.parent / "runs"), form, elsewhere)
+    found = find(here, runs=path)
+    assert code(found) == "merge_base"
+    assert found.folder is not None
+    assert (found.folder / "results.jsonl").is_file()
+
+
+def test_an_archive_cannot_write_outside_and_a_broken_one_is_named(here: Repository) -> None:
+    evil = here.path.parent / "evil.tar"
+    with tarfile.open(evil, "w") as tar:
+        tar.add(here.path / "bot.txt", arcname="../../escaped.txt")
+    with pytest.raises(StorageError, match=r"evil\.tar: cannot be unpacked"):
+        find(here, runs=str(evil))
+    evil.write_bytes(b"no archive")
+    with pytest.raises(StorageError, match=r"evil\.tar: cannot be unpacked"):
+        find(here, runs=str(evil))
+    with pytest.raises(StorageError, match="there is no such folder or archive"):
+        find(here, runs="nowhere")
+
+
+def test_a_failing_run_is_a_baseline_only_after_its_approval(here: Repository) -> None:
+    fail(here.path / "evals" / "results" / "base")
+    refused = find(here)
+    assert code(refused) == "refused"
+    assert refused.choice is not None
+    assert "rageval runs approve base" in refused.choice.sentence
+    approve(here, "base")
+    found = find(here)
+    assert (code(found), found.folder and found.folder.name) == ("approved", "base")
+
+
+def test_an_approval_is_a_small_file_with_means_and_a_reason(here: Repository) -> None:
+    approve(here, "base", "half the documents\nwere dropped \x1b[31m")
+    text = approval_path(project(here)).read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert (found["run"], found["by"], found["verdict"]) == ("base", "Ada L", "pass")
+    assert found["because"] == "half the documents were dropped"
+    assert found["means"]["recall_at_k"] == {"mean": 0.8, "n": N}
+    assert found["commit"] == here.git("rev-parse", "main")
+    assert len(text) < 2000
+    assert read_approval(project(here)) == approve(here, "base", found["because"])
+
+
+def test_another_run_of_the_same_id_is_not_the_approved_one(here: Repository) -> None:
+    base = here.path / "evals" / "results" / "base"
+    approve(here, "base")
+    shutil.rmtree(base)
+    here.git("checkout", "-q", "main")
+    here.store("base", run_of(N), day=3)
+    here.git("checkout", "-q", "change")
+    assert code(find(here)) == "approved_missing"
+
+
+def test_an_approved_run_that_was_deleted_is_named(here: Repository) -> None:
+    approve(here, "base")
+    shutil.rmtree(here.path / "evals" / "results" / "base")
+    found = find(here)
+    assert (code(found), found.folder) == ("approved_missing", None)
+    assert found.choice is not None
+    assert "base" in found.choice.sentence
+
+
+def test_a_malformed_approval_is_named(here: Repository) -> None:
+    approval_path(project(here)).write_text('{"run": 5}', encoding="utf-8")
+    with pytest.raises(StorageError, match=r"baseline\.json"):
+        find(here)
+
+
+def test_a_run_that_has_not_ended_cannot_be_approved(here: Repository) -> None:
+    (here.path / "evals" / "results" / "base" / "metrics.json").unlink()
+    with pytest.raises(StorageError, match="has not ended"):
+        approve(here, "base")
