@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, Final
 
@@ -39,7 +39,10 @@ _NOT_ASKED: Final = re.compile("lang|locale|token|key|auth|secret|tenant|user|mo
 _NAMED: Final = re.compile(
     r"\bbody\.([\w.]+): Field required"
     r"|\b(?:KeyError|undefined index|undefined array key|missing field|reading)\W{1,3}(\w+)"
-    r"|\b(?:field|key|parameter|property) ['\"`](\w+)"
+    r"|\b(?:field|key|parameter|property|validation for) ['\"`](\w+)"
+    r"|['\"`](\w+)['\"`] (?:field|key|parameter|property)\b"
+    r"|\b(\w+) should not be empty"
+    r"|\"path\": ?\[\"(\w+)\"\]"
     r"|['\"`](\w+)['\"`] (?:is |are )?(?:a )?(?:required|missing|not present)"
     r"|(?:missing|required)\b[^'\"`]{0,60}['\"`](\w+)['\"`]",
     re.IGNORECASE,
@@ -56,7 +59,7 @@ _MISSES: Final = re.compile("required|missing", re.IGNORECASE)
 _FILE: Final = re.compile(r"[^:\n]*\S\.[A-Za-z]\w{0,4}|[a-z][\w+.-]*://\S+")
 _TITLE: Final = re.compile(r"[#\W\d]*[^\W\d_]{2}[^\n]{0,150}")
 _HEADED: Final = re.compile(r"#{1,6} |.+ (?:>|›|»|/|::) ")
-_ID: Final = re.compile(r"(?=.*\d)[^\s/]{1,80}")
+_ID: Final = re.compile(r"(?=.*\d)(?![\d.]+$)[^\s/]{1,80}|\d+")
 _HEADER: Final = re.compile(r'(?:.*\.)?"Header [1-6]"')
 """Place at which a splitter of LangChain notes a heading in the metadata."""
 _BRACKETS: Final = re.compile(r"\[\d*\]")
@@ -136,9 +139,7 @@ def likely_answer(reply: object, sent: object = None) -> str:
     if isinstance(reply, str) and reply.strip():
         return "@"
     chunks = _chunk_list(reply)
-    passages = {
-        text for item in chunks.items for _, text in _texts("", item, 1) if len(text) >= _LONG
-    }
+    passages = {text for item in chunks.items for _, text in _texts("", item, 1)}
     echoed = {text for _, text in _texts("", sent, _LEVELS)}
     found = []
     for here, text in dict(_texts("", reply, _LEVELS)).items():
@@ -147,7 +148,7 @@ def likely_answer(reply: object, sent: object = None) -> str:
         inside = chunks.items and any(bare.startswith(f"{one}.") for one in chunks.places)
         data = text.lstrip()[:1] in {"{", "["} and text.rstrip()[-1:] in {"}", "]"}
         if not (inside or data or text in echoed) and (known or " " in text.strip()):
-            context = any(text != one and one in text for one in passages)
+            context = any(text != one and one in text for one in passages if len(one) >= _LONG)
             rank = _ANSWERS.index(name) if known else len(_ANSWERS)
             found.append((context, rank, -len(text), here))
     best = min(found, default=(0, 0, 0, ""))[-1]
@@ -244,10 +245,9 @@ def _chunk_list(reply: object, golds: Collection[str] = ()) -> _List:
 
 def _lists(reply: object) -> Iterator[_List]:
     """Yield the lists of a reply that have items."""
-    whole = _List("[]", reply[:_ITEMS] if isinstance(reply, list) else [reply])
-    found = _lists_below(whole if isinstance(reply, list) else replace(whole, place=""), _LEVELS)
-    for one in islice(chain([whole], found), _LISTS):
-        if any(isinstance(item, Mapping | str) for item in one.items):
+    whole = _List("[]", reply[:_ITEMS]) if isinstance(reply, list) else _List("", [reply])
+    for one in islice(chain([whole], _lists_below(whole, _LEVELS)), _LISTS):
+        if one.place and any(isinstance(item, Mapping | str) for item in one.items):
             yield one
 
 
@@ -380,12 +380,8 @@ def _document(names: _Columns, golds: Collection[str], varied: Collection[str]) 
     for at, values in names.items():
         file = any(_FILE.fullmatch(one or "") for one in values)
         rank = next((n for n, word in enumerate(_DOCUMENTS) if word in _last(at)), len(_DOCUMENTS))
-        named = rank < len(_DOCUMENTS)
-        if (
-            file
-            or named
-            or (at in varied and any(re.search(r"[A-Z /]", one or "") for one in values))
-        ):
+        proper = at in varied and any(re.search("[A-Z /]", one or "") for one in values)
+        if file or proper or rank < len(_DOCUMENTS):
             identifies = _last(at).endswith("id")
             found.append((not _meets(values, golds), not file, identifies, rank, at.count("."), at))
     places: list[str] = []
@@ -436,9 +432,8 @@ def _score(rest: _Columns) -> str:
     for at, values in rest.items():
         if not all(isinstance(one, int | float) for one in values):
             continue
-        pairs = [*pairwise(values)]
-        falls = bool(pairs) and all(a >= b for a, b in pairs) and values[0] > values[-1]
-        rises = bool(pairs) and all(a <= b for a, b in pairs) and values[0] < values[-1]
+        falls = all(a >= b for a, b in pairwise(values)) and values[0] > values[-1]
+        rises = all(a <= b for a, b in pairwise(values)) and values[0] < values[-1]
         rank = next((n for n, word in enumerate(_SCORES) if word in _last(at)), len(_SCORES))
         named, broken = rank < len(_SCORES), any(isinstance(one, float) for one in values)
         if falls and broken:

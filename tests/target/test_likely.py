@@ -174,6 +174,10 @@ FOUND = two(at=PATHS, words=TEXTS)
             {"x": two(at=PATHS, key=("n-1", "n-2"), page_label="3", words=TEXTS)},
             "x[].{rel_path: at, text: words, chunk_id: key, page: page_label}",
         ),
+        (
+            {"x": two(at=PATHS, score=("0.9", "0.4"), words=TEXTS)},
+            "x[].{rel_path: at, text: words}",
+        ),
         ({"x": two(at=PATHS)}, ""),  # no texts
         ({"x": two(words=TEXTS)}, ""),  # of no document
         ({"x": two(role=("user", "bot"), words=TEXTS)}, ""),
@@ -300,6 +304,10 @@ def test_fields_that_a_refusal_misses_are_mapped_by_their_names(refusal: str, li
         ("HTTP 500: Cannot read properties of undefined (reading 'utterance')", "utterance"),
         ("HTTP 400: Required request parameter 'utterance' is not present", "utterance"),
         ('HTTP 400: Undefined array key "utterance"', "utterance"),
+        ("HTTP 400: you must provide a 'utterance' parameter", "utterance"),
+        ("HTTP 400: Bad Request: utterance should not be empty", "utterance"),
+        ("Field validation for 'utterance' failed on the 'required' tag", "utterance"),
+        ('{"received": "undefined", "path": ["utterance"], "message": "Required"}', "utterance"),
         ("HTTP 401: a token is required", ""),
         ("HTTP 500: KeyError: 'session_token'", ""),
         ("HTTP 422: body.tenant: Field required: body.utterance: Field required", "utterance"),

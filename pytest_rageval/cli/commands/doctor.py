@@ -55,10 +55,11 @@ def command(
 ) -> ExitCode:
     """Check the project, its target and its judge.
 
-    Each line says ok, warn or FAIL, and the fix. The client that pytest builds for a case, by the
-    fixture rag_client or from the settings, is asked its question twice and for its golds; a model
-    as judge is asked for one verdict of each rubric and about one long text. Exit codes: 0 nothing
-    fails, 1 something fails, 4 the target or the judge does not answer.
+    Each line says ok, warn or FAIL, and the fix. The reply of an HTTP API is shown below, and for
+    one of another shape settings to paste, which were tried. The client that pytest builds for a
+    case, by the fixture rag_client or from the settings, is asked its question twice and for its
+    golds; a model as judge is asked for one verdict of each rubric and about one long text. Exit
+    codes: 0 nothing fails, 1 something fails, 4 the target or the judge does not answer.
     """
     if show_config:
         return _show_config(flags, as_json)
