@@ -70,7 +70,6 @@ TESTED_BY = {
     "report/view/test_explanation": "report.scale",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/run/test_cases": "report.html.run.detail",
-    "report/html/run/test_charts": "report.html.svg",
     "cli/commands/test_run_site": "report.html.runs.site",
     "report/html/run/test_files": "cli.commands.report report.html.run.view",
     "runs/history/test_database": "support.sqlite",

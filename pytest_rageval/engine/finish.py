@@ -106,6 +106,7 @@ class EndedRun:
         gate = GateResult(
             verdict="not_evaluated",
             sentence=f"not evaluated: {why}",
+            reason=why,
             complete=False,
             n_expected=total,
             n_reported=n,

@@ -149,6 +149,7 @@ class ScoredRun:
         gate = GateResult(
             verdict="not_evaluated",
             sentence="not evaluated: scored from recorded responses",
+            reason="scored from recorded responses",
             n_expected=numbers.total,
             n_reported=numbers.total,
         )

@@ -212,6 +212,8 @@ class GateResult:
     """``not_evaluated``: the run was cut short."""
     sentence: str
     """One plain-ASCII sentence."""
+    reason: str = ""
+    """Its text after the verdict, with the number of failed checks instead of their messages."""
     checks: tuple[CheckResult, ...] = ()
     """In the order of thresholds.toml."""
     complete: bool = True

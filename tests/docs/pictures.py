@@ -46,7 +46,7 @@ def draw(folder: Path) -> None:
         for picture in PICTURES:
             tab = browser.new_page(viewport={"width": WIDTH, "height": picture.height})
             tab.goto(f"{pages[picture.run].as_uri()}{picture.address}")
-            tab.wait_for_selector("body[data-view], #run-table, .sides")
+            tab.wait_for_selector("body[data-view], #run-table, .answers")
             tab.screenshot(path=folder / picture.name)
             tab.close()
 

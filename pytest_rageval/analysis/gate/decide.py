@@ -196,15 +196,14 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str, names: Mapping[str,
 
 def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) -> str | None:
     if n_reported < n_expected:
-        return f"INCOMPLETE: {n_reported} of {counted(n_expected, 'case')} reported"
+        return f"{n_reported} of {counted(n_expected, 'case')} reported"
     skipped = sum(
         any(r.error is not None and r.error.kind == "not_attempted" for r in c.records)
         for c in cases
     )
     if skipped:
-        return f"INCOMPLETE: {skipped} of {counted(len(cases), 'case')} not attempted"
-    down = unanswered([case for case in cases if case.first.counted])
-    return f"INCOMPLETE: {down}" if down else None
+        return f"{skipped} of {counted(len(cases), 'case')} not attempted"
+    return unanswered([case for case in cases if case.first.counted]) or None
 
 
 def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
@@ -239,8 +238,10 @@ def _skipped_for(skipped: Sequence[str], baseline: BaselineInfo) -> str:
     return f" ({', '.join(said)})" if said else ""
 
 
-def _check_sentences(results: Sequence[CheckResult], baseline: BaselineInfo) -> tuple[int, str]:
-    """Return the number of failed checks, and a sentence on all checks."""
+def _check_sentences(
+    results: Sequence[CheckResult], baseline: BaselineInfo
+) -> tuple[int, str, str]:
+    """Return the number of failed checks, in words, and a sentence on all checks."""
     failed = [r for r in results if r.status == "fail"]
     skipped = [r.message for r in results if r.status == "skip"]
     decided = len(results) - len(skipped)
@@ -249,14 +250,14 @@ def _check_sentences(results: Sequence[CheckResult], baseline: BaselineInfo) -> 
         told = sorted(failed, key=lambda r: r.estimate is None)
         shown = [f"{r.check.name} {r.message}" for r in told]
         of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
-        return len(failed), f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
+        return len(failed), of, f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:
         parts.append(counted(warned, "warning"))
     if skipped:
         parts.append(f"{len(skipped)} skipped{_skipped_for(skipped, baseline)}")
-    return 0, ", ".join(parts)
+    return 0, ", ".join(parts), ", ".join(parts)
 
 
 def decide_gate(
@@ -291,20 +292,24 @@ def decide_gate(
     unchecked = _nothing_checked(cases)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss, names)
-    n_failed, sentence = _check_sentences(results, info or BaselineInfo())
+    n_failed, in_words, sentence = _check_sentences(results, info or BaselineInfo())
     verdict: Literal["pass", "fail", "not_evaluated"] = "pass"
     if incomplete or unchecked or n_failed or case_failures:
-        failures = [*([sentence] if n_failed else []), *case_failures]
-        fail = f"FAIL {'; '.join(failures)}" if failures else ""
-        verdict, said = "fail", "; ".join(filter(None, (incomplete, unchecked, fail)))
+        cut_short = incomplete and f"INCOMPLETE: {incomplete}"
+        fail = "; ".join([*([sentence] if n_failed else []), *case_failures])
+        said = "; ".join(filter(None, (cut_short, unchecked, fail and f"FAIL {fail}")))
+        failed = [*([in_words] if n_failed else []), *case_failures]
+        verdict, reason = "fail", "; ".join(filter(None, (incomplete, unchecked, *failed)))
     elif nothing or all(r.status == "skip" for r in results):
         why = f"all checks were skipped: {results[0].message}" if results else "there is no check"
-        verdict, said = "not_evaluated", f"NOT EVALUATED: {nothing or why}"
+        verdict, reason = "not_evaluated", nothing or why
+        said = f"NOT EVALUATED: {reason}"
     else:
-        said = f"PASS {sentence}"
+        reason, said = sentence, f"PASS {sentence}"
     return GateResult(
         verdict=verdict,
         sentence=said,
+        reason=reason,
         checks=results,
         complete=incomplete is None,
         checked=not unchecked,

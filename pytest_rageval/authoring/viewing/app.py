@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from pytest_rageval.authoring.serving.loopback import json_body, refused
 from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
+from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.page import fault_policy, render_fault
 from pytest_rageval.runs.notes import now
 from pytest_rageval.values.errors import RagEvalError

@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Final
 
 from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.run.files import report_page
 from pytest_rageval.report.html.run.frame import PageFrame, shown_note
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.page import render_list, render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
@@ -142,7 +142,7 @@ class ProjectRuns:
         first = base or chosen[0]
         before = self._compared(first)
         found = [compare_runs(before, self._compared(one)) for one in chosen if one != first]
-        return render_side_by_side(view_side_by_side(found), self._links)
+        return render_side_by_side(view_side_by_side(found, self._links), self._links)
 
     def _compared(self, run_id: str) -> StoredRun:
         return read_compared(self.folder(run_id), self._results_dir, texts=False)

@@ -28,7 +28,7 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
     from pytest_rageval.authoring.serving.loopback import GuardedServer
     from pytest_rageval.authoring.viewing.app import create_app
     from pytest_rageval.authoring.viewing.project import ProjectRuns
-    from pytest_rageval.report.html.runs.links import Links
+    from pytest_rageval.report.html.links import Links
     from pytest_rageval.runs.store import list_runs, no_runs, resolve_run
 
     rootdir, results = project_folders()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.html import sweep_charts as charts
-from pytest_rageval.report.html.svg import for_both_widths
-from pytest_rageval.report.view import sweep as words
-from pytest_rageval.report.view.summary import change_text
+from pytest_rageval.report.faces.html import NO_LINKS, parts
+from pytest_rageval.report.html.charts import ScatterPoint, scatter
+from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.run.values import Section
+from pytest_rageval.report.view.blocks import Row, Table
+from pytest_rageval.report.view.sweep import VERDICTS, view_of_sweep
 from pytest_rageval.support.text import format_value
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
@@ -30,37 +31,63 @@ def render_sweep(
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import render_page
 
-    key = outcome.objectives[0].key
     return render_page(
         "sweep/page.html.j2",
-        styles=("design.css",),
-        outcome=outcome,
         name=name,
-        verdict=words.VERDICTS[outcome.verdict][0],
+        verdict=VERDICTS[outcome.verdict][0],
         verdict_class=_CLASSES[outcome.verdict],
-        facts=[*words.sweep_facts(outcome), ("Seed", str(outcome.seed))],
-        other_names=words.other_figures(outcome),
-        rows=[
-            (
-                row,
-                *words.main_text(outcome, row),
-                [words.figure_text(row, other) for other in words.other_figures(outcome)],
-                words.row_notes(outcome, row),
-            )
-            for row in outcome.ranking
-        ],
-        effects=[
-            (
-                one,
-                value_text(one.value),
-                format_value(one.mean, unit_of(key)),
-                change_text(key, one.difference),
-            )
-            for one in outcome.effects
-        ],
-        reports=reports or {},
-        ranking=for_both_widths(charts.ranking_chart(outcome)),
-        pareto=charts.pareto_charts(outcome),
-        effect_chart=for_both_widths(charts.effect_charts(outcome)),
-        settings=words.best_toml(outcome),
+        sentence=outcome.sentence,
+        blocks_of_view=[*parts(view_of_sweep(outcome).blocks, reports or NO_LINKS, "Sweep")],
+        sections=[*_sections(outcome)],
     )
+
+
+def _sections(outcome: SweepOutcome) -> Iterator[Section]:
+    if charts := pareto_charts(outcome):
+        yield Section(
+            id="pareto",
+            title="Pareto front",
+            legend="Filled points are on the front: no other finalist is better in one objective "
+            "without being worse in another. Numbers are ranks, left out where points are too "
+            "close.",
+            charts=charts,
+        )
+    rows: list[Row] = [
+        (str(number), rung.configurations, rung.cases, "yes" if rung.judged else "no")
+        for number, rung in enumerate(outcome.rungs, start=1)
+    ]
+    yield Section(
+        id="rungs",
+        title="Rungs",
+        legend="Each rung asks more cases of fewer configurations; the baseline is in all of them.",
+        parts=[*parts([Table(("rung", ">configurations", ">cases", "judged"), rows)])],
+    )
+
+
+def pareto_charts(outcome: SweepOutcome) -> list[Element]:
+    """Draw the main objective against each other one; numbers are ranks, front points filled."""
+    main, *others = (one.key for one in outcome.objectives)
+    found = []
+    for number, other in enumerate(others, start=1):
+        points = [
+            ScatterPoint(
+                name=str(rank),
+                x=x,
+                y=y,
+                text=f"{rank}{' (front)' if row.on_front else ''}: {main} {format_value(y)}, "
+                f"{other} {format_value(x, unit_of(other))}",
+                filled=row.on_front,
+            )
+            for rank, row in enumerate(outcome.ranking, start=1)
+            if (x := row.figures.get(other)) is not None
+            and (y := row.figures.get(main)) is not None
+        ]
+        if points:
+            title = f"{main} against {other}; filled: on the Pareto front"
+            show = (lambda v, k=other: _tick(v, k)), (lambda v, k=main: _tick(v, k))
+            found.append(scatter(f"pareto-{number}", title, points, (other, main), show))
+    return found
+
+
+def _tick(value: float, key: str) -> str:
+    return f"{value:.0f}" if unit_of(key) in {"ms", "count"} else f"{value:.3f}"

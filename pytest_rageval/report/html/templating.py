@@ -45,7 +45,7 @@ def page_environment(folder: Path = TEMPLATES) -> Environment:
 def render_page(
     template: str,
     *,
-    styles: Sequence[str],
+    styles: Sequence[str] = ("design.css",),
     scripts: Sequence[str] = (),
     served: bool = False,
     **values: Any,

@@ -30,10 +30,38 @@ class Cell:
     public: str | None = None
     """Text for faces that leave this machine, if the value quotes a case or a document; None: it
     does not."""
+    note: str = ""
+    """Small print below it, on a page."""
+    link: str = ""
+    """Address that it leads to, on a page."""
+    tone: str = ""
+    """Class of its colour, on a page: ``h0`` (worst) to ``h6`` (best), ``hn`` for neither."""
 
 
-CellValue = str | int | float | Line | Cell | None
-"""Text, count, score or nothing (``-``); a segment ``\\n`` of its own begins another line."""
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Several values of one place."""
+
+    parts: Sequence[Cell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A value on its scale, which a page draws; every place is a share of the scale."""
+
+    value: float
+    start: float = 0.0
+    """Other end of the bar."""
+    interval: tuple[float, float] | None = None
+    limits: Sequence[float] = ()
+    base: float | None = None
+    """Value of the baseline."""
+    failed: bool = False
+
+
+CellValue = str | int | float | Line | Cell | Cells | Scale | None
+"""Text, count, score, nothing (``-``) or a picture; a segment ``\\n`` of its own begins another
+line."""
 
 Row = Sequence[CellValue]
 
@@ -139,6 +167,10 @@ def cell_text(cell: CellValue, *, public: bool = False) -> str:
             return (
                 cell.value if isinstance(cell.value, str) else format_value(cell.value, cell.unit)
             )
+        case Cells():
+            return ", ".join([cell_text(one, public=public) for one in cell.parts])
+        case Scale():
+            return ""
         case tuple():
             return plain(cell)
         case str() | int():

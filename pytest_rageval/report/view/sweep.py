@@ -18,6 +18,7 @@ from pytest_rageval.report.view.blocks import (
     Fact,
     Line,
     Row,
+    Scale,
     Status,
     Table,
     View,
@@ -53,13 +54,14 @@ def _blocks(outcome: SweepOutcome) -> Iterator[Block]:
     key = outcome.objectives[0].key
     percent = f"{outcome.confidence * 100:g} % interval"
     yield Table(
-        ("", f">{key}", f">{percent}", ">n", ">asked", "configuration", "run"),
+        ("", f">{key}", f">{percent}", ">n", ">asked", "configuration", "run", "scale"),
         rows[:_SHOWN],
         more=rows[_SHOWN:],
-        wide=("n", "run"),
+        wide=("n", "run", "scale"),
     )
     if outcome.effects:
         cases = counted(outcome.rungs[0].cases, "case")
+        longest = max(abs(one.difference) for one in outcome.effects)
         yield Fact("effects", f"on {key}, over the {cases} that every configuration was asked")
         values: list[Row] = [
             (
@@ -68,10 +70,12 @@ def _blocks(outcome: SweepOutcome) -> Iterator[Block]:
                 one.n,
                 Cell(one.mean, unit_of(key)),
                 change_text(key, one.difference),
+                Scale(start=0.5, value=0.5 + 0.5 * one.difference / (longest or 1.0)),
             )
             for one in outcome.effects
         ]
-        yield Table(("parameter", "value", ">configurations", ">mean", ">difference"), values)
+        names = ("parameter", "value", ">configurations", ">mean", ">difference", "scale")
+        yield Table(names, values, wide=("scale",))
     yield Fact("settings", "for pyproject.toml, as in best.toml")
     yield Code(best_toml(outcome))
 
@@ -97,7 +101,19 @@ def _ranked(outcome: SweepOutcome, number: int, row: Ranked) -> Row:
         notes.append("on the Pareto front")
     figures = (str(number), *main_text(outcome, row), str(row.n), str(row.requests))
     noted: Line = (("\n", ""), ("; ".join(notes), "weak")) if notes else ()
-    return (*(((figure, status),) for figure in figures), ((row.name, status), *noted), row.run)
+    return (*(((figure, status),) for figure in figures), ((row.name, status), *noted), row.run,
+            _scale_of(outcome, row))  # fmt: skip
+
+
+def _scale_of(outcome: SweepOutcome, row: Ranked) -> Scale | str:
+    """Return the main objective between the ends of all intervals; empty: it has none."""
+    found = [v for one in outcome.ranking for v in (one.objective, *one.interval) if v is not None]
+    if row.objective is None:
+        return ""
+    low, wide = min(found), (max(found) - min(found)) or 1.0
+    left, right = row.interval
+    ends = None if left is None or right is None else ((left - low) / wide, (right - low) / wide)
+    return Scale(value=(row.objective - low) / wide, interval=ends)
 
 
 def other_figures(outcome: SweepOutcome) -> list[str]:

@@ -77,8 +77,8 @@ def test_runs_are_listed_with_what_of_them_differs(shown: Shown) -> None:
 
 
 def test_a_run_is_compared_with_the_one_before_or_with_a_chosen_one(shown: Shown) -> None:
-    assert "baseline <bdi>r2</bdi>" in shown.client.get("/run-r3").text
-    assert "baseline <bdi>r1</bdi>" in shown.client.get("/run-r3?base=r1").text
+    assert "Compared with r2" in shown.client.get("/run-r3").text
+    assert "Compared with r1" in shown.client.get("/run-r3?base=r1").text
     assert "with the baseline" not in shown.client.get("/run-r3?base=").text
 
 

@@ -243,7 +243,7 @@ def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown)
     tab.wait_for_url("**/run-r3?base=r1")
     tab.click("text=Side by side")
     tab.wait_for_url("**/compare?base=r1&run=r3")
-    tab.click(".over a")
+    tab.click("a.home")
     tab.wait_for_url(f"{shown.base}/")
 
 
@@ -255,7 +255,7 @@ def test_without_scripts_runs_can_be_read_and_compared(visit: Visit, shown: Show
     tab.check("input[value=r2]")
     tab.click("#compare")
     tab.wait_for_url("**/compare?run=r2&run=r1")
-    assert tab.locator(".sides").first.is_visible()
+    assert tab.locator(".answers").first.is_visible()
 
 
 def test_the_site_needs_no_server_and_asks_for_nothing(

@@ -148,7 +148,7 @@ def test_runs_without_records_are_listed_without_a_page(capsys: Output) -> None:
     assert "numbers alone" in pages()["index.html"]
     shutil.rmtree(RESULTS)
     site(capsys)
-    assert "There is no run yet" in pages()["index.html"]
+    assert "No runs yet" in pages()["index.html"]
 
 
 def test_the_badge_is_written(capsys: Output) -> None:

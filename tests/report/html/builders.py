@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.compare.metrics import compare_records
-from pytest_rageval.analysis.compare.settings import compare_configs
-from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
@@ -145,6 +143,7 @@ def config(**fields: Any) -> RunConfig:
         "dataset_hash": "d" * 16,
         "settings": {"k": 5, "judge": "offline"},
         "wall_s": 2.25,
+        "concurrency": 4,
         **fields,
     }
     return config_from(**given)
@@ -181,12 +180,7 @@ def run(records: list[CaseRecord], run_id: str = "run-1", **fields: Any) -> Stor
 
 
 def against(base: StoredRun, new: StoredRun) -> RunComparison:
-    return RunComparison(
-        base=base,
-        new=new,
-        comparability=compare_configs(base.config, new.config),
-        comparison=compare_records(base.records, new.records),
-    )
+    return compare_runs(base, new)
 
 
 def page(

@@ -9,17 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-from pytest_rageval.report.html.sweep import render_sweep
-from pytest_rageval.report.html.sweep_charts import (
-    beside,
-    effect_charts,
-    pareto_charts,
-    ranking_chart,
-)
+from pytest_rageval.report.html.sweep import pareto_charts, render_sweep
 from tests.build.sweeps import HOSTILE, hostile, noisy, planned, swept
 
 if TYPE_CHECKING:
@@ -39,9 +31,9 @@ def test_the_page_has_every_configuration_and_part() -> None:
     html = page(outcome, "nightly")
     assert "<title>NO CLEAR WINNER: nightly - rageval sweep</title>" in html
     for row in outcome.ranking:
-        assert f'<span class="text">{row.name}</span>' in html
+        assert row.name in re.sub("<[^>]*>", "", html)
         assert row.run in html
-    for part in ("verdict", "ranking", "effects", "rungs", "settings"):
+    for part in ("verdict", "rungs"):
         assert f'<section id="{part}"' in html
     assert '<section id="pareto"' not in html
 
@@ -51,37 +43,14 @@ def test_runs_with_a_report_are_links_to_it() -> None:
     first, second = outcome.ranking[:2]
     html = "".join(render_sweep(outcome, reports={first.run: "a/report.html"}))
     assert f'<a href="a/report.html">{first.run}</a>' in html
-    assert f'<td class="key">{second.run}</td>' in html
+    assert f'">{second.run}</td>' in html
 
 
-def test_a_chart_has_a_mark_for_each_configuration() -> None:
+def test_every_configuration_and_effect_has_a_bar_and_each_point_a_mark() -> None:
     outcome = hostile()
-    wide, narrow = ranking_chart(outcome)
-    for chart in (wide, narrow):
-        assert chart.count("<circle") == len(outcome.ranking)
-        assert chart.count('class="base"') == sum(bool(row.cut) for row in outcome.ranking)
+    assert page(outcome).count('class="mean-bar"') == len(outcome.ranking) + len(outcome.effects)
     (scatter,) = pareto_charts(outcome)
     assert scatter.count('class="dot mark"') == len(outcome.front)
-    assert all(chart.count("<rect") == len(outcome.effects) for chart in effect_charts(outcome))
-
-
-@given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 60)), max_size=30))
-def test_labels_of_points_overlap_neither_points_nor_labels(
-    places: list[tuple[float, float]],
-) -> None:
-    dots = [(x, y, str(n)) for n, (x, y) in enumerate(places, start=1)]
-    boxes = [(x - 4, y - 4, x + 4, y + 4) for x, y, _ in dots]
-    found = list(beside(dots))
-    for x, y, text, anchor in found:
-        left = x if anchor == "start" else x - 7 * len(text)
-        box = (left, y - 10, left + 7 * len(text), y)
-        assert not any(
-            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-            for other in boxes
-        )
-        boxes.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # 1 beside 7 would read 17
-    alone = [(100.0 * n, 0.0, str(n)) for n in range(5)]
-    assert [text for _, _, text, _ in beside(alone)] == ["0", "1", "2", "3", "4"]
 
 
 def test_nothing_measured_draws_nothing() -> None:
@@ -90,7 +59,7 @@ def test_nothing_measured_draws_nothing() -> None:
         replace(row, objective=None, interval=(None, None), figures={}) for row in outcome.ranking
     )
     empty = replace(outcome, ranking=rows, effects=())
-    assert (ranking_chart(empty), pareto_charts(empty), effect_charts(empty)) == ((), (), ())
+    assert pareto_charts(empty) == []
     assert "<svg" not in page(empty)
 
 
@@ -130,7 +99,6 @@ def test_the_page_is_clean_in_a_browser(
         tab.on("dialog", lambda dialog: faults.append(dialog.message))
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(file.as_uri())
-        tab.locator("summary").click()
         assert (faults, requests) == ([], [file.as_uri()])
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         cut_off = (

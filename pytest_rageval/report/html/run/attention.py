@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import BADNESS, group_repeats
+from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import pass_line
-from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.report.view.comparison import flip_value
 from pytest_rageval.runs.read import case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.record import CaseRecord
@@ -27,18 +29,32 @@ _SCORES: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
 _JUDGED: Final = ("groundedness", "correctness")
 
 
-def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[Reading, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One case to read first."""
+
+    anchor: str
+    case_id: str
+    kind: str
+    """``newly worse``, ``error``, ``worst``, ``uncertain`` or ``lowest``."""
+    why: str
+
+
+def worth_reading(
+    rows: Sequence[CaseRow], flips: Iterable[CaseFlip] = (), *, redact: bool = False
+) -> tuple[Reading, ...]:
     """Choose at most five cases, each once, with the reason to read it.
 
     Args:
         rows: all cases, what did not pass first and the worst of it before the rest.
-        flips: changes since the baseline, worse ones first.
+        flips: changes since the baseline.
+        redact: leave out the reasons of flips, which name paths and headings.
     """
     cases = {row.anchor: row.record.nodeid for row in rows}
     deciding = {case_key(case.deciding) for case in group_repeats(row.record for row in rows)}
     first = [row for row in rows if case_key(row.record) in deciding]
     groups = (
-        (_FLIPS, [*_flipped(flips)]),
+        (_FLIPS, [*_flipped(rows, flips, redact=redact)]),
         (_WORST, [*islice(_worst(first), 2 * _SHOWN)]),
         (1, [*_uncertain(rows)]),
     )
@@ -52,11 +68,21 @@ def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[R
     return tuple(sorted(islice(chosen.values(), _SHOWN), key=lambda one: order[one.kind]))
 
 
-def _flipped(flips: Iterable[FlipView]) -> Iterator[Reading]:
-    for flip in flips:
-        if flip.direction == "worse" and flip.anchor:
-            why = f"{flip.change}: {flip.reason}" if flip.reason else flip.change
-            yield Reading(anchor=flip.anchor, case_id=flip.case_id, kind="newly worse", why=why)
+def _flipped(
+    rows: Sequence[CaseRow], flips: Iterable[CaseFlip], *, redact: bool
+) -> Iterator[Reading]:
+    """Yield the cases that are worse, the largest fall of the outcome first."""
+    anchors = {(row.record.file, row.record.name): row.anchor for row in reversed(rows)}
+    worse = [flip for flip in flips if flip.direction == "worse"]
+    for flip in sorted(worse, key=_rise):
+        if anchor := anchors.get((flip.file, flip.case_id)):
+            reason = flip.brief_reason if redact else flip.reason
+            why = ": ".join(filter(None, (flip_value(flip), reason)))
+            yield Reading(anchor=anchor, case_id=flip.case_id, kind="newly worse", why=why)
+
+
+def _rise(flip: CaseFlip) -> int:
+    return BADNESS.get(flip.base_outcome, 1) - BADNESS.get(flip.new_outcome, 1)
 
 
 def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:

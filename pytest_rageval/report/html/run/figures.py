@@ -1,33 +1,34 @@
-"""Figures of the page from metrics.json and gate.json: means, groups, times and costs."""
+"""Figures of a run as rows: metrics, checks, times and costs, each with its change."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.analysis.compare.metrics import MetricChange, UnpairedChange
+from pytest_rageval.analysis.two_runs import RunComparison, past_limits, verdict_word
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
-from pytest_rageval.report.html.run.links import cases_link, worst_first
-from pytest_rageval.report.html.run.overview_values import (
-    ChangeView,
-    CheckView,
-    LatencyView,
-    LimitView,
-    MetricView,
-)
+from pytest_rageval.report.html.links import cases_link, worst_first
+from pytest_rageval.report.view.blocks import Cell, Cells, Row, Scale, Status, Table
+from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
-from pytest_rageval.support.text import format_limit_pair, format_value
+from pytest_rageval.support.text import counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary
 from pytest_rageval.values.run import StoredRun
 
+Change = MetricChange | UnpairedChange
+LATENCY: Final = "latency_ms.p95"
+COST: Final = "cost_usd"
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _CASES_NAMED: Final = 3
-_BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
+CHANGE_STATUS: Final[Mapping[str, Status]] = {"better": "good", "worse": "bad", "beyond": "bad"}
+"""Of the verdicts of changes; the others leave a question open."""
 
 
 def numbers_of(run: StoredRun) -> Aggregate:
@@ -52,77 +53,175 @@ def known_metrics(numbers: Aggregate, registry: Registry = BUILT_IN) -> dict[str
     }
 
 
-def view_metrics(
+def figure_of(numbers: Aggregate, key: str) -> MetricSummary | None:
+    """Return a metric, the 95th percentile of the time, or the whole cost; None: not known."""
+    if key == LATENCY:
+        return MetricSummary(n=numbers.latency.n, mean=numbers.latency.p95_ms)
+    if key == COST:
+        target = numbers.usage.get("cost_usd")
+        costs = [numbers.cost_usd, None if target is None else target.total]
+        known = [cost for cost in costs if cost is not None]
+        return MetricSummary(n=numbers.total, mean=math.fsum(known) if known else None)
+    return numbers.metrics.get(key)
+
+
+# --- metrics -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One mean with its limits and its change since the baseline."""
+
+    key: str
+    info: MetricInfo | None
+    found: MetricSummary
+    checks: Sequence[CheckResult]
+    """On the whole set, those to look at first."""
+    change: Change | None
+    """None: there is no baseline, or it cannot be compared."""
+    verdict: str
+    """Of the change; empty: none, or it is a figure of the whole run."""
+
+    @property
+    def headline(self) -> bool:
+        """Whether it is shown at first."""
+        own = self.info is not None and not self.info.built_in
+        return self.key in HEADLINE or bool(self.checks) or own
+
+    @property
+    def value(self) -> str:
+        """Mean with enough decimals to distinguish it from its limit."""
+        if self.found.mean is None:
+            return "no data"
+        limits = [one.check.limit for one in self.checks if one.check.kind in {"min", "max"}]
+        if limits:
+            return format_limit_pair(self.found.mean, limits[0])[0]
+        return format_value(self.found.mean)
+
+    @property
+    def scale(self) -> str:
+        """End of its scale, such as ``of 5``; empty: it ends at 1, or has no end."""
+        end = 1.0 if self.info is None else self.info.bounds[1]
+        return "" if end == 1 or math.isinf(end) else f"of {end:g}"
+
+    @property
+    def interval(self) -> str:
+        """Interval of the mean."""
+        return interval_text(self.found.low, self.found.high)
+
+    @property
+    def link(self) -> str:
+        """Address of the cases, sorted by it."""
+        return cases_link(**(worst_first(self.info) if self.info else {"sort": self.key}))
+
+
+def figures_of(
     numbers: Aggregate,
-    checks: Iterable[CheckResult],
-    changes: Mapping[str, ChangeView],
+    checks: Iterable[CheckResult] = (),
+    baseline: RunComparison | None = None,
     registry: Registry = BUILT_IN,
-) -> tuple[MetricView, ...]:
-    """Show every mean with its interval, its limits and its change since the baseline."""
+    past: Container[str] = frozenset(),
+) -> tuple[Figure, ...]:
+    """Return every mean, in order.
+
+    Args:
+        numbers: of the run.
+        checks: of its gate.
+        baseline: the comparison with it.
+        registry: the metrics of the run.
+        past: metrics whose change is past a limit.
+    """
     limits: dict[str, list[CheckResult]] = {}
     for result in checks:
         if result.check.table == "overall":
             limits.setdefault(result.check.metric, []).append(result)
+    changes: dict[str, Change] = {}
+    if baseline is not None:
+        found = baseline.comparison
+        changes = {**found.run_metrics}
+        changes |= {k: one for k, one in found.metrics.items() if one.delta is not None}
+    order = [*VERDICTS]
     return tuple(
-        _metric(key, registry.info(key), found, limits.get(key, ()), changes.get(key))
-        for key, found in known_metrics(numbers, registry).items()
+        Figure(
+            key=key,
+            info=registry.info(key),
+            found=found_one,
+            checks=sorted(limits.get(key, ()), key=lambda one: order.index(one.status)),
+            change=(change := changes.get(key)),
+            verdict=verdict_word(change, past) if isinstance(change, MetricChange) else "",
+        )
+        for key, found_one in known_metrics(numbers, registry).items()
     )
 
 
-def _metric(
-    key: str,
-    info: MetricInfo | None,
-    found: MetricSummary,
-    checks: Iterable[CheckResult],
-    change: ChangeView | None,
-) -> MetricView:
-    mean, low, high = found.mean, found.low, found.high
-    limits = tuple(limit_view(result, info) for result in checks)
-    return MetricView(
-        key=key,
-        title=info.title if info is not None else key,
-        n=found.n,
-        n_not_applicable=found.n_not_applicable,
-        n_error=found.n_error,
-        value=_shown(mean, checks),
-        interval=interval_text(low, high),
-        limits=limits,
-        change=change,
-        places=_places(low, mean, high, info),
-        scale=_scale(info),
-        better=_BETTER[info.direction] if info is not None else "",
-        headline=key in HEADLINE or bool(limits) or (info is not None and not info.built_in),
-        own=info is not None and not info.built_in,
-        link=cases_link(**(worst_first(info) if info is not None else {"sort": key})),
+def beyond_limits(run: StoredRun, baseline: RunComparison | None) -> frozenset[str]:
+    """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
+    if baseline is None or run.baseline.run_id != baseline.base.run_id:
+        return frozenset()
+    return past_limits(run.checks)
+
+
+def metrics_table(figures: Sequence[Figure], *, compared: bool) -> Table:
+    """Return the table of metrics; folded is what is less important, or equal without a limit."""
+    counts = any(one.found.n_error or one.found.n_not_applicable for one in figures)
+    last = (">not applicable", ">errors") if counts else ()
+    change = (">baseline", "change") if compared else ()
+    columns = ("metric", ">mean", "scale", "interval", "limit", *change, ">n", *last)
+    rows: list[Row] = []
+    more: list[Row] = []
+    for one in figures:
+        # What did not change says little beside what did.
+        quiet = compared and one.verdict == "equal" and not one.checks
+        row = _metric_row(one, compared=compared, counts=counts)
+        (rows if one.headline and not quiet else more).append(row)
+    return Table(columns, rows, more=more) if rows else Table(columns, more)
+
+
+def _metric_row(one: Figure, *, compared: bool, counts: bool) -> Row:
+    info = one.info
+    lower = info is not None and info.direction == "lower"
+    title = info.title if info is not None and info.title.lower() != one.key else ""
+    notes = [*filter(None, [title]), *["lower is better"] * lower]
+    failed = any(r.status == "fail" and r.check.kind in {"min", "max"} for r in one.checks)
+    mean = Cell(one.value, status="bad" if failed else "", note=one.scale)
+    about_mean, about_change = (
+        [limit_cell(r) for r in one.checks if (r.check.kind in {"min", "max"}) == mean_limits]
+        for mean_limits in (True, False)
     )
+    cells = [Cell(one.key, note="; ".join(notes), link=one.link), mean, scale_of(one)]
+    change = [Cell(None), Cells([*_change_cells(one), *about_change])] if compared else []
+    if compared and one.change is not None:
+        change[0] = Cell(one.change.base, unit_of(one.key))
+    found = one.found
+    rest = (found.n_not_applicable, found.n_error) if counts else ()
+    return (*cells, one.interval, Cells(about_mean), *change, found.n, *rest)
 
 
-def _scale(info: MetricInfo | None) -> str:
-    """Show where the scale of a metric ends, if not at 1."""
-    end = 1.0 if info is None else info.bounds[1]
-    return "" if end == 1 or math.isinf(end) else f"of {end:g}"
+def _change_cells(one: Figure) -> Iterator[Cell]:
+    change = one.change
+    if change is None:
+        yield Cell("-")
+        return
+    delta = change_text(one.key, change.delta)
+    note = ""
+    if isinstance(change, MetricChange):
+        if change.low is not None and change.high is not None and not change.equal:
+            note = f"{change.low:+.2f} to {change.high:+.2f}"
+        if change.n != one.found.n:
+            note = f"{note}, n {change.n}".removeprefix(", ")
+    words = f"{one.verdict} {delta}" if one.verdict else delta
+    yield Cell(words, status=CHANGE_STATUS.get(one.verdict, ""), note=note)
 
 
-def _shown(mean: float | None, checks: Iterable[CheckResult]) -> str:
-    """Show a mean with enough decimals to distinguish it from its limit."""
-    if mean is None:
-        return "no data"
-    for result in checks:
-        if result.check.kind in {"min", "max"}:
-            return format_limit_pair(mean, result.check.limit)[0]
-    return format_value(mean)
+def limit_cell(result: CheckResult) -> Cell:
+    """Return the limit of a check with its result."""
+    word, status = VERDICTS[result.status]
+    return Cell(f"{word} {limit_text(result)}", status=status)
 
 
-def limit_view(result: CheckResult, info: MetricInfo | None = None) -> LimitView:
+def limit_text(result: CheckResult) -> str:
     """Show the limit of a check."""
-    kind, limit = result.check.kind, result.check.limit
-    about_mean = kind in {"min", "max"}
-    return LimitView(
-        text=f"{_SIGNS[kind]} {limit:g}",
-        status=result.status,
-        place=place_on_scale(limit, info) if about_mean else None,
-        about_change=not about_mean,
-    )
+    return f"{_SIGNS[result.check.kind]} {result.check.limit:g}"
 
 
 def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None:
@@ -133,26 +232,36 @@ def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None
     return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
-def _places(
-    low: float | None, mean: float | None, high: float | None, info: MetricInfo | None
-) -> tuple[float, float, float] | None:
-    middle = place_on_scale(mean, info)
-    if middle is None:
-        return None
-    left, right = place_on_scale(low, info), place_on_scale(high, info)
-    return middle if left is None else left, middle, middle if right is None else right
+def scale_of(one: Figure) -> Scale | str:
+    """Return a mean on its scale; empty: that has no end."""
+    info, found = one.info, one.found
+    mean = place_on_scale(found.mean, info)
+    if mean is None:
+        return ""
+    low, high = place_on_scale(found.low, info), place_on_scale(found.high, info)
+    limits = [r for r in one.checks if r.check.kind in {"min", "max"}]
+    places = [place_on_scale(r.check.limit, info) for r in limits]
+    return Scale(
+        value=mean,
+        interval=None if low is None or high is None else (low, high),
+        limits=[place for place in places if place is not None],
+        base=None if one.change is None else place_on_scale(one.change.base, info),
+        failed=any(r.status == "fail" for r in limits),
+    )
 
 
 # --- checks ------------------------------------------------------------------------------------
 
+CHECK_COLUMNS: Final = ("", "what", "finding", "cases")
 
-def view_checks(
+
+def check_rows(
     checks: Iterable[CheckResult],
-    anchors: Mapping[str, str],
+    anchors: Mapping[str, str] = MappingProxyType({}),
     filters: Collection[str] = (),
     erred: Mapping[str, int] = MappingProxyType({}),
-) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the failed checks, and the others, warnings first.
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows of failed checks, and of the others, warnings first.
 
     Args:
         checks: of the gate.
@@ -160,30 +269,37 @@ def view_checks(
         filters: names of the checks that any case lowers.
         erred: number of cases that ended in an error and are in no figure, by name of a check.
     """
-    order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
+    order = [*VERDICTS]
     # Those with a figure before those without data, as the gate names them.
-    told = sorted(checks, key=lambda result: (order[result.status], result.estimate is None))
-    shown = [_check(result, anchors, filters, erred) for result in told]
-    n_failed = sum(check.status == "fail" for check in shown)
-    return tuple(shown[:n_failed]), tuple(shown[n_failed:])
+    told = sorted(checks, key=lambda one: (order.index(one.status), one.estimate is None))
+    rows: list[Row] = [_check_row(one, anchors, filters, erred.get(one.name, 0)) for one in told]
+    n_failed = sum(one.status == "fail" for one in told)
+    return rows[:n_failed], rows[n_failed:]
 
 
-def _check(
-    result: CheckResult,
-    anchors: Mapping[str, str],
-    filters: Collection[str],
-    erred: Mapping[str, int],
-) -> CheckView:
-    return CheckView(
-        name=result.name,
-        status=result.status,
-        message=result.message,
-        erred=erred.get(result.name, 0),
-        interval=_check_interval(result),
-        n="-" if result.n is None else str(result.n),
-        cases=tuple((case, anchors.get(case, "")) for case in result.missed_cases[:_CASES_NAMED]),
-        link=cases_link(check=result.name) if result.name in filters else "",
+def _check_row(
+    result: CheckResult, anchors: Mapping[str, str], filters: Collection[str], erred: int
+) -> Row:
+    word, status = VERDICTS[result.status]
+    interval = _check_interval(result)
+    notes = [
+        *([] if result.n is None else [f"n {result.n}"]),
+        *([] if interval == "-" else [f"interval {interval}"]),
+        *([f"without {counted(erred, 'case')} that ended in an error"] if erred else []),
+    ]
+    named = [case_cell(name, anchors) for name in result.missed_cases[:_CASES_NAMED]]
+    everything = (
+        [Cell("all its cases", link=cases_link(check=result.name))]
+        if result.name in filters
+        else []
     )
+    finding = Cell(result.message, note=", ".join(notes))
+    return Cell(word, status=status), result.name, finding, Cells([*named, *everything])
+
+
+def case_cell(name: str, anchors: Mapping[str, str]) -> Cell:
+    """Return the name of a case, which leads to it if it is on the page."""
+    return Cell(name, link=f"#{anchors[name]}" if name in anchors else "")
 
 
 def _check_interval(result: CheckResult) -> str:
@@ -198,74 +314,73 @@ def _check_interval(result: CheckResult) -> str:
 # --- times and costs ---------------------------------------------------------------------------
 
 
-def view_latency(
-    numbers: Aggregate, baseline: RunComparison | None = None
-) -> tuple[LatencyView, ...]:
-    """Show the percentiles of each phase with non-zero time; a censored one is a lower bound.
+def phases_of(numbers: Aggregate) -> dict[str, LatencySummary]:
+    """Return the times of the whole and of each phase that took any."""
+    found = {"total": numbers.latency, **numbers.latency_by_phase}
+    return {
+        name: one
+        for name, one in found.items()
+        if one.p50_ms is not None and one.p95_ms is not None and (one.p95_ms > 0 or name == "total")
+    }
 
-    Args:
-        numbers: of the run.
-        baseline: the comparison with it, if there is one; times that are not comparable, such as
-            of another concurrency, have no change.
+
+def times_table(numbers: Aggregate, baseline: RunComparison | None) -> Table:
+    """Return the percentiles of each phase; a censored one is a lower bound.
+
+    Times that are not comparable with those of the baseline have no change.
     """
     before: dict[str, LatencySummary] = {}
     if baseline is not None and not baseline.latency_problem:
-        base = numbers_of(baseline.base)
-        before = {"total": base.latency, **base.latency_by_phase}
-    rows = []
-    for name, found in {"total": numbers.latency, **numbers.latency_by_phase}.items():
-        p50, p95 = found.p50_ms, found.p95_ms
-        if p50 is not None and p95 is not None and (p95 > 0 or name == "total"):
-            at_least = [">= " * censored for censored in (found.p50_censored, found.p95_censored)]
-            rows.append(
-                LatencyView(
-                    phase=name,
-                    n=found.n,
-                    p50_ms=p50,
-                    p95_ms=p95,
-                    p50=at_least[0] + format_value(p50, "ms"),
-                    p95=at_least[1] + format_value(p95, "ms"),
-                    change=_ms_change(p95, before.get(name)),
-                )
-            )
-    return tuple(rows)
+        before = phases_of(numbers_of(baseline.base))
+    change = [">change of p95"] if before else []
+    rows: list[Row] = []
+    for name, one in phases_of(numbers).items():
+        changes = [p95_change(one, before.get(name)) or "-"] if before else []
+        rows.append((name, one.n, *percentiles(one), *changes))
+    return Table(("phase", ">n", ">p50, ms", ">p95, ms", *change), rows)
 
 
-def _ms_change(p95: float, before: LatencySummary | None) -> str:
-    if before is None or before.p95_ms is None:
+def percentiles(one: LatencySummary) -> tuple[str, str]:
+    """Return median and 95th percentile for display."""
+    p50, p95 = format_value(one.p50_ms, "ms"), format_value(one.p95_ms, "ms")
+    return ">= " * one.p50_censored + p50, ">= " * one.p95_censored + p95
+
+
+def p95_change(one: LatencySummary, before: LatencySummary | None) -> str:
+    """Return the difference of two 95th percentiles; empty: one is not known."""
+    if before is None or before.p95_ms is None or one.p95_ms is None:
         return ""
-    return change_text("latency_ms.p95", p95 - before.p95_ms)
+    return change_text(LATENCY, one.p95_ms - before.p95_ms)
 
 
-def view_cost(run: StoredRun, base: StoredRun | None) -> tuple[tuple[str, str, str, str], ...]:
-    """Show what a run cost, with the figures of a baseline and the changes.
-
-    An unknown price stays unknown.
-    """
-    now, before = costs(run), {} if base is None else costs(base)
-    rows = []
-    for name, (value, show) in now.items():
+def costs_table(run: StoredRun, base: StoredRun | None) -> Table:
+    """Return what a run cost, beside a baseline; an unknown price stays unknown."""
+    before = {} if base is None else _costs(base)
+    rows: list[Row] = []
+    for name, (value, show) in _costs(run).items():
         was = before[name][0] if name in before else None
-        change = None if was is None or value is None else value - was
-        sign = "" if change is None else "+" if change > 0 else "-" if change < 0 else ""
-        signed = "" if change is None else f"{sign}{show(abs(change))}"
-        rows.append((name, show(value), "" if was is None else show(was), signed))
-    return tuple(rows)
+        delta = None if was is None or value is None else value - was
+        sign = "+" if (delta or 0) > 0 else "-" if (delta or 0) < 0 else ""
+        signed = "-" if delta is None else f"{sign}{show(abs(delta))}"
+        compared = [] if base is None else ["-" if was is None else show(was), signed]
+        rows.append((name, show(value), *compared))
+    change = [] if base is None else [">baseline", ">change"]
+    return Table(("cost", ">this run", *change), rows)
 
 
-def costs(run: StoredRun) -> dict[str, tuple[float | None, Callable[[float | None], str]]]:
-    """Return each figure of the cost of a run by name, with the function that shows it."""
-    numbers, usage = numbers_of(run), numbers_of(run).usage
+def _costs(run: StoredRun) -> dict[str, tuple[float | None, Callable[[float | None], str]]]:
+    """Return each figure of the cost by name, with the function that shows it."""
+    numbers = numbers_of(run)
     found: dict[str, tuple[float | None, Callable[[float | None], str]]] = {
-        "Judge, this run": (numbers.cost_usd, money),
-        "Judge, without its cache": (numbers.cost_usd_uncached, money),
+        "Judge, this run": (numbers.cost_usd, _money),
+        "Judge, without its cache": (numbers.cost_usd_uncached, _money),
         "Judge tokens": (numbers.judge_tokens, _whole),
     }
     for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
-        if name in usage:
-            found[f"Target, {label} an answer"] = (usage[name].mean, _whole)
-    if "cost_usd" in usage:
-        found["Target, as reported"] = (usage["cost_usd"].total, money)
+        if name in numbers.usage:
+            found[f"Target, {label} an answer"] = (numbers.usage[name].mean, _whole)
+    if "cost_usd" in numbers.usage:
+        found["Target, as reported"] = (numbers.usage["cost_usd"].total, _money)
     if run.config.wall_s is not None:
         found["Wall time"] = (run.config.wall_s, lambda s: f"{s:.1f} s")
     return found
@@ -275,6 +390,5 @@ def _whole(number: float | None) -> str:
     return "-" if number is None else f"{number:,.0f}"
 
 
-def money(usd: float | None) -> str:
-    """Show an amount; None: the price is unknown."""
+def _money(usd: float | None) -> str:
     return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"

@@ -10,11 +10,11 @@ from typing import Final
 from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.report.html.links import cases_link, worst_first
 from pytest_rageval.report.html.run.distributions import mean_ceilings
 from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
-from pytest_rageval.report.html.run.links import cases_link, worst_first
-from pytest_rageval.report.html.run.overview_values import CountRow, HeatCell, HeatMap, HeatRow
 from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.report.view.blocks import Cell, Cells, Group, Row, Table, paragraph
 from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
@@ -29,13 +29,13 @@ _GROUPS_SHOWN: Final = 20
 list of cases has all of them as filters."""
 
 
-def view_heat_maps(
+def heat_maps(
     numbers: Aggregate,
     registry: Registry = BUILT_IN,
     cases: Sequence[CaseRow] = (),
     changes: GroupChanges = MappingProxyType({}),
-) -> tuple[HeatMap, ...]:
-    """Show the means of each category, tag and difficulty.
+) -> list[Group]:
+    """Return the means of each category, tag and difficulty, all but the first folded.
 
     Args:
         numbers: of the run.
@@ -46,16 +46,17 @@ def view_heat_maps(
     """
     known = known_metrics(numbers, registry)
     infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
-    maps = (
-        _heat_map(title, kind, groups, infos, _members(kind, cases), changes)
-        for title, kind, groups in (
-            ("Category", "category", numbers.by_category),
-            ("Tag", "tag", numbers.by_tag),
-            ("Difficulty", "difficulty", numbers.by_difficulty),
-        )
-        if groups
-    )
-    return tuple(found for found in maps if found.rows and found.columns)
+    kinds = zip(_KINDS, (numbers.by_category, numbers.by_tag, numbers.by_difficulty), strict=True)
+    found: list[Group] = []
+    for kind, groups in kinds:
+        columns = [
+            info
+            for info in infos
+            if any(info.key in group and group[info.key].n for group in groups.values())
+        ]
+        if columns:
+            found.append(_heat_map(kind, groups, columns, cases, changes, folded=bool(found)))
+    return found
 
 
 def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
@@ -84,14 +85,6 @@ def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChan
     }
 
 
-def _members(kind: str, cases: Iterable[CaseRow]) -> dict[str, list[CaseRow]]:
-    groups: dict[str, list[CaseRow]] = {}
-    for case in cases:
-        for name in _names(kind, case.record):
-            groups.setdefault(name, []).append(case)
-    return groups
-
-
 def _names(kind: str, record: CaseRecord) -> Iterable[str]:
     if kind == "tag":
         return set(record.case.tags)
@@ -100,31 +93,37 @@ def _names(kind: str, record: CaseRecord) -> Iterable[str]:
 
 
 def _heat_map(
-    title: str,
     kind: str,
     groups: Mapping[str, Mapping[str, MetricSummary]],
-    infos: Iterable[MetricInfo],
-    members: Mapping[str, Sequence[CaseRow]],
+    columns: Sequence[MetricInfo],
+    cases: Iterable[CaseRow],
     changes: GroupChanges,
-) -> HeatMap:
-    columns = [
-        info
-        for info in infos
-        if any(info.key in group and group[info.key].n for group in groups.values())
+    *,
+    folded: bool,
+) -> Group:
+    members: dict[str, list[CaseRow]] = {}
+    for case in cases:
+        for name in _names(kind, case.record):
+            members.setdefault(name, []).append(case)
+    largest = sorted(groups, key=lambda name: (-group_size(groups[name]), name))[:_GROUPS_SHOWN]
+    changed = any(case.flip for name in largest for case in members.get(name, ()))
+    rows = [
+        _heat_row(
+            kind,
+            name,
+            groups[name],
+            columns,
+            members.get(name, ()) if changed or cases else (),
+            changes.get((kind, name), {}),
+            changed=changed,
+        )
+        for name in sorted(largest)
     ]
-    largest = sorted(groups, key=lambda name: (-group_size(groups[name]), name))
-    rows = tuple(
-        _heat_row(kind, name, groups[name], columns, members.get(name, ()), changes)
-        for name in sorted(largest[:_GROUPS_SHOWN])
-    )
-    return HeatMap(
-        title=title,
-        n_left_out=len(groups) - len(rows),
-        columns=tuple((info.key, info.title) for info in columns),
-        rows=rows,
-        changed=any(row.worse.n or row.better.n for row in rows),
-        ceilings=any(cell.bound for row in rows for cell in row.cells),
-    )
+    head = (kind, ">cases", *["changed"] * changed, *(f">{info.key}" for info in columns))
+    left = len(groups) - len(rows)
+    more = f"{left} more groups: the filters and the search of the list of cases find their cases."
+    note = [paragraph(more)] if left else []
+    return Group(f"By {kind} ({len(rows)})", [*note, Table(head, rows)], folded=folded)
 
 
 def _heat_row(
@@ -133,61 +132,53 @@ def _heat_row(
     group: Mapping[str, MetricSummary],
     columns: Iterable[MetricInfo],
     cases: Sequence[CaseRow],
-    changes: GroupChanges,
-) -> HeatRow:
-    changed = changes.get((kind, name), {})
+    changes: Mapping[str, float],
+    *,
+    changed: bool,
+) -> Row:
     bounds = mean_ceilings(case.record for case in cases if case.record.counted)
-    worse, better = (
-        CountRow(
-            label=f"got {direction}",
-            n=len({case.record.nodeid for case in cases if case.flip == direction}),
-            share="",
-            link=cases_link(**{kind: name, "flip": direction}),
-        )
-        for direction in ("worse", "better")
-    )
-    return HeatRow(
-        name=name,
-        n=group_size(group),
-        link=cases_link(**{kind: name}),
-        worse=worse,
-        better=better,
-        cells=tuple(
-            _heat_cell(
-                info,
-                group.get(info.key),
-                bounds.get(info.key),
-                cases_link(**{kind: name}, **worst_first(info)),
-                changed.get(info.key, 0.0),
-            )
-            for info in columns
-        ),
+    n = group_size(group)
+    flips = []
+    for direction in ("worse", "better"):
+        if found := len({case.record.nodeid for case in cases if case.flip == direction}):
+            link = cases_link(**{kind: name, "flip": direction})
+            sign = "▼" if direction == "worse" else "▲"
+            flips.append(Cell(f"{sign} {found} {direction}", link=link))
+    cells = [
+        _heat_cell(info, group.get(info.key), n, bounds.get(info.key),
+                   cases_link(**{kind: name}, **worst_first(info)), changes.get(info.key, 0.0))
+        for info in columns
+    ]  # fmt: skip
+    return (
+        Cell(name, link=cases_link(**{kind: name})),
+        n,
+        *([Cells(flips)] if changed else []),
+        *cells,
     )
 
 
 def _heat_cell(
-    info: MetricInfo, found: MetricSummary | None, bound: float | None, link: str, change: float
-) -> HeatCell:
+    info: MetricInfo,
+    found: MetricSummary | None,
+    n: int,
+    bound: float | None,
+    link: str,
+    change: float,
+) -> Cell:
     if found is None or (mean := found.mean) is None:
-        return HeatCell(text="-", level="", n=0, bound="", link="")
+        return Cell(None)
     place = place_on_scale(mean, info)
     if place is None or info.direction == "neutral":
-        level = "hn"
+        tone = "hn"
     else:
         if bound:
             place = min(place / bound, 1.0)
         good = 1 - place if info.direction == "lower" else place
-        level = f"h{min(int(good * _HEAT_LEVELS), _HEAT_LEVELS - 1)}"
+        tone = f"h{min(int(good * _HEAT_LEVELS), _HEAT_LEVELS - 1)}"
+    notes = [] if bound is None else [f"of {bound:.2g}"]
+    notes += [] if found.n == n else [f"n {found.n}"]
     shown = f"{change:+.2f}"
-    changed = "better" if (change > 0) == (info.direction == "higher") else "worse"
-    if info.direction == "neutral" or float(shown) == 0:
-        shown = changed = ""
-    return HeatCell(
-        text=format_value(mean),
-        level=level,
-        n=found.n,
-        bound="" if bound is None else f"{bound:.2g}",
-        link=link,
-        change=shown,
-        changed=changed,
-    )
+    if info.direction != "neutral" and float(shown) != 0:
+        better = (change > 0) == (info.direction == "higher")
+        notes.append(f"{shown} {'▲' if better else '▼'}")
+    return Cell(format_value(mean), note=", ".join(notes), link=link, tone=tone)

@@ -1,41 +1,45 @@
-"""The first screen of the page, and the charts below it, from figures and records."""
+"""The first screen of the page: what the run is of, what is new, what failed, what to read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.compare.metrics import MetricChange
+from pytest_rageval.analysis.aggregate.target_faults import group_errors
+from pytest_rageval.analysis.compare.flips import CaseFlip
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_in_words, stage_of
+from pytest_rageval.report.faces.html import Links, Part, parts
+from pytest_rageval.report.html.charts import CountRow, stacked_bar
+from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element
-from pytest_rageval.report.html.run.attention import worth_reading
-from pytest_rageval.report.html.run.charts import stacked_bar
+from pytest_rageval.report.html.run.attention import Reading, worth_reading
+from pytest_rageval.report.html.run.check_cases import check_rules, erred_cases
 from pytest_rageval.report.html.run.distributions import share_text
-from pytest_rageval.report.html.run.figures import limit_view
-from pytest_rageval.report.html.run.links import cases_link
-from pytest_rageval.report.html.run.overview_values import (
-    Bar,
-    ChangesView,
-    ChangeView,
-    CompareView,
-    CountRow,
-    LatencyView,
-    MetricView,
-    OverviewView,
-    Tile,
-)
-from pytest_rageval.report.html.run.panels import (
-    abstention_table,
-    latency_panel,
-    metric_panels,
-    rank_panel,
+from pytest_rageval.report.html.run.figures import (
+    CHANGE_STATUS,
+    CHECK_COLUMNS,
+    LATENCY,
+    Figure,
+    case_cell,
+    check_rows,
+    limit_text,
+    numbers_of,
+    p95_change,
+    percentiles,
 )
 from pytest_rageval.report.html.run.trend import trend_spark
-from pytest_rageval.report.html.run.values import CasesView
-from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.report.html.run.values import CasesView, ReportOptions
+from pytest_rageval.report.view.blocks import Block, Cell, Cells, Command, Fact, Group, Row, Table
+from pytest_rageval.report.view.headline import headline_facts
+from pytest_rageval.report.view.summary import change_text
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.config import NO_CONFIG
+from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.run import StoredRun
 
 _TILES: Final = 6
@@ -48,53 +52,168 @@ _ASPECTS: Final = (
 """Metrics of the first tiles: of each aspect the first that the run has."""
 _FILL: Final = ("recall_at_k", "mrr", "recall_all_at_k", "ndcg_at_k", "attribution_recall")
 _OUTCOMES: Final = ("error", "missed", "flawed", "unchecked", "passed")
-_WORST_FIRST: Final = {"fail": 0, "warn": 1, "pass": 2}
-_LATENCY: Final = "latency_ms.p95"
+_SHADES: Final = 8
+"""Colours of stages, which words repeat."""
+_MESSAGE_CHARS: Final = 600
+_CASES_NAMED: Final = 10
+_CAUSES: Final = 5
 
 
-def view_overview(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One figure of the first screen."""
+
+    key: str
+    title: str
+    value: str
+    unit: str
+    detail: str
+    """Interval and number of cases."""
+    status: str
+    """Worst state of its limits: ``fail``, ``warn``, ``pass``; empty: it has none."""
+    limit: str
+    """The limit that decides the state."""
+    change: Cell | None
+    """Since the baseline."""
+    spark: Element | None
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """All cases by one property, as a bar of linked parts."""
+
+    title: str
+    chart: Element
+    rows: Sequence[CountRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstScreen:
+    """What a reader sees first."""
+
+    made: Sequence[Part]
+    """Date, commit, branch, target, k and judge."""
+    news: Sequence[Part]
+    """The headline, and the next command."""
+    changes: Sequence[CountRow]
+    """Cases that are worse or better than in the baseline."""
+    compared: bool
+    failed: Sequence[Part]
+    """Causes of errors and failed checks."""
+    others: Sequence[Part]
+    """The other checks."""
+    tiles: Sequence[Tile]
+    bars: Sequence[Bar]
+    meanings: Sequence[tuple[str, str]]
+    """Words of the bars, each with a sentence."""
+    reading: Sequence[Reading]
+
+
+def first_screen(
     run: StoredRun,
-    *,
-    metrics: Sequence[MetricView],
-    latency: Sequence[LatencyView],
+    figures: Sequence[Figure],
     cases: CasesView,
-    compare: CompareView | None,
+    baseline: RunComparison | None,
     history: Sequence[StoredRun],
-    time: MetricChange | None = None,
-) -> OverviewView:
-    """Compute what the overview shows besides its tables.
+    links: Links,
+    options: ReportOptions,
+) -> FirstScreen:
+    """Compute what a reader sees first.
 
     Args:
-        run: on the page.
-        metrics: its means.
-        latency: its times by phase, the whole first.
+        run: on the page, with its numbers.
+        figures: its means.
         cases: what did not pass first.
-        compare: with the baseline; None: there is none.
+        baseline: the comparison with it; None: there is none.
         history: the last runs, oldest first.
-        time: change of the mean time of a call since the baseline; None: not compared.
+        links: anchors of the cases by their shortest name.
+        options: extent of the page.
     """
     registry = stored_registry(run.config)
-    shown = [row.key for row in metrics if row.headline]
-    # Those of documents say little more where sections are compared.
-    twice = {f"doc_{key}" for key in shown}
-    others = [row.key for row in metrics if not row.headline and row.key not in twice]
-    reviewed = [record for record in run.records if record.counted]
-    panels = [*metric_panels(reviewed, registry, [*shown, *others])]
+    filters = {name for row in cases.rows for name in row.checks}
+    erred = erred_cases(check_rules(run.checks, registry), run.records)
+    anchors = {name: link.removeprefix("#") for name, link in links.items()}
+    failed, others = check_rows(run.checks, anchors, filters, erred)
+    errors = [*_error_rows(run, anchors, redact=options.redact)]
     rows = [row for row in cases.rows if row.record.counted] or cases.rows
     groups = group_repeats(row.record for row in rows)
-    return OverviewView(
-        tiles=tuple(_tiles(run, metrics, latency, history, time)),
-        bars=tuple(_bars(groups)),
+    flips = () if baseline is None else baseline.comparison.flips
+    return FirstScreen(
+        made=[*parts(made_facts(run))],
+        news=[*parts(_news(run, baseline, redact=options.redact), links)],
+        changes=[*_changes(flips)],
+        compared=baseline is not None,
+        failed=[*parts([Table(CHECK_COLUMNS, [*errors, *failed])], title="What failed")],
+        others=[*parts(_others(others, opened=not failed and not errors))],
+        tiles=[*_tiles(run, figures, baseline, history)],
+        bars=[*_bars(groups)],
         meanings=_meanings(groups),
-        changes=None if compare is None else _changes(compare, metrics),
-        reading=worth_reading(rows, () if compare is None else compare.flips),
-        panels=tuple(one for one in panels if one.key in shown),
-        more_panels=tuple(one for one in panels if one.key not in shown),
-        latency=latency_panel(reviewed, next(iter(latency), None)),
-        ranks=rank_panel(reviewed),
-        abstention=abstention_table(reviewed),
-        repeated=any(record.repeat for record in reviewed),
+        reading=worth_reading(rows, flips, redact=options.redact),
     )
+
+
+def made_facts(run: StoredRun) -> Iterator[Fact]:
+    """Yield when, from which code, of which target and with which judge a run was made."""
+    config, git = run.config, run.config.git
+    at = (config.timestamp or "")[:16].replace("T", " ")
+    yield Fact("Started", f"{at} UTC" if (config.timestamp or "").endswith("+00:00") else at)
+    if git.commit:
+        dirty = ", with uncommitted changes" if git.dirty else ""
+        yield Fact("Commit", git.commit[:7] + dirty)
+    yield Fact("Branch", git.branch or "")
+    yield Fact("Target", ", ".join(config.asked))
+    yield Fact("k", "" if config is NO_CONFIG else str(config.settings.k))
+    yield Fact("Judge", "off" if run.judge == "none" else run.judge or "")
+
+
+def headline_of_run(run: StoredRun, baseline: RunComparison | None) -> Headline:
+    """Return the headline against a baseline, or else that of the gate."""
+    if baseline is not None:
+        return baseline.headline
+    return Headline() if run.gate is None else run.gate.headline
+
+
+def _news(run: StoredRun, baseline: RunComparison | None, *, redact: bool) -> Iterator[Block]:
+    headline = headline_of_run(run, baseline)
+    yield from headline_facts(headline, public=redact)
+    if headline.worst and clean(headline.worst) == headline.worst:
+        yield Command("next", f"rageval explain {run.run_id} {headline.worst}")
+
+
+def _changes(flips: Sequence[CaseFlip]) -> Iterator[CountRow]:
+    for direction in ("worse", "better"):
+        if n := sum(flip.direction == direction for flip in flips):
+            link = cases_link(flip=direction)
+            yield CountRow(label=f"got {direction}", n=n, share="", link=link, style=direction)
+
+
+def _error_rows(run: StoredRun, anchors: Mapping[str, str], *, redact: bool) -> Iterator[Row]:
+    """Yield the errors of the target by cause; redacted without its words."""
+    from pytest_rageval.analysis.aggregate.case_groups import case_names
+
+    groups = group_errors(run.whole(one) for one in run.records if one.error)
+    names = case_names(run.records) if groups else {}
+    for group in groups[:_CAUSES]:
+        cases = [names[record.nodeid] for record in group.records]
+        everything = Cell("all its cases", link=cases_link(stage=group.kind))
+        named = [case_cell(name, anchors) for name in cases[:_CASES_NAMED]]
+        message = group.label if redact else group.message[:_MESSAGE_CHARS]
+        what = f"{group.kind} in {counted(len(cases), 'case')}"
+        yield Cell("error", status="bad"), what, message, Cells([*named, everything])
+    if rest := len(groups) - _CAUSES:
+        if rest > 0:
+            link = cases_link(outcome="error")
+            yield Cell("error", status="bad"), f"{rest} more causes", "", Cell("all", link=link)
+
+
+def _others(rows: Sequence[Row], *, opened: bool) -> Iterator[Block]:
+    if rows:
+        words = Counter(str(row[0].value) for row in rows if isinstance(row[0], Cell))
+        counts = ", ".join(f"{n} {word}" for word, n in words.items())
+        warned = "warn" in words
+        title = f"{counted(len(rows), 'other check')}: {counts}"
+        yield Group(title, [Table(CHECK_COLUMNS, rows)], folded=not (opened and warned))
 
 
 # --- tiles -------------------------------------------------------------------------------------
@@ -102,63 +221,75 @@ def view_overview(
 
 def _tiles(
     run: StoredRun,
-    metrics: Sequence[MetricView],
-    latency: Sequence[LatencyView],
+    figures: Sequence[Figure],
+    baseline: RunComparison | None,
     history: Sequence[StoredRun],
-    time: MetricChange | None,
 ) -> Iterator[Tile]:
-    by_key = {row.key: row for row in metrics if row.n}
+    by_key = {one.key: one for one in figures if one.found.n}
     aspects = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
-    failing = [key for key, row in by_key.items() if "fail" in {one.status for one in row.limits}]
-    own = [row.key for row in metrics if row.own and row.limits and row.n]
+    failing = [k for k, one in by_key.items() if any(r.status == "fail" for r in one.checks)]
+    own = [k for k, one in by_key.items() if one.info and not one.info.built_in and one.checks]
+    latency = run.numbers.latency
+    timed = latency.p50_ms is not None and latency.p95_ms is not None
     # Failing ones are never crowded out; the time of the whole takes one place.
     wanted = dict.fromkeys([*aspects, *failing, *own, *_FILL])
     present = [key for key in wanted if key in by_key]
-    first = sorted(present, key=lambda key: key not in failing)[: _TILES - bool(latency)]
+    first = sorted(present, key=lambda key: key not in failing)[: _TILES - timed]
     for key in present:
         if key in first:
             yield _tile(by_key[key], trend_spark(history, key))
-    if latency:
-        yield _latency_tile(run, latency[0], history, time)
+    if timed:
+        yield _latency_tile(run, baseline, history)
 
 
-def _tile(row: MetricView, spark: Element | None) -> Tile:
-    limits = sorted(row.limits, key=lambda one: _WORST_FIRST.get(one.status, 3))
+def _tile(one: Figure, spark: Element | None) -> Tile:
+    worst = one.checks[0] if one.checks else None
+    change = None
+    if one.change is not None:
+        delta = change_text(one.key, one.change.delta)
+        words = f"{one.verdict} {delta}" if one.verdict else delta
+        change = Cell(words, status=CHANGE_STATUS.get(one.verdict, "weak"))
+    n = f"n {one.found.n}"
     return Tile(
-        key=row.key,
-        title=row.title,
-        value=row.value,
-        unit=row.scale,
-        detail=f"{row.interval}, n {row.n}" if row.interval != "-" else f"n {row.n}",
-        status=limits[0].status if limits else "",
-        limit=limits[0].text if limits else "",
-        change=row.change,
+        key=one.key,
+        title=one.info.title if one.info else one.key,
+        value=one.value,
+        unit=one.scale,
+        detail=n if one.interval == "-" else f"{one.interval}, {n}",
+        status=worst.status if worst else "",
+        limit=limit_text(worst) if worst else "",
+        change=change,
         spark=spark,
-        link=row.link,
+        link=one.link,
     )
 
 
 def _latency_tile(
-    run: StoredRun,
-    whole: LatencyView,
-    history: Sequence[StoredRun],
-    time: MetricChange | None,
+    run: StoredRun, baseline: RunComparison | None, history: Sequence[StoredRun]
 ) -> Tile:
-    change = ChangeView(
-        base="", delta=f"p95 {whole.change}", verdict=time.verdict if time else "", n=whole.n
+    latency = run.numbers.latency
+    order = ("fail", "warn", "skip", "pass")
+    checks = sorted(
+        (one for one in run.checks if one.check.metric == LATENCY),
+        key=lambda one: order.index(one.status),
     )
-    checks = [one for one in run.checks if one.check.metric == _LATENCY]
-    limits = sorted(map(limit_view, checks), key=lambda one: _WORST_FIRST.get(one.status, 3))
+    change = None
+    if baseline is not None and not baseline.latency_problem:
+        time = baseline.comparison.time
+        verdict = time.verdict if time else ""
+        if delta := p95_change(latency, numbers_of(baseline.base).latency):
+            words = f"{verdict} p95 {delta}".strip()
+            change = Cell(words, status=CHANGE_STATUS.get(verdict, "weak"))
     return Tile(
-        key=_LATENCY,
+        key=LATENCY,
         title="Time of a case, p50 / p95",
-        value=f"{whole.p50} / {whole.p95}",
+        value=" / ".join(percentiles(latency)),
         unit="ms",
-        detail=f"n {whole.n}",
-        status=limits[0].status if limits else "",
-        limit=f"p95 {limits[0].text}" if limits else "",
-        change=change if whole.change else None,
-        spark=trend_spark(history, _LATENCY),
+        detail=f"n {latency.n}",
+        status=checks[0].status if checks else "",
+        limit=f"p95 {limit_text(checks[0])}" if checks else "",
+        change=change,
+        spark=trend_spark(history, LATENCY),
         link=cases_link(sort="ms", dir="desc"),
     )
 
@@ -177,6 +308,21 @@ def _bars(cases: Sequence[CaseGroup]) -> Iterator[Bar]:
         yield _bar("Why cases failed", "stage", dict(stages.most_common()), styles)
 
 
+def _bar(title: str, key: str, counts: Mapping[str, int], styles: Sequence[str]) -> Bar:
+    whole = sum(counts.values())
+    rows = [
+        CountRow(
+            label=name.replace("_", " "),
+            n=n,
+            share=share_text(n / whole),
+            link=cases_link(**{key: name}),
+            style=style,
+        )
+        for (name, n), style in zip(counts.items(), styles, strict=True)
+    ]
+    return Bar(title=title, chart=stacked_bar(rows), rows=rows)
+
+
 _MEANINGS: Final[Mapping[str, str]] = {
     "error": "The target gave no answer, so nothing could be scored.",
     "missed": "Retrieval is not as expected, or the answer is wrong about abstaining.",
@@ -186,7 +332,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
 """Outcomes that a reader may not know, in the order in which they are explained."""
 
 
-def _meanings(cases: Sequence[CaseGroup]) -> tuple[tuple[str, str], ...]:
+def _meanings(cases: Sequence[CaseGroup]) -> list[tuple[str, str]]:
     """Explain the outcomes and failure stages that the bars show."""
     outcomes = {case.outcome for case in cases}
     found: dict[str, str] = {n: text for n, text in _MEANINGS.items() if n in outcomes}
@@ -194,53 +340,4 @@ def _meanings(cases: Sequence[CaseGroup]) -> tuple[tuple[str, str], ...]:
     for stage, _ in Counter(stage_of(case.deciding) for case in cases).most_common():
         if (words := stage_in_words(of_stage[stage])) is not None:
             found[stage.replace("_", " ")] = words.meaning
-    return tuple(found.items())
-
-
-_SHADES: Final = 8
-"""Colours of stages, which words repeat."""
-_NAMED: Final = 3
-
-
-def _bar(title: str, key: str, counts: Mapping[str, int], styles: Sequence[str]) -> Bar:
-    whole = sum(counts.values())
-    rows = tuple(
-        CountRow(
-            label=name.replace("_", " "),
-            n=n,
-            share=share_text(n / whole),
-            link=cases_link(**{key: name}),
-        )
-        for name, n in counts.items()
-    )
-    return Bar(title=title, chart=stacked_bar(rows, styles), rows=rows, styles=tuple(styles))
-
-
-# --- changes -----------------------------------------------------------------------------------
-
-
-def _changes(compare: CompareView, metrics: Sequence[MetricView]) -> ChangesView:
-    by_verdict = {
-        verdict: [
-            f"{row.key} {row.change.delta}"
-            for row in metrics
-            if row.headline and row.change is not None and row.change.verdict == verdict
-        ]
-        for verdict in ("worse", "beyond", "better")
-    }
-    words = {"worse": "Worse", "beyond": "Past a limit", "better": "Better"}
-    clauses = [f"{words[v]}: {first_few(keys, _NAMED)}" for v, keys in by_verdict.items() if keys]
-    worse, better = (
-        sum(flip.direction == direction for flip in compare.flips)
-        for direction in ("worse", "better")
-    )
-    return ChangesView(
-        run_id=compare.run_id,
-        worse=worse,
-        better=better,
-        worse_link=cases_link(flip="worse"),
-        better_link=cases_link(flip="better"),
-        cases=counted(compare.n_paired, "case") if compare.n_paired else "",
-        metrics=". ".join(clauses),
-        settings=first_few([name for name, _, _ in compare.facts], _NAMED),
-    )
+    return [*found.items()]

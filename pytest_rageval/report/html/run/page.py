@@ -8,23 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pytest_rageval.report.html.charts import Ranked, phase_bar, rank_moves
 from pytest_rageval.report.html.markup import Element, harmless, script_json
-from pytest_rageval.report.html.run.case_charts import phase_bar, rank_moves
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.highlight import chunk_link, chunk_place, marked_text
 from pytest_rageval.report.html.run.values import ChunkView, ReportView
 from pytest_rageval.report.view.word_diff import Piece
 
-_STYLES: Final = (
-    "design.css",
-    "run/run.css",
-    "run/overview.css",
-    "run/list.css",
-    "run/case.css",
-    "run/notes.css",
+_BEFORE: Final = (
+    "search.js",
+    "keys.js",
+    "run/data.js",
+    "run/state.js",
+    "run/list.js",
+    "run/case.js",
 )
-_BEFORE: Final = ("search.js", "run/data.js", "run/state.js", "run/list.js", "run/case.js")
 """Scripts in the order in which they need each other."""
+_KEYS: Final = (
+    ("/", "search the cases"),
+    ("j k", "next and previous case"),
+    ("Enter", "open the case; in the search, go to what was found"),
+    ("Esc", "back to the list, or out of the search"),
+    ("o c", "overview, cases"),
+    ("?", "this list"),
+)
 _LAST: Final = "run/run.js"
 """The script that opens the view that the address names."""
 
@@ -45,18 +52,18 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
         word_pieces=render_pieces,
         marked=marked_text,
         phase_bar=phase_bar,
-        rank_moves=rank_moves,
+        rank_moves=_moves,
         rank_links=rank_links,
     )
     anchors = view.cases.anchors
     return render_page(
         "run/page.html.j2",
-        styles=_STYLES,
         # Before the last one, which opens the case that the address names.
         scripts=(*_BEFORE, *(["run/notes.js"] if with_notes else []), _LAST),
         served=frame.served,
         view=view,
         frame=frame,
+        keys=_KEYS,
         data=script_json(view.data),
         notes=frame.notes_by_anchor(anchors),
         notes_data=script_json(frame.data(view.run_id, anchors)) if with_notes else "",
@@ -84,6 +91,14 @@ def rank_links(ranks: Sequence[int], case: int, between: str = " ") -> Element:
     start = chunk_link("", case)
     links = [f'<a href="{start}{rank}">rank {rank}</a>' for rank in map(str, ranks)]
     return Element(between.join(links))
+
+
+def _moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
+    first, second = (
+        [Ranked(rank=one.rank, elsewhere=one.elsewhere, gold=bool(one.golds)) for one in chunks]
+        for chunks in (old, new)
+    )
+    return rank_moves(first, second)
 
 
 def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
+from pytest_rageval.report.faces.html import Part
+from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.highlight import Mark
-from pytest_rageval.report.html.run.links import report_beside
-from pytest_rageval.report.html.run.overview_values import (
-    CheckView,
-    CompareView,
-    ErrorView,
-    HeatMap,
-    LatencyView,
-    MetricView,
-    OverviewView,
-    Trend,
-)
 from pytest_rageval.report.view.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.record import CaseRecord
+
+if TYPE_CHECKING:
+    from pytest_rageval.report.html.run.overview import FirstScreen
+    from pytest_rageval.report.html.run.panels import Panel
 
 # --- input -------------------------------------------------------------------------------------
 
@@ -204,35 +198,33 @@ class CasesView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the overview below the first screen."""
+
+    id: str
+    title: str
+    legend: str = ""
+    charts: Sequence[Element] = ()
+    panels: Sequence[Panel] = ()
+    more: Sequence[Panel] = ()
+    """Panels that are folded."""
+    parts: Sequence[Part] = ()
+    folded: str = ""
+    """Word by which its blocks are unfolded; empty: they are open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportView:
     """The whole page."""
 
     run_id: str
     verdict: str
-    """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
-    sentence: str
-    overview: OverviewView
-    failed: tuple[CheckView, ...]
-    others: tuple[CheckView, ...]
-    made: tuple[tuple[str, str], ...]
-    """Date, commit, branch, target, k and judge; a text may be empty."""
-    errors: tuple[ErrorView, ...]
-    facts: tuple[tuple[str, str], ...]
-    """The rest of what it was made with."""
-    notes: tuple[str, ...]
-    compare: CompareView | None
-    metrics: tuple[MetricView, ...]
-    mean_bars: Mapping[str, Element | None]
-    """By metric."""
-    heat_maps: tuple[HeatMap, ...]
-    sections: tuple[Element, ...]
-    """Of the project's own code."""
-    trend: Trend | None
-    latency: tuple[LatencyView, ...]
-    concurrency: int | None
-    """Requests in flight while it was measured; None: unknown."""
-    cost: tuple[tuple[str, str, str, str], ...]
-    """Name, value, value of the baseline and change of each figure; the last two may be empty."""
+    """``pass``, ``fail``, ``incomplete``, ``not_evaluated`` or ``unknown``."""
+    reason: str
+    """Text beside the verdict."""
+    first: FirstScreen
+    sections: Sequence[Section]
+    notes: Sequence[str]
     cases: CasesView
     data: Mapping[str, Any]
     """Columns of all cases, for the scripts."""
@@ -240,21 +232,8 @@ class ReportView:
 
     @property
     def verdict_word(self) -> str:
-        """The verdict in a word or two; the gate's sentence usually begins with it."""
+        """The verdict in a word or two."""
         return _VERDICT_WORDS[self.verdict]
-
-    @property
-    def reason(self) -> str:
-        """The rest of the gate's sentence after the verdict, without the checks that it lists."""
-        word, rest = self.sentence[: len(self.verdict_word)], self.sentence
-        if word.upper() == self.verdict_word:  # of a session that ended early, in lower case
-            rest = rest.removeprefix(word).strip(": ")
-        if not self.failed:
-            return rest
-        # In any order: earlier versions listed them as thresholds.toml does.
-        said = [re.escape(f"{check.name} {check.message}") for check in self.failed]
-        one = "|".join(sorted(said, key=len, reverse=True))
-        return re.sub(f": (?:{one})(?:; (?:{one}))*(?:; and [0-9]+ more)?", "", rest, count=1)
 
 
 _VERDICT_WORDS: Final = {

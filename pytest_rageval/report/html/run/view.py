@@ -2,57 +2,73 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
+from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.aggregate.run import warnings_of_target
-from pytest_rageval.analysis.aggregate.target_faults import group_errors
-from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.metrics import MetricChange
-from pytest_rageval.analysis.compare.pairs import LeftOutReason
-from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     summarise_spot_checks,
 )
-from pytest_rageval.analysis.two_runs import RunComparison, past_limits, verdict_word
+from pytest_rageval.analysis.two_runs import CheckedComparison, RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
-from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.report.faces.html import Links, parts
 from pytest_rageval.report.html.run.cases import view_cases
-from pytest_rageval.report.html.run.charts import mean_bar
-from pytest_rageval.report.html.run.check_cases import check_rules, erred_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
+    Figure,
+    beyond_limits,
+    costs_table,
+    figures_of,
+    metrics_table,
     numbers_of,
-    place_on_scale,
-    view_checks,
-    view_cost,
-    view_latency,
-    view_metrics,
+    times_table,
 )
-from pytest_rageval.report.html.run.groups import GroupChanges, group_changes, view_heat_maps
-from pytest_rageval.report.html.run.links import cases_link
-from pytest_rageval.report.html.run.overview import view_overview
-from pytest_rageval.report.html.run.overview_values import (
-    ChangeView,
-    CompareView,
-    ErrorView,
-    FlipView,
+from pytest_rageval.report.html.run.groups import group_changes, heat_maps
+from pytest_rageval.report.html.run.overview import first_screen
+from pytest_rageval.report.html.run.panels import (
+    abstention_panel,
+    latency_panel,
+    metric_panels,
+    rank_panel,
 )
-from pytest_rageval.report.html.run.sections import view_sections
 from pytest_rageval.report.html.run.trend import view_trend
-from pytest_rageval.report.html.run.values import ReportOptions, ReportView
+from pytest_rageval.report.html.run.values import CasesView, ReportOptions, ReportView, Section
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.view.summary import change_text
+from pytest_rageval.report.view.blocks import Block, Fact, Row, Scale, Table, paragraph
+from pytest_rageval.report.view.comparison import view_of_comparison
+from pytest_rageval.report.view.summary import concurrency_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.section import Cell as StoredCell
+from pytest_rageval.values.section import ShownSection
+
+_LEGEND_OF_METRICS: Final = (
+    "Bar and dot: mean, on the metric's own scale. Line through the dot: 95% interval. Upright "
+    "mark: limit. A metric's name leads to its cases, sorted by it."
+)
+_LEGEND_OF_CHANGES: Final = (
+    " Hollow dot: baseline. worse, better: the one-sided interval of the paired change excludes 0; "
+    "same: it lies within the margin; unclear: more cases are needed; equal: no case differs."
+)
+_LEGEND_OF_GROUPS: Final = (
+    "Mean of each metric, from orange (worst) to blue (best) on its scale. Small print: "
+    "cases scored, if not all (n 3); the most that these cases can reach with one chunk for each "
+    "gold (of 0.2), to which the colour is relative; the change since the baseline. A cell leads "
+    "to its cases."
+)
+_LEGEND_OF_TREND: Final = (
+    "The last {n} runs that asked the whole set, oldest first. Upright lines: intervals. "
+    "Level line: limit. Square: its gate failed. Ring: baseline. A dashed line marks a change of "
+    "something that the metric depends on, such as the dataset, k or the judge: figures on its two "
+    "sides are not comparable. A point leads to the page of its run."
+)
 
 
 def view_report(
@@ -72,55 +88,30 @@ def view_report(
         options: extent of the page.
     """
     chosen = options or ReportOptions()
-    numbers = numbers_of(run)
-    run = replace(run, aggregate=numbers)
+    run = replace(run, aggregate=numbers_of(run))
     cases = view_cases(run, chosen, baseline)
-    names = case_names(run.records)
-    first = _first_anchors(cases.anchors)
-    anchors = {names[f"{file}::{name}"]: anchor for (file, name), anchor in first.items()}
-    filters = {name for row in cases.rows for name in row.checks}
     registry = stored_registry(run.config)
-    erred = erred_cases(check_rules(run.checks, registry), run.records)
-    failed, others = view_checks(run.checks, anchors, filters, erred)
-    changes, by_group = _changes(run, baseline)
-    metrics = view_metrics(numbers, run.checks, changes, registry)
-    latency = view_latency(numbers, baseline)
-    compare = (
-        None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
-    )
+    past = beyond_limits(run, baseline)
+    figures = figures_of(run.numbers, run.checks, baseline, registry, past)
+    links = case_links(run, cases.anchors)
     return ReportView(
         run_id=run.run_id,
         verdict=_shown_verdict(run),
-        sentence=run.sentence or _undecided(run),
-        overview=view_overview(
-            run,
-            metrics=metrics,
-            latency=latency,
-            cases=cases,
-            compare=compare,
-            history=history,
-            time=None if baseline is None else baseline.comparison.time,
-        ),
-        failed=failed,
-        others=others,
-        made=tuple(made_facts(run)),
-        errors=tuple(_errors(run, anchors, redact=chosen.redact)),
-        facts=tuple(_facts(run)),
+        reason=_undecided(run) if run.gate is None else run.gate.reason or run.sentence,
+        first=first_screen(run, figures, cases, baseline, history, links, chosen),
+        sections=[*_sections(run, figures, cases, baseline, history, links, chosen)],
         notes=tuple(_notes(run, chosen, baseline)),
-        compare=compare,
-        metrics=metrics,
-        mean_bars={row.key: mean_bar(row) for row in metrics},
-        heat_maps=view_heat_maps(numbers, registry, cases.rows, by_group),
-        # A section may quote documents.
-        sections=() if chosen.redact else view_sections(run.sections),
-        trend=view_trend(history, run.run_id, chosen.address),
-        latency=latency,
-        concurrency=run.config.concurrency,
-        cost=view_cost(run, None if baseline is None else baseline.base),
         cases=cases,
         data=page_data(cases, registry),
         redacted=chosen.redact,
     )
+
+
+def case_links(run: StoredRun, anchors: Mapping[CaseKey, str]) -> Links:
+    """Return the address of each case on its page, by its shortest name; the first of repeats."""
+    names = case_names(run.records)
+    found = reversed([*anchors.items()])
+    return {names[f"{file}::{name}"]: f"#{anchor}" for (file, name, _), anchor in found}
 
 
 def _shown_verdict(run: StoredRun) -> str:
@@ -129,60 +120,149 @@ def _shown_verdict(run: StoredRun) -> str:
     return run.verdict or "unknown"
 
 
-def _first_anchors(anchors: Mapping[CaseKey, str]) -> dict[tuple[str, str], str]:
-    """Return the anchor of each case, by file and id: of several repeats, that of the first."""
-    return {(file, name): anchor for (file, name, _), anchor in reversed([*anchors.items()])}
-
-
 def _undecided(run: StoredRun) -> str:
     recorded = len({case_key(record)[:2] for record in run.records})
     # How many of them -k or a shard selects is not stored before the end.
     in_files = run.config.set.n_asked
-    if recorded < in_files:  # it goes on, or was killed
+    if recorded < in_files:  # it is under way, or was killed
         cases = counted(recorded, "case")
         return f"The run has not ended: {cases} recorded, of {in_files} in its files."
     return "The run holds no decision of the gate."
 
 
-def _changes(
-    run: StoredRun, baseline: RunComparison | None
-) -> tuple[Mapping[str, ChangeView], GroupChanges]:
-    """Show the change of each metric since the baseline, over all cases and by group."""
-    if baseline is None:
-        return {}, {}
-    beyond = _beyond_limits(run, baseline.base.run_id)
-    changes = view_changes(baseline, beyond)
-    return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
+# --- sections ----------------------------------------------------------------------------------
 
 
-def made_facts(run: StoredRun) -> Iterator[tuple[str, str]]:
-    """Yield when, from which code, of which target and with which judge a run was made."""
-    config, git = run.config, run.config.git
-    at = (config.timestamp or "")[:16].replace("T", " ")
-    yield "Started", f"{at} UTC" if (config.timestamp or "").endswith("+00:00") else at
-    if git.commit:
-        yield "Commit", git.commit[:7] + (", with uncommitted changes" if git.dirty else "")
-    yield "Branch", git.branch or ""
-    yield "Target", ", ".join(config.asked)
-    yield "k", "" if config is NO_CONFIG else str(config.settings.k)
-    yield "Judge", "off" if run.judge == "none" else run.judge or ""
+def _sections(
+    run: StoredRun,
+    figures: Sequence[Figure],
+    cases: CasesView,
+    baseline: RunComparison | None,
+    history: Sequence[StoredRun],
+    links: Links,
+    options: ReportOptions,
+) -> Iterator[Section]:
+    registry = stored_registry(run.config)
+    if baseline is not None:
+        yield Section(
+            id="compare",
+            title=f"Compared with {baseline.base.run_id}",
+            parts=[*parts(compared_blocks(baseline), links, public=options.redact)],
+        )
+    if figures:
+        table = metrics_table(figures, compared=baseline is not None)
+        yield Section(
+            id="metrics",
+            title="Metrics",
+            legend=_LEGEND_OF_METRICS + (_LEGEND_OF_CHANGES if baseline else ""),
+            parts=[*parts([table], title="Metrics")],
+        )
+    pairs = [] if baseline is None else baseline.comparison.pairing.pairs
+    keys = [one.key for one in figures if one.change is not None]
+    changes = group_changes(pairs, keys) if pairs and keys else {}
+    if maps := heat_maps(run.numbers, registry, cases.rows, changes):
+        yield Section(id="groups", title="By group", legend=_LEGEND_OF_GROUPS, parts=[*parts(maps)])
+    yield from _spread(run, figures, registry)
+    if not options.redact:  # a section may quote documents
+        for number, one in enumerate(run.sections):
+            blocks = [*own_blocks(one)]
+            body = [*parts(blocks, title=one.title)]
+            yield Section(id=f"own-{number}", title=one.title, parts=body)
+    base = "" if baseline is None else baseline.base.run_id
+    if trend := view_trend(history, run.run_id, options.address, base):
+        yield Section(
+            id="trend",
+            title="Trend",
+            legend=_LEGEND_OF_TREND.format(n=trend.n),
+            charts=trend.charts,
+            parts=[*parts([trend.table], title="Trend")],
+            folded="As a table",
+        )
+    yield _time_and_cost(run, baseline)
+    yield Section(id="made", title="Run details", parts=[*parts(_facts(run))])
 
 
-def _errors(run: StoredRun, anchors: Mapping[str, str], *, redact: bool) -> Iterator[ErrorView]:
-    """Yield the errors of the target by cause; redacted without its words."""
-    for group in group_errors(map(run.whole, (one for one in run.records if one.error))):
-        names = case_names(run.records)
-        cases = [names[record.nodeid] for record in group.records]
-        yield ErrorView(
-            kind=group.kind,
-            message=group.label if redact else group.message,
-            n=len(cases),
-            cases=tuple((name, anchors.get(name, "")) for name in cases[:_CASES_NAMED]),
-            link=cases_link(stage=group.kind),
+def compared_blocks(found: RunComparison) -> Iterator[Block]:
+    """Yield a comparison as every face shows it, without its metrics."""
+    view = view_of_comparison(CheckedComparison(found=found))
+    yield paragraph("".join(text for text, _ in view.title), "strong")
+    for block in view.blocks:
+        # The table of metrics below has these changes on their scales, with the limits.
+        if isinstance(block, Table) and block.columns[0] == "metric":
+            continue
+        yield block
+
+
+def _spread(run: StoredRun, figures: Sequence[Figure], registry: Registry) -> Iterator[Section]:
+    shown = [one.key for one in figures if one.headline]
+    # Those of documents say little more where sections are compared.
+    twice = {f"doc_{key}" for key in shown}
+    others = [one.key for one in figures if not one.headline and one.key not in twice]
+    reviewed = [record for record in run.records if record.counted]
+    panels = [*metric_panels(reviewed, registry, [*shown, *others])]
+    first = [one for one in (rank_panel(reviewed), abstention_panel(reviewed)) if one]
+    repeats = " A case that was asked several times counts as often."
+    if panels or first:
+        yield Section(
+            id="spread",
+            title="Distributions",
+            legend="Every bar leads to its cases. Dashed line: mean."
+            + repeats * any(record.repeat for record in reviewed),
+            panels=[*first, *(one for one in panels if one.key in shown)],
+            more=[one for one in panels if one.key not in shown],
         )
 
 
-def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
+def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> Section:
+    reviewed = [record for record in run.records if record.counted]
+    panel = latency_panel(reviewed, run.numbers.latency)
+    in_flight = run.config.concurrency
+    measured = f"Measured{concurrency_text(in_flight)}" if in_flight else ""
+    if in_flight == 0:
+        measured = "Replayed: no time is that of the target"
+    problem = "" if baseline is None else baseline.latency_problem
+    tables = (
+        times_table(run.numbers, baseline),
+        costs_table(run, None if baseline is None else baseline.base),
+    )
+    return Section(
+        id="time",
+        title="Time and cost",
+        legend=". ".join(filter(None, (measured, problem))),
+        panels=[panel] if panel else (),
+        parts=[one for table in tables for one in parts([table])],
+    )
+
+
+def own_blocks(one: ShownSection) -> Iterator[Block]:
+    """Yield a section of the project's own code."""
+    if one.error:
+        yield paragraph(f"This section could not be made: {one.error}")
+    elif one.bars:
+        values = [float(value or 0) for _, value in one.rows]
+        longest = max(values, default=0.0) or 1.0
+        rows: list[Row] = [
+            (str(name), f"{format_value(value)} {one.unit}".strip(), Scale(value=value / longest))
+            for (name, _), value in zip(one.rows, values, strict=True)
+        ]
+        yield Table(("name", ">value", "bar"), rows)
+    else:
+        number = [any(_is_number(row[at]) for row in one.rows) for at in range(len(one.columns))]
+        head = [f">{n}" if num else n for n, num in zip(one.columns, number, strict=True)]
+        yield Table(head, [tuple(map(_own_cell, row)) for row in one.rows])
+
+
+def _is_number(value: StoredCell) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _own_cell(value: StoredCell) -> str:
+    if value is None:
+        return "-"
+    return format_value(value) if isinstance(value, float) else str(value)
+
+
+def _facts(run: StoredRun) -> Iterator[Fact]:
     config = run.config
     facts = {
         "Answers by": config.target_models.get("llm_model"),
@@ -192,10 +272,9 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
         "Configuration": config.config_hash,
         "Commit": config.git.commit,
         "pytest-rageval": config.versions.get("pytest-rageval"),
+        "Evidence by": rules_text(run.numbers.matching),
     }
-    yield from ((name, str(found)) for name, found in facts.items() if found)
-    if rules := rules_text(numbers_of(run).matching):
-        yield "Evidence by", rules
+    yield from (Fact(name, str(found)) for name, found in facts.items() if found)
 
 
 def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
@@ -207,126 +286,6 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     yield from reliability_lines(JudgeReliability(spot_check=summarise_spot_checks(run.records)))
     yield from chunk_sentences(run.records, run.settings, run.config.asked)
     if not options.redact:  # they include the target's notes about its index
-        yield from numbers_of(run).warnings
+        yield from run.numbers.warnings
         coverages = (record.reply.indexing_coverage for record in reversed(run.records))
         yield from warnings_of_target([coverage for coverage in coverages if coverage][:1])
-
-
-_CASES_NAMED: Final = 10
-_REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
-    ("only_in_base", "only in the baseline"),
-    ("only_in_new", "only in this run"),
-    ("content_changed", "of changed content"),
-    ("k_changed", "of another k"),
-)
-
-
-def _beyond_limits(run: StoredRun, base: str) -> frozenset[str]:
-    """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
-    if run.baseline.run_id != base:
-        return frozenset()
-    return past_limits(run.checks)
-
-
-def view_changes(found: RunComparison, beyond: Collection[str] = ()) -> dict[str, ChangeView]:
-    """Show the change of each metric over the paired cases, and of each own one of the runs.
-
-    Args:
-        found: comparison with the baseline.
-        beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
-    """
-    registry, comparison = found.registry, found.comparison
-    of_cases = {
-        key: _change(change, registry.info(key), past=beyond)
-        for key, change in comparison.metrics.items()
-        if change.base is not None and change.delta is not None
-    }
-    return of_cases | {
-        key: ChangeView(
-            base=format_value(change.base),
-            delta=change_text(key, change.delta),
-            n=change.n_new,
-            place=place_on_scale(change.base, registry.info(key)),
-        )
-        for key, change in comparison.run_metrics.items()
-    }
-
-
-def _change(change: MetricChange, info: MetricInfo | None, *, past: Collection[str]) -> ChangeView:
-    interval = "-"
-    if change.low is not None and change.high is not None:
-        interval = f"{change.low:+.2f} to {change.high:+.2f}"
-    return ChangeView(
-        base=format_value(change.base),
-        delta=change_text(change.key, change.delta),
-        interval=interval,
-        p="-" if change.p is None else f"{change.p:.2g}",
-        verdict=verdict_word(change, past),
-        n=change.n,
-        place=place_on_scale(change.base, info),
-    )
-
-
-def view_comparison(
-    baseline: RunComparison, anchors: Mapping[CaseKey, str], *, redact: bool
-) -> CompareView:
-    """Show flips, differences and metrics that cannot be compared.
-
-    If redacted, it has no reasons, which name paths and headings.
-    """
-    found = baseline.comparison
-    comparability = baseline.comparability
-    places = _first_anchors(anchors)
-    listed = (*comparability.invariants, *comparability.versions, *comparability.config)
-    return CompareView(
-        run_id=baseline.base.run_id,
-        invariants=tuple(one.name for one in comparability.invariants),
-        warning=comparability.warning or "",
-        flips=tuple(
-            FlipView(
-                anchor=places.get((flip.file, flip.case_id), ""),
-                case_id=flip.case_id,
-                direction=flip.direction,
-                change=_flip_text(flip),
-                reason="" if redact else flip.reason,
-            )
-            for flip in sorted(found.flips, key=_severity)
-        ),
-        flipped=_flipped(found.flips),
-        n_paired=baseline.n_paired,
-        left_out=tuple(
-            f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason))
-        ),
-        facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
-        verdict=baseline.conclusion.sentence,
-        lost="" if redact else next((one.public for one in baseline.headline.patterns), ""),
-    )
-
-
-def _severity(flip: CaseFlip) -> tuple[bool, int]:
-    """Order flips: those for the worse first, among them the largest fall of the outcome."""
-    fall = BADNESS.get(flip.new_outcome, 1) - BADNESS.get(flip.base_outcome, 1)
-    return flip.direction != "worse", -abs(fall)
-
-
-def _flipped(flips: Sequence[CaseFlip]) -> str:
-    """Count the cases that flipped, by the change of their outcome.
-
-    >>> _flipped(())
-    '0 flipped'
-    """
-    same = "in a metric alone"
-    found = Counter(
-        same if flip.base_outcome == flip.new_outcome else _flip_text(flip) for flip in flips
-    )
-    changes = ", ".join(f"{n} {change}" for change, n in found.most_common())
-    return f"{len(flips)} flipped" + (f": {changes}" if changes else "")
-
-
-def _flip_text(flip: CaseFlip) -> str:
-    if flip.base_outcome != flip.new_outcome:
-        return f"{flip.base_outcome} \u2192 {flip.new_outcome}"
-    if not flip.changes:
-        return flip.new_outcome
-    first = flip.changes[0]
-    return f"{first.metric} {format_value(first.base)} \u2192 {format_value(first.new)}"

@@ -1,4 +1,4 @@
-"""The list of all runs: its rows and columns, and the trend above them."""
+"""The list of all runs: the headline of the newest one, the trend, and a row for each."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.html.markup import Element
-from pytest_rageval.report.html.run.links import report_beside
-from pytest_rageval.report.html.run.trend import breaks_of_runs, view_trend
+from pytest_rageval.report.faces.html import Part, parts
+from pytest_rageval.report.html.links import report_beside
+from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of
+from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view_trend
+from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
 
 _COLUMNS: Final = 5
-_TIME: Final = "latency_ms.p95"
-_COST: Final = "cost_usd"
 _NOISE: Final = 0.1
 """Share of a time below which its change is neither better nor worse."""
 _TREND: Final = 20
@@ -52,8 +51,12 @@ class RunRow:
     verdict: str
     """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
     sentence: str
+    reason: str
+    """Its text after the verdict."""
     failed: tuple[str, ...]
     """Names of the checks that failed."""
+    news: str
+    """Numbers of cases that are new since the baseline; empty: none is compared."""
     n_cases: str
     outcomes: tuple[tuple[str, int], ...]
     """Name and number of the outcomes that any case has."""
@@ -73,8 +76,9 @@ class RunList:
     columns: tuple[str, ...]
     """Metrics, then the time of a case and the cost of the run."""
     rows: tuple[RunRow, ...]
-    charts: tuple[Element, ...]
-    n_trend: int
+    news: Sequence[Part]
+    """Headline of the newest run."""
+    trend: TrendView | None
     unusable: Mapping[str, str]
     """Reason by folder."""
     tags: tuple[str, ...]
@@ -85,6 +89,8 @@ def view_runs(
     runs: Sequence[StoredRun],
     unusable: Mapping[str, str],
     address: Callable[[str], str] = report_beside,
+    *,
+    redact: bool = False,
 ) -> RunList:
     """Compute everything that the list shows.
 
@@ -92,28 +98,36 @@ def view_runs(
         runs: their documents, oldest first.
         unusable: reason by name of a folder that is not shown.
         address: returns the address of a run's page.
+        redact: leave out text of the targets.
     """
     unusable = {**unusable, **_broken(runs)}
     runs = [run for run in runs if run.run_id not in unusable]
     complete = [run for run in runs if run.aggregate and not is_partial(run)]
-    trend = view_trend(complete[-_TREND:], "", address)
-    known = {key for run in runs if run.aggregate for key in run.aggregate.metrics}
-    columns = (trend.columns if trend else tuple(k for k in HEADLINE if k in known))[:_COLUMNS]
-    columns = (*columns, _TIME, _COST)
     earlier = dict(zip((run.run_id for run in complete), [None, *complete], strict=False))
-    known_runs = {run.run_id: run for run in complete}
+    whole = {run.run_id: run for run in complete}
+
+    def base_of(run: StoredRun) -> StoredRun | None:
+        named = run.baseline.run_id
+        found = whole.get(named or "") if named != run.run_id else None
+        return (found or earlier.get(run.run_id)) if run.run_id in whole else None
+
+    newest = complete[-1] if complete else None
+    base = base_of(newest) if newest else None
+    trend = view_trend(complete[-_TREND:], "", address, base.run_id if base else "")
+    known = {key for run in runs if run.aggregate for key in run.aggregate.metrics}
+    metrics = (trend.columns if trend else tuple(k for k in HEADLINE if k in known))[:_COLUMNS]
+    columns = (*metrics, LATENCY, COST)
     rows = []
     for run in reversed(runs):
-        base = earlier.get(run.run_id)
-        if (named := run.baseline.run_id) in known_runs and named != run.run_id:
-            base = base and known_runs[named]
-        breaks = breaks_of_runs([base, run], columns)[1] if base else {}
-        rows.append(_row(run, [_cell(run, key, base, breaks) for key in columns]))
+        before = base_of(run)
+        breaks = breaks_of_runs([before, run], columns)[1] if before else {}
+        rows.append(_row(run, [_cell(run, key, before, breaks) for key in columns]))
+    headline = newest.gate.headline if newest and newest.gate else None
     return RunList(
         columns=columns,
         rows=tuple(rows),
-        charts=trend.charts if trend else (),
-        n_trend=len(trend.runs) if trend else 0,
+        news=[*parts(headline_facts(headline, public=redact))] if headline else [],
+        trend=trend,
         unusable=unusable,
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
         verdicts=tuple(dict.fromkeys(row.verdict for row in rows)),
@@ -136,13 +150,16 @@ def _faults(run: StoredRun) -> list[str]:
 def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
     entry = run_entry(run)
     facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
+    since = None if run.gate is None else run.gate.headline.since
     return RunRow(
         run_id=run.run_id,
         tags=run.tags,
         when=(entry.timestamp or "-")[:16].replace("T", " "),
         verdict=run.verdict or "unknown",
         sentence=run.sentence,
+        reason="" if run.gate is None else run.gate.reason or run.gate.sentence,
         failed=tuple(one.name for one in run.checks if one.status == "fail"),
+        news="" if since is None else since.counts,
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
         outcomes=tuple(
             (n, c) for n in CASE_OUTCOMES.values() if (c := getattr(run.aggregate, n, 0))
@@ -168,18 +185,18 @@ def _cell(
     run: StoredRun, key: str, before: StoredRun | None, breaks: Mapping[str, tuple[str, ...]]
 ) -> MetricCell:
     """Show a figure of a run beside that of the run that it is compared with."""
-    found = _figure(run, key)
+    found = figure_of(run.aggregate, key) if run.aggregate else None
     if found is None or found.mean is None:
         return MetricCell()
     broken = breaks.get(key, ())
-    earlier = None if broken or not before else _figure(before, key)
+    earlier = None if broken or before is None else figure_of(before.numbers, key)
     delta = None if earlier is None or earlier.mean is None else found.mean - earlier.mean
     shown = "" if delta is None else change_text(key, delta)
     info = stored_registry(run.config).info(key)
     direction = "lower" if info is None else info.direction
     change = ""
     # Times of a few calls vary by some percent.
-    small = key == _TIME and abs(delta or 0.0) < _NOISE * found.mean
+    small = key == LATENCY and abs(delta or 0.0) < _NOISE * found.mean
     if delta and direction != "neutral" and shown[0] in "+-" and not small:
         change = "better" if (delta > 0) == (direction == "higher") else "worse"
     return MetricCell(
@@ -189,18 +206,6 @@ def _cell(
         change=change,
         breaks=", ".join(broken),
     )
-
-
-def _figure(run: StoredRun, key: str) -> MetricSummary | None:
-    numbers = run.aggregate
-    if numbers is None or key not in {_TIME, _COST}:
-        return None if numbers is None else numbers.metrics.get(key)
-    if key == _TIME:
-        return MetricSummary(n=numbers.latency.n, mean=numbers.latency.p95_ms)
-    target = numbers.usage.get("cost_usd")
-    costs = [numbers.cost_usd, None if target is None else target.total]
-    known = [cost for cost in costs if cost is not None]
-    return MetricSummary(n=numbers.total, mean=sum(known) if known else None)
 
 
 def row_words(row: RunRow) -> str:

@@ -6,27 +6,45 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from pytest_rageval.report.html.assets import content_policy, page_asset
-from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.links import Links
+from pytest_rageval.report.html.run.page import render_pieces
 from pytest_rageval.report.html.runs.listing import RunList, row_words
 from pytest_rageval.report.html.runs.side_by_side import SideBySide
 
-_STYLES: Final = ("design.css", "runs/runs.css")
+_KEYS: Final = (("Esc", "out of the search"), ("?", "this list"))
+_LIST_KEYS: Final = (
+    ("/", "search the runs"),
+    ("j k", "next and previous run"),
+    ("Enter", "open the run"),
+    ("x", "choose the run for a comparison"),
+    *_KEYS,
+)
+_COMPARE_KEYS: Final = (
+    ("/", "search the cases"),
+    ("j k", "next and previous case"),
+    ("Enter", "open the case in its run"),
+    ("d", "only what differs, or all cases"),
+    *_KEYS,
+)
 
 
 def fault_policy() -> str:
     """Return the content security policy of a served page of a fault, which has no script."""
-    return content_policy(style=page_asset(*_STYLES), script="", served=True)
+    return content_policy(style=page_asset("design.css"), script="", served=True)
 
 
 def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
     """Yield the list of all runs in pieces."""
-    scripts = ("search.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
-    return _render("list", scripts, links, view=view, title=title, row_words=row_words)
+    scripts = ("search.js", "keys.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
+    values = {"view": view, "title": title, "row_words": row_words, "keys": _LIST_KEYS}
+    return _render("list", scripts, links, **values)
 
 
 def render_side_by_side(view: SideBySide, links: Links) -> Iterator[str]:
     """Yield the page of two or three runs in pieces."""
-    return _render("compare", (), links, view=view)
+    scripts = ("search.js", "keys.js", "runs/compare.js")
+    values = {"view": view, "keys": _COMPARE_KEYS, "word_pieces": render_pieces}
+    return _render("compare", scripts, links, **values)
 
 
 def render_fault(sentence: str, links: Links) -> Iterator[str]:
@@ -39,10 +57,5 @@ def _render(name: str, scripts: tuple[str, ...], links: Links, **values: Any) ->
     from pytest_rageval.report.html.templating import render_page
 
     return render_page(
-        f"runs/{name}.html.j2",
-        styles=_STYLES,
-        scripts=scripts,
-        served=not links.static,
-        links=links,
-        **values,
+        f"runs/{name}.html.j2", scripts=scripts, served=not links.static, links=links, **values
     )

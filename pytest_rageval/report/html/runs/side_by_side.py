@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from typing import Final
 
-from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.two_runs import CheckedComparison, RunComparison
+from pytest_rageval.report.explain.verdict import stage_of
+from pytest_rageval.report.faces.html import Part, parts
+from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.run.cases import case_anchors
-from pytest_rageval.report.html.run.figures import numbers_of, view_metrics
-from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, MetricView
-from pytest_rageval.report.html.run.view import view_changes, view_comparison
-from pytest_rageval.report.view.comparison import (
-    describe_side,
-    flip_counts,
-    moved_stages,
-    pairing_text,
-)
-from pytest_rageval.report.view.summary import change_text
-from pytest_rageval.support.text import format_value
+from pytest_rageval.report.html.run.values import Section
+from pytest_rageval.report.html.run.view import case_links
+from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
+from pytest_rageval.report.view.headline import headline_facts
+from pytest_rageval.report.view.word_diff import Piece, diff_words
+from pytest_rageval.support.text import cut
 from pytest_rageval.values.run import StoredRun
+
+_ANSWER_CHARS: Final = 1000
+_ROWS: Final = 500
+"""Most cases of the page, those that differ first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,126 +33,136 @@ class Side:
     described: str
     when: str
     verdict: str
-    sentence: str
+    reason: str
+    news: Sequence[Part] = ()
+    """Headline against the first run; empty: it is that one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherRun:
-    """A run with its differences to the first one."""
+class AnswerCell:
+    """A case in one run."""
 
-    side: Side
-    compare: CompareView
-    pairing: str
-    flips: str
-    stages: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricRow:
-    """One metric of all runs."""
-
-    key: str
-    better: str
-    base: MetricView | None
-    others: tuple[tuple[MetricView | None, ChangeView | None], ...]
-    """Mean of each of the other runs, and its change."""
-    headline: bool
+    link: str
+    outcome: str
+    """Empty: the run does not have the case."""
+    stage: str
+    answer: Sequence[Piece]
+    """Parts of the answer, with those that are not in the first run's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRow:
-    """A percentile of call times, in milliseconds."""
+class AnswerRow:
+    """A case in every run."""
 
-    key: str
-    base: str
-    others: tuple[tuple[str, str], ...]
-    """Value and difference."""
+    name: str
+    question: str
+    cells: Sequence[AnswerCell]
+    differs: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
     """Content of the page."""
 
-    base: Side
-    others: tuple[OtherRun, ...]
-    metrics: tuple[MetricRow, ...]
-    times: tuple[TimeRow, ...]
+    sides: Sequence[Side]
+    """The one that the others are compared with first."""
+    rows: Sequence[AnswerRow]
+    n_cases: int
+    n_differing: int
+    sections: Sequence[Section]
+    """The comparison of each of the others."""
     redacted: bool
 
 
-def view_side_by_side(found: Sequence[RunComparison], *, redact: bool = False) -> SideBySide:
+def view_side_by_side(
+    found: Sequence[RunComparison], links: Links, *, redact: bool = False
+) -> SideBySide:
     """Compute everything that the page shows.
 
     Args:
         found: comparisons with one base, at least one.
-        redact: leave out the reasons of flips, which name paths and headings.
+        links: addresses of the pages of the runs.
+        redact: leave out what quotes cases, documents and models.
     """
+    base = found[0].base
+    runs = [base, *(one.new for one in found)]
+    news = [[], *([*parts(headline_facts(one.headline, public=redact))] for one in found)]
+    rows = [*_rows(runs, links, redact=redact)]
+    rows.sort(key=lambda row: not row.differs)
     return SideBySide(
-        base=_side(found[0].base),
-        others=tuple(_other(one, redact=redact) for one in found),
-        metrics=tuple(_metric_rows(found)),
-        times=tuple(_time_rows(found)),
+        sides=[_side(run, told) for run, told in zip(runs, news, strict=True)],
+        rows=rows[:_ROWS],
+        n_cases=len(rows),
+        n_differing=sum(row.differs for row in rows),
+        sections=[
+            _section(number, one, links, redact=redact) for number, one in enumerate(found, start=1)
+        ],
         redacted=redact,
     )
 
 
-def _side(run: StoredRun) -> Side:
+def _side(run: StoredRun, news: Sequence[Part]) -> Side:
+    gate = run.gate
     return Side(
         run_id=run.run_id,
         described=describe_side(run).removeprefix(run.run_id).lstrip(", "),
         when=(run.config.timestamp or "-")[:16].replace("T", " "),
         verdict=run.verdict or "unknown",
-        sentence=run.sentence,
+        reason="" if gate is None else gate.reason or gate.sentence,
+        news=news,
     )
 
 
-def _other(found: RunComparison, *, redact: bool) -> OtherRun:
-    return OtherRun(
-        side=_side(found.new),
-        compare=view_comparison(found, case_anchors(found.new.records), redact=redact),
-        pairing=pairing_text(found),
-        flips=flip_counts(found),
-        stages=moved_stages(found),
+def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -> Section:
+    view = view_of_comparison(CheckedComparison(found=found))
+    page = links.run(found.new.run_id, base=found.base.run_id)
+    of_cases = case_links(found.new, case_anchors(found.new.records))
+    addresses = {name: f"{page}{anchor}" for name, anchor in of_cases.items()}
+    return Section(
+        id=f"compare-{number}",
+        title=f"{found.new.run_id} compared with {found.base.run_id}",
+        legend="".join(text for text, _ in view.title),
+        parts=[*parts(view.blocks, addresses, found.new.run_id, public=redact)],
     )
 
 
-def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
-    registry = found[0].registry
-    base = _by_key(found[0].base, {}, registry)
-    changes = [view_changes(one) for one in found]
-    others = [
-        _by_key(one.new, of_one, one.registry) for one, of_one in zip(found, changes, strict=True)
+def _rows(runs: Sequence[StoredRun], links: Links, *, redact: bool) -> Iterator[AnswerRow]:
+    cases = [{one.first.nodeid: one for one in group_repeats(run.records)} for run in runs]
+    pages = [links.run(run.run_id, base="" if run is runs[0] else runs[0].run_id) for run in runs]
+    anchors = [
+        {f"{file}::{name}": anchor for (file, name, _), anchor in [*of_run.items()][::-1]}
+        for of_run in (case_anchors(run.records) for run in runs)
     ]
-    sides = [*zip(others, changes, strict=True)]
-    for key in dict.fromkeys(chain(base, *others)):
-        shown = next(side[key] for side in (base, *others) if key in side)
-        yield MetricRow(
-            key=key,
-            better=shown.better if registry.info(key) else "",
-            base=base.get(key),
-            others=tuple((means.get(key), changed.get(key)) for means, changed in sides),
-            headline=shown.headline,
+    for nodeid in dict.fromkeys(nodeid for of_run in cases for nodeid in of_run):
+        found = [of_run.get(nodeid) for of_run in cases]
+        texts = ["" if redact else _answer(run, one) for run, one in zip(runs, found, strict=True)]
+        cells = [
+            _cell(one, f"{page}#{of_run.get(nodeid, '')}", text, texts[0])
+            for one, page, of_run, text in zip(found, pages, anchors, texts, strict=True)
+        ]
+        first = next(one for one in found if one is not None).first
+        yield AnswerRow(
+            name=first.name,
+            question="" if redact else cut(first.case.question, 300),
+            cells=cells,
+            differs=len({(cell.outcome, cell.stage) for cell in cells}) > 1 or len({*texts}) > 1,
         )
 
 
-def _by_key(
-    run: StoredRun, changes: Mapping[str, ChangeView], registry: Registry
-) -> dict[str, MetricView]:
-    return {row.key: row for row in view_metrics(numbers_of(run), run.checks, changes, registry)}
+def _answer(run: StoredRun, case: CaseGroup | None) -> str:
+    if case is None:
+        return ""
+    record = run.whole(case.deciding)
+    return cut(record.answer or (record.error.message if record.error else ""), _ANSWER_CHARS)
 
 
-def _time_rows(found: Sequence[RunComparison]) -> Iterator[TimeRow]:
-    keys = dict.fromkeys(key for one in found for key in one.comparison.latency)
-    for key in keys:
-        of_key = [one.comparison.latency.get(key) for one in found]
-        base = next((one.base for one in of_key if one is not None), None)
-        yield TimeRow(
-            key=key,
-            base=format_value(base, "ms"),
-            others=tuple(
-                ("-", "-")
-                if one is None
-                else (format_value(one.new, "ms"), change_text(key, one.delta))
-                for one in of_key
-            ),
-        )
+def _cell(case: CaseGroup | None, link: str, text: str, base: str) -> AnswerCell:
+    if case is None:
+        return AnswerCell(link="", outcome="", stage="", answer=())
+    diff = diff_words(base, text) if base and text and base != text else None
+    return AnswerCell(
+        link=link,
+        outcome=case.outcome,
+        stage=stage_of(case.deciding).replace("_", " "),
+        answer=((False, text),) if diff is None else diff.new,
+    )

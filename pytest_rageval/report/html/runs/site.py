@@ -12,11 +12,11 @@ from typing import Final
 
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.assets import TEMPLATES
+from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.run.files import report_page
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.runs.badge import badge_document
-from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.page import render_list, render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
@@ -99,7 +99,10 @@ def write_site(results_dir: Path, target: Path, options: SiteOptions) -> Site:
     whole = [run for run in runs if run.run_id not in site.broken]
     ids = {_run_of(name) for name in made}
     view = view_runs(
-        whole, {**unusable, **site.broken}, lambda name: _LINKS.run(name) if name in ids else ""
+        whole,
+        {**unusable, **site.broken},
+        lambda name: _LINKS.run(name) if name in ids else "",
+        redact=options.redact,
     )
     _write(target / _LINKS.home, render_list(view, _LINKS, title=options.title))
     _write(target / BADGE, [json.dumps(badge, indent=2) + "\n"])
@@ -214,7 +217,7 @@ class _RunPage:
             read_compared(run.folder, self.results_dir, texts=False)
             for run in (self.base, self.run)
         )
-        view = view_side_by_side([compare_runs(first, second)], redact=self.options.redact)
+        view = view_side_by_side([compare_runs(first, second)], _LINKS, redact=self.options.redact)
         return render_side_by_side(view, _LINKS)
 
     def _address(self, run_id: str) -> str:

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.run.attention import worth_reading
+from pytest_rageval.analysis.compare.flips import CaseFlip, Direction
+from pytest_rageval.report.html.run.attention import Reading, worth_reading
 from pytest_rageval.report.html.run.cases import view_cases
-from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed
@@ -13,17 +13,21 @@ from tests.build.verdicts import judged_by
 from tests.report.html.builders import errored, missed, passed, run
 
 
-def flip(case_id: str, direction: str = "worse") -> FlipView:
-    return FlipView(
-        anchor=f"case-{case_id}",
+def flip(case_id: str, direction: Direction = "worse") -> CaseFlip:
+    return CaseFlip(
+        file="evals/set.jsonl",
         case_id=case_id,
+        category="",
         direction=direction,
-        change="passed \u2192 missed",
+        base_outcome="passed",
+        new_outcome="missed",
+        changes=(),
         reason="abstains now",
+        brief_reason="abstains",
     )
 
 
-def chosen(records: list[CaseRecord], *flips: FlipView) -> list[Reading]:
+def chosen(records: list[CaseRecord], *flips: CaseFlip) -> list[Reading]:
     rows = view_cases(run(records), ReportOptions()).rows
     return [*worth_reading(rows, flips)]
 
@@ -45,7 +49,7 @@ def test_newly_worse_cases_come_first_then_the_worst_of_each_kind() -> None:
         ("low", "worst"),
         ("lower", "worst"),
     ]
-    assert found[0].why == "passed \u2192 missed: abstains now"
+    assert found[0].why == "passed -> missed: abstains now"
     assert found[1].why == "http, one of 1 error"
     assert found[2].why == "not retrieved, lowest of 2 cases: recall_at_k 0.000, mrr 0.000"
 

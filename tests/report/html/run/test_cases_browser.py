@@ -405,6 +405,6 @@ def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:
     gate = gated(failing, sentence="FAIL 1 of 1")
     tab = open_page(page(run([passed("alpha"), missed("beta")], gate=gate)))
 
-    tab.click(".check a")
+    tab.click(".banner td a")
 
     assert opened(tab) == ["beta"]

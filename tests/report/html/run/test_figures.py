@@ -6,70 +6,109 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.figures import (
+    Figure,
+    check_rows,
+    costs_table,
+    figures_of,
+    metrics_table,
     place_on_scale,
-    view_checks,
-    view_cost,
-    view_latency,
-    view_metrics,
+    scale_of,
+    times_table,
 )
+from pytest_rageval.report.view.blocks import Cell, Cells, Note, Row, Scale
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.numbers import LatencySummary, MetricSummary
 from tests.build.runs import numbers_with
-from tests.report.html.builders import check, config, errored, missed, passed, run
+from tests.report.html.builders import against, check, config, errored, missed, passed, run
 
 
 def metrics(*records: Any) -> Any:
     return run([*records]).aggregate
 
 
+def figures(*records: Any, **fields: Any) -> dict[str, Figure]:
+    return {one.key: one for one in figures_of(metrics(*records), **fields)}
+
+
+def texts(row: Row | Note) -> list[str]:
+    assert not isinstance(row, Note)
+    return [str(cell.value if isinstance(cell, Cell) else cell) for cell in row]
+
+
 def test_a_mean_stands_with_counts_interval_and_limit() -> None:
     checks = [check("recall_at_k", "fail")]
 
-    found = {
-        row.key: row
-        for row in view_metrics(metrics(passed("a"), missed("b"), errored("c")), checks, {})
-    }
+    found = figures(passed("a"), missed("b"), errored("c"), checks=checks)
 
     recall = found["recall_at_k"]
-    assert (recall.n, recall.n_error, recall.value) == (2, 1, "0.500")
-    assert [(limit.text, limit.status, limit.place) for limit in recall.limits] == [
-        (">= 0.75", "fail", 0.75)
-    ]
-    assert recall.places is not None
-    low, mean, high = recall.places
-    assert low < mean == 0.5 < high
-    assert found["mrr"].limits == ()
+    assert (recall.found.n, recall.found.n_error, recall.value) == (2, 1, "0.500")
+    scale = scale_of(recall)
+    assert isinstance(scale, Scale)
+    assert (scale.value, scale.limits, scale.failed) == (0.5, [0.75], True)
+    assert scale.interval is not None
+    assert scale.interval[0] < 0.5 < scale.interval[1]
+    cells: list[Any] = [*metrics_table([recall], compared=False).rows]
+    ((name, mean, _, interval, limit, n, _, errors),) = cells
+    assert (name.value, mean.value, mean.status, n, errors) == (
+        "recall_at_k", "0.500", "bad", 2, 1,
+    )  # fmt: skip
+    assert interval == recall.interval
+    assert [one.value for one in limit.parts] == ["FAIL >= 0.75"]
 
 
 def test_a_limit_on_a_difference_has_no_place_on_the_scale() -> None:
     checks = [check("mrr", check=Check(metric="mrr", kind="max_drop", limit=0.03))]
 
-    row = next(r for r in view_metrics(metrics(passed("a")), checks, {}) if r.key == "mrr")
+    scale = scale_of(figures(passed("a"), checks=checks)["mrr"])
 
-    assert [(limit.text, limit.place) for limit in row.limits] == [("drop <= 0.03", None)]
+    assert isinstance(scale, Scale)
+    assert scale.limits == []
+
+
+def test_a_change_past_its_limit_does_not_paint_the_mean() -> None:
+    drop = check("recall_at_k", "fail", check=Check(metric="recall_at_k", kind="max_drop", limit=0))
+    old, new = run([passed("a"), passed("b")]), run([passed("a"), missed("b")])
+    one = figures(*new.records, checks=[drop], baseline=against(old, new))["recall_at_k"]
+
+    row: Any = metrics_table([one], compared=True).rows[0]
+
+    scale = scale_of(one)
+    assert isinstance(scale, Scale)
+    assert (scale.failed, scale.base) == (False, 1.0)
+    changes = [cell for cell in row if isinstance(cell, Cells)][1]
+    assert [one.value for one in changes.parts] == ["unclear -0.500", "FAIL drop <= 0"]
+
+
+def test_what_did_not_change_is_folded_unless_it_has_a_limit() -> None:
+    files = run([passed("a"), passed("b")])
+    found = figures_of(metrics(*files.records), [check("mrr")], against(files, files))
+
+    table = metrics_table(found, compared=True)
+
+    assert [texts(row)[0] for row in table.rows] == ["mrr"]
+    assert {texts(row)[0] for row in table.more} == {"hit_at_k", "recall_at_k"}
 
 
 def test_a_value_short_of_its_limit_never_looks_like_it() -> None:
     document = numbers_with(metrics={"mrr": MetricSummary(n=9, mean=0.74996)})
 
-    (row,) = view_metrics(document, [check("mrr", "fail")], {})
+    (row,) = figures_of(document, [check("mrr", "fail")])
 
     assert row.value == "0.74996"
 
 
 def test_metrics_that_no_case_could_have_are_left_out() -> None:
-    keys = {row.key for row in view_metrics(metrics(passed("a")), (), {})}
+    keys = figures(passed("a"))
 
     assert "mrr" in keys
     assert "groundedness" not in keys
 
 
 def test_a_scale_that_does_not_end_at_1_says_where_it_ends() -> None:
-    record = passed("a", metrics={"groundedness": 4.5, "mrr": 1.0})
-    shown = view_metrics(metrics(record), (), {})
-    scales = {row.key: row.scale for row in shown}
+    shown = figures(passed("a", metrics={"groundedness": 4.5, "mrr": 1.0}))
 
-    assert (scales["groundedness"], scales["mrr"]) == ("of 5", "")
+    assert (shown["groundedness"].scale, shown["mrr"].scale) == ("of 5", "")
+    assert scale_of(figures_of(numbers_with(metrics={"x": MetricSummary(n=1, mean=3.0)}))[0]) == ""
 
 
 @pytest.mark.parametrize(
@@ -97,16 +136,22 @@ def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
         check("d", "skip", n=None, low=None),
     ]
 
-    failed, others = view_checks(checks, {"x": "case-x"})
+    failed, others = check_rows(checks, {"x": "case-x"}, ["c"], {"c": 2})
 
-    assert [(one.name, one.cases) for one in failed] == [("c", (("x", "case-x"), ("y", "")))]
-    assert [one.name for one in others] == ["b", "d", "a"]
-    assert (others[1].n, others[1].interval) == ("-", "-")
+    rows: list[Any] = [*failed]
+    ((word, name, finding, cases),) = rows
+    assert (word.value, word.status, name) == ("FAIL", "bad", "c")
+    assert finding.value == "0.700 is below min 0.750", "the sentence of the gate"
+    assert finding.note.endswith("without 2 cases that ended in an error")
+    assert [(one.value, one.link) for one in cases.parts] == [
+        ("x", "#case-x"), ("y", ""), ("all its cases", "#check=c"),
+    ]  # fmt: skip
+    assert [texts(row)[1] for row in others] == ["b", "d", "a"]
 
 
 def test_failed_checks_with_a_figure_stand_before_those_without_data() -> None:
     checks = [check("a", "fail", estimate=None), check("b", "fail", estimate=1.0)]
-    assert [one.name for one in view_checks(checks, {})[0]] == ["b", "a"]
+    assert [texts(row)[1] for row in check_rows(checks)[0]] == ["b", "a"]
 
 
 def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
@@ -116,12 +161,9 @@ def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
         "rerank": LatencySummary(n=3, p50_ms=0.0, p95_ms=0.0),
     }
 
-    rows = view_latency(numbers_with(latency=latency, latency_by_phase=phases))
+    table = times_table(numbers_with(latency=latency, latency_by_phase=phases), None)
 
-    assert [(row.phase, row.p50, row.p95) for row in rows] == [
-        ("total", "20", ">= 60000"),
-        ("retrieval", "5.0", "9.5"),
-    ]
+    assert table.rows == [("total", 3, "20", ">= 60000"), ("retrieval", 3, "5.0", "9.5")]
 
 
 def test_costs_stand_beside_those_of_the_baseline_and_an_unknown_price_is_not_nothing() -> None:
@@ -133,10 +175,12 @@ def test_costs_stand_beside_those_of_the_baseline_and_an_unknown_price_is_not_no
         )
     )
 
-    found = {name: rest for name, *rest in view_cost(new, old)}
+    rows = costs_table(new, old).rows
 
-    assert found["Judge, this run"] == ["price unknown", "$0.0100", ""]
-    assert found["Judge, without its cache"] == ["$0.0123", "$0.0100", "+$0.0023"]
-    assert found["Judge tokens"] == ["12,000", "9,000", "+3,000"]
-    assert found["Wall time"] == ["1.2 s", "2.2 s", "-1.0 s"]
-    assert [row[2:] for row in view_cost(new, None)] == [("", "")] * 4
+    assert rows == [
+        ("Judge, this run", "price unknown", "$0.0100", "-"),
+        ("Judge, without its cache", "$0.0123", "$0.0100", "+$0.0023"),
+        ("Judge tokens", "12,000", "9,000", "+3,000"),
+        ("Wall time", "1.2 s", "2.2 s", "-1.0 s"),
+    ]
+    assert costs_table(new, None).columns == ("cost", ">this run")

@@ -79,7 +79,7 @@ def listed(tab: Page, address: str) -> int:
 def test_every_count_leads_to_as_many_cases(open_page: Open, html: str) -> None:
     tab = open_page(html)
     links = tab.eval_on_selector_all(
-        ".key-list a, .panel table a, .changes a[href*='flip'], .heatmap a[href*='flip']",
+        ".key-list a, .panel table a, .changes a[href*='flip'], #groups table a[href*='flip']",
         "all => all.map(a => [a.getAttribute('href'), (a.textContent.match(/\\d+/) || [''])[0]])",
     )
 
@@ -112,7 +112,7 @@ def test_a_bar_of_a_chart_is_a_link_for_mouse_and_keyboard(open_page: Open, html
 def test_a_cell_of_the_heat_map_shows_its_group_sorted(open_page: Open, html: str) -> None:
     tab = open_page(html)
 
-    tab.locator(".heatmap a[href='#category=a%3Db&sort=mrr']").first.click()
+    tab.locator("#groups table a[href='#category=a%3Db&sort=mrr']").first.click()
 
     tab.wait_for_selector("body[data-view='cases']")
     sorted_by = tab.locator("#case-table th[aria-sort='ascending']")
@@ -143,7 +143,7 @@ def test_without_scripts_and_on_paper_the_verdict_and_metrics_are_there(
     for media in ("screen", "print"):
         tab.emulate_media(media=media)
         assert tab.locator("#verdict .banner").is_visible()
-        assert tab.locator(".means").first.is_visible()
+        assert tab.locator("#metrics table").first.is_visible()
         assert tab.locator(".tile").count() == 6
 
 
@@ -158,7 +158,7 @@ def test_the_tables_of_every_main_metric_are_no_wider_than_paper(
     tab = open_page(page(new, baseline=old), viewport={"width": width, "height": 900})
     tab.emulate_media(media="print")
 
-    assert tab.locator(".heatmap").first.is_visible()
+    assert tab.locator("#groups table").first.is_visible()
     # A browser that prints a wider page makes all of it smaller.
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
 

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
-from pytest_rageval.report.html.run.trend import view_trend
-from tests.report.html.builders import config, missed, passed, run
+from pytest_rageval.report.html.run.trend import TrendView, view_trend
+from tests.report.html.builders import check, config, gated, missed, passed, run
+
+
+def rows(found: TrendView) -> list[list[Any]]:
+    return [[*row] for row in found.table.rows]  # type: ignore[misc]
 
 
 def test_one_run_has_no_trend() -> None:
@@ -18,12 +23,28 @@ def test_the_trend_shows_each_run_and_which_one_this_is() -> None:
     found = view_trend(runs, "new")
 
     assert found is not None
-    recall = found.columns.index("recall_at_k")
-    assert [(r.run_id, r.current, r.changed, r.cells[recall]) for r in found.runs] == [
-        ("old", False, (), ("0.000", "-")),
-        ("new", True, (), ("1.000", "-")),
+    recall = 2 + [*found.columns].index("recall_at_k")
+    old, new = rows(found)
+    assert [(r[0].value, r[0].note, r[recall].value, r[-1]) for r in (old, new)] == [
+        ("old", "", "0.000", ""),
+        ("new", "this run", "1.000", ""),
     ]
     assert len(found.charts) == len(found.columns)
+    assert "latency_ms.p95" in found.columns
+
+
+def test_limits_failed_gates_and_the_baseline_are_drawn() -> None:
+    limited = gated(check("recall_at_k", "fail"))
+    runs = [run([passed("a")], "old"), run([missed("a")], "new", gate=limited)]
+
+    found = view_trend(runs, "new", base="old")
+
+    assert found is not None
+    recall = found.charts[[*found.columns].index("recall_at_k")]
+    assert recall.count('class="limit-line"') == 1
+    assert recall.count('class="dot bad"') == 1
+    assert recall.count('class="base"') == 1
+    assert "(failed)" not in recall.partition("old")[0]
 
 
 def test_other_pages_have_other_addresses() -> None:
@@ -32,14 +53,14 @@ def test_other_pages_have_other_addresses() -> None:
     found = view_trend(runs, "", "/run/{}".format)
 
     assert found is not None
-    assert [one.link for one in found.runs] == ["/run/old", "/run/new"]
+    assert [row[0].link for row in rows(found)] == ["/run/old", "/run/new"]
 
 
 def test_a_point_leads_to_the_page_of_its_run_beside_this_one() -> None:
     found = view_trend([run([missed("a")], "an old#run"), run([passed("a")], "new")], "new")
 
     assert found is not None
-    assert [one.link for one in found.runs] == ["../an%20old%23run/report.html", ""]
+    assert [row[0].link for row in rows(found)] == ["../an%20old%23run/report.html", ""]
     assert all(chart.count('href="../an%20old%23run/report.html"') == 1 for chart in found.charts)
 
 
@@ -60,10 +81,10 @@ def test_the_line_breaks_where_an_invariant_changed(
     found = view_trend([a, b, c, d], "d")
 
     assert found is not None
-    assert [r.changed for r in found.runs] == [(), (), named, ()]
+    assert [row[-1] for row in rows(found)] == ["", "", ", ".join(named), ""]
     assert found.charts[0].count('class="break"') == 1
     assert found.charts[0].count("<polyline") == 2
-    assert "(changed) c" in found.charts[0]
+    assert "changed c" in found.charts[0]
 
 
 def test_what_a_metric_does_not_depend_on_does_not_break_its_line() -> None:
@@ -79,7 +100,7 @@ def test_what_a_metric_does_not_depend_on_does_not_break_its_line() -> None:
         for key, chart in zip(found.columns, found.charts, strict=True)
     }
     assert (breaks["recall_at_k"], breaks["groundedness"]) == (False, True)
-    assert found.runs[1].changed == ("judge",)
+    assert rows(found)[1][-1] == "judge"
 
 
 def test_a_run_without_the_metric_leaves_a_gap() -> None:
@@ -91,6 +112,6 @@ def test_a_run_without_the_metric_leaves_a_gap() -> None:
     found = view_trend(runs, "c")
 
     assert found is not None
-    chart = found.charts[found.columns.index("mrr")]
+    chart = found.charts[[*found.columns].index("mrr")]
     assert len(re.findall('class="dot', chart)) == 2
     assert "b -" in chart

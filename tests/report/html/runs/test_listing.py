@@ -10,7 +10,7 @@ import pytest
 from pytest_rageval.analysis import trend
 from pytest_rageval.analysis.compare.settings import Comparability, compare_configs
 from pytest_rageval.engine.sweep.folder import begin_sweep
-from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
@@ -86,7 +86,8 @@ def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path
     at = view.columns.index("recall_at_k")
     assert [row.partial for row in view.rows] == [False, True, False]
     assert [row.cells[at].delta for row in view.rows] == ["-0.100", "", ""]
-    assert view.n_trend == 2
+    assert view.trend is not None
+    assert view.trend.n == 2
     assert "partial" in row_words(view.rows[1])
 
 
@@ -112,7 +113,7 @@ def test_one_run_and_none_are_listed_too(tmp_path: Path) -> None:
     assert view_runs([], {}).rows == ()
     assert "No runs yet" in "".join(render_list(view_runs([], {}), Links(), title="x"))
     view = view_runs(stored(tmp_path)[:1], {})
-    assert (view.charts, len(view.rows)) == ((), 1)
+    assert (view.trend, len(view.rows)) == (None, 1)
     assert "recall_at_k" in view.columns
 
 

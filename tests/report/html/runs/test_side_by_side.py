@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.links import Links
+from pytest_rageval.report.html.runs import side_by_side
 from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
 from pytest_rageval.values.case import Case
 from tests.report.html.builders import config, hostile_run, missed, passed, run
 
 
-def three(*, redact: bool = False) -> SideBySide:
+def three(*, redact: bool = False, static: bool = False) -> SideBySide:
     base = run([passed("a"), passed("b"), missed("c")], "base")
     worse = run([passed("a"), missed("b"), missed("c")], "worse")
-    better = run([passed("a"), passed("b"), passed("c")], "better")
-    return view_side_by_side([compare_runs(base, worse), compare_runs(base, better)], redact=redact)
+    better = run([passed("a"), passed("b", answer="Another answer to b."), passed("c")], "better")
+    found = [compare_runs(base, worse), compare_runs(base, better)]
+    return view_side_by_side(found, Links(static=static), redact=redact)
 
 
 def test_the_others_are_compared_with_the_first() -> None:
     view = three()
-    assert (view.base.run_id, [one.side.run_id for one in view.others]) == (
-        "base", ["worse", "better"],
-    )  # fmt: skip
-    recall = next(row for row in view.metrics if row.key == "recall_at_k")
-    assert recall.base is not None
-    assert recall.base.value == "0.667"
-    deltas = [change.delta if change else None for _, change in recall.others]
-    assert deltas == ["-0.333", "+0.333"]
-    assert [one.flips for one in view.others] == [
-        "1 worse, 0 better, 2 unchanged",
-        "0 worse, 1 better, 2 unchanged",
-    ]
+    assert [one.run_id for one in view.sides] == ["base", "worse", "better"]
+    assert [bool(one.news) for one in view.sides] == [False, True, True]
+    assert [one.title for one in view.sections] == [
+        "worse compared with base", "better compared with base",
+    ]  # fmt: skip
+    html = "".join(render_side_by_side(view, Links()))
+    assert "1 newly failing" in html
+
+
+def test_answers_stand_beside_each_other_and_cases_that_differ_come_first() -> None:
+    view = three()
+    assert [(row.name, row.differs) for row in view.rows] == [
+        ("b", True), ("c", True), ("a", False),
+    ]  # fmt: skip
+    assert (view.n_differing, view.n_cases) == (2, 3)
+    b = view.rows[0]
+    assert [(cell.outcome, cell.stage) for cell in b.cells] == [
+        ("passed", ""), ("missed", "not retrieved"), ("passed", ""),
+    ]  # fmt: skip
+    assert ["".join(text for _, text in cell.answer) for cell in b.cells] == [
+        "Answer to b.", "Answer to b.", "Another answer to b.",
+    ]  # fmt: skip
+    assert (True, "Another answer") in b.cells[2].answer
+    html = "".join(render_side_by_side(view, Links()))
+    assert "<ins>Another answer</ins> to b." in html
+
+
+def test_only_the_cases_that_differ_come_first_of_very_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(side_by_side, "_ROWS", 2)
+    view = three()
+    assert [row.name for row in view.rows] == ["b", "c"]
+    html = "".join(render_side_by_side(view, Links()))
+    assert "2 of 3 cases differ in outcome or answer; the first 2 are shown" in html
 
 
 def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
@@ -38,33 +65,36 @@ def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     assert 'href="run-worse?base=base#case-b"' in html
     assert 'href="run-better?base=base#case-c"' in html
     assert 'href="compare?base=worse&amp;run=base&amp;run=better"' in html
-    static = "".join(render_side_by_side(three(redact=True), Links(static=True)))
+    links = Links(static=True)
+    static = "".join(render_side_by_side(three(redact=True, static=True), links))
     assert 'href="run-worse.html#case-b"' in static
     assert "run-worse?" not in static
     assert "docs/file1.md" not in static
+    assert "Answer to b" not in static
+    assert "What does b ask?" not in static
 
 
 def test_cases_that_are_not_reviewed_are_counted_beside_the_compared_ones() -> None:
     made = Case(id="made", question="?", review="generated")
     old = run([passed("a"), passed("b", case=made)], "old")
-    view = view_side_by_side([compare_runs(old, run([missed("a"), passed("b", case=made)]))])
+    view = view_side_by_side(
+        [compare_runs(old, run([missed("a"), passed("b", case=made)]))], Links()
+    )
     html = "".join(render_side_by_side(view, Links()))
-    assert "1 paired case; left out: 1 not reviewed; stages: not_retrieved 0 \u2192 1" in html
+    assert "1 paired case; left out: 1 not reviewed" in html
 
 
 def test_no_case_is_called_unchanged_where_nothing_can_be_compared() -> None:
     other = run([missed("a")], "other", config=config(settings={"folder_mode": "on"}))
-    view = view_side_by_side([compare_runs(run([passed("a")], "base"), other)])
+    view = view_side_by_side([compare_runs(run([passed("a")], "base"), other)], Links())
     html = "".join(render_side_by_side(view, Links()))
-    assert "Not comparable: different payload.folder_mode" in html
+    assert "NOT COMPARABLE: made under different conditions" in html
+    assert "payload.folder_mode" in html
     assert "unchanged" not in html
-    assert "1 paired case" in html
-    assert "No case is compared." in html
-    assert "asked alike" not in html
 
 
 def test_hostile_runs_are_only_text() -> None:
     found = compare_runs(hostile_run("one"), hostile_run("two"))
-    html = "".join(render_side_by_side(view_side_by_side([found]), Links()))
+    html = "".join(render_side_by_side(view_side_by_side([found], Links()), Links()))
     for harm in ("<script>w", "<img", "<svg o", "<iframe", "<base", "\u202e", "\x1b"):
         assert harm not in html

@@ -1,7 +1,7 @@
 // Views, keys and downloads: the address decides what is shown.
 (() => {
   const byId = (id) => document.getElementById(id);
-  const search = byId("q"), keys = byId("keys");
+  const search = byId("q");
   const places = new Map();  // scroll position by address, for the way back
   const lengths = new Map();  // rows that were shown
   let shown = { view: "", list: state.plain() }, address = null, patience = 0;
@@ -108,37 +108,25 @@
   }
 
   const goTo = (hash) => { if (location.hash !== hash) location.hash = hash; };
-  const KEYS = {
-    j: () => move(1), k: () => move(-1), o: () => goTo("#overview"), c: () => goTo("#cases"),
-    "/": () => { search.focus(); search.select(); },
-    "?": () => keys.showModal(),
-    Escape: () => { if (shown.view === "case") goTo(state.write(shown.list)); else return true; },
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
-    if (event.key === "Escape" && closeMenus()) { event.preventDefault(); return; }
-    if (event.target === search && event.key === "Escape") {
-      event.preventDefault();  // else the browser empties the box after blur(), without an event
+  pageKeys({
+    acts: {
+      j: () => move(1), k: () => move(-1), o: () => goTo("#overview"), c: () => goTo("#cases"),
+      Escape: () => { if (shown.view === "case") goTo(state.write(shown.list)); else return true; },
+    },
+    close: closeMenus,
+    leave: () => {
       search.value = "";
       search.blur();
       if (shown.list.q) type();
-      return;
-    }
-    if (event.target === search && event.key === "Enter") {
-      event.preventDefault();
+    },
+    enter: () => {
       clearTimeout(patience);
       type();
       search.blur();
       const rows = document.querySelectorAll("#case-table tr.row");
       if (rows.length === 1) location.hash = rows[0].querySelector("a.open").hash; else move(1);
-      return;
-    }
-    if (event.target.closest("input, select, textarea")) return;
-    const act = KEYS[event.key];
-    if (act && !act()) event.preventDefault();
+    },
   });
-  keys.querySelector("button").addEventListener("click", () => keys.close());
-  byId("help").addEventListener("click", () => keys.showModal());
 
   byId("case-table").addEventListener("click", (event) => {
     const row = event.target.closest("tr.row");

@@ -2,7 +2,7 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const rows = [...document.querySelectorAll("tr.run")];
-  if (!rows.length) return;
+  if (!rows.length) { pageKeys(); return; }
   const words = rows.map((row) => folded(row.dataset.words));
   const search = byId("q"), tag = byId("tag"), gate = byId("gate"), partial = byId("partial");
   const boxes = [...document.querySelectorAll(".pick input")], compare = byId("compare");
@@ -43,6 +43,7 @@
       n += fits ? 1 : 0;
     }
     byId("shown").textContent = n === rows.length ? "" : `${n} of ${rows.length}`;
+    byId("none").hidden = n > 0;
     if (!compare) return;
     const chosen = boxes.filter((box) => box.checked).length;
     compare.disabled = chosen < 2 || chosen > 3;
@@ -52,14 +53,17 @@
 
   for (const field of [search, tag, gate, partial, ...boxes]) if (field) field.addEventListener("input", write);
   byId("choose").addEventListener("submit", (event) => { if (!compare || compare.disabled) event.preventDefault(); });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target === search && event.key === "Escape") { search.value = ""; search.blur(); write(); event.preventDefault(); return; }
-    // Enter in the search would press the button of the form, which leads away.
-    if (event.target === search && event.key === "Enter") { event.preventDefault(); return; }
-    if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
-    if (event.key === "/") { search.focus(); search.select(); event.preventDefault(); }
+  byId("clear")?.addEventListener("click", () => {
+    search.value = gate.value = "";
+    if (tag) tag.value = "";
+    partial.checked = true;
+    write();
   });
+  // Enter in the search would press the button of the form, which leads away.
+  pageKeys({ acts: { x: () => {
+    const box = document.activeElement.closest("tr.run")?.querySelector(".pick input");
+    if (box) { box.checked = !box.checked; write(); }
+  } } });
   addEventListener("hashchange", read);
   read();
 })();

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.links import cases_link
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
