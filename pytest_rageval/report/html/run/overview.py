@@ -90,7 +90,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstScreen:
-    """What a reader sees first."""
+    """First screen of the page."""
 
     made: Sequence[Part]
     """Date, commit, branch, target, k and judge."""
@@ -119,7 +119,7 @@ def first_screen(
     links: Links,
     options: ReportOptions,
 ) -> FirstScreen:
-    """Compute what a reader sees first.
+    """Compute the first screen.
 
     Args:
         run: on the page, with its numbers.
