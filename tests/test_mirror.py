@@ -66,7 +66,7 @@ TESTED_BY = {
     "project/test_case_reader": "project.case_rules support.jsonl values.limits",
     "project/test_options": "project.option_values",
     "report/faces/test_terminal": "report.view.blocks",
-    "report/html/test_notebook": "report.faces.html",
+    "report/html/test_notebook": "report.html.parts",
     "report/view/test_explanation": "report.scale",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
     "report/html/run/test_cases": "report.html.run.detail",

@@ -109,7 +109,7 @@ class Comparison:
         return f"<Comparison {self.base.run_id} -> {self.new.run_id}: {said}>"
 
     def _repr_html_(self) -> str:
-        from pytest_rageval.report.faces.html import render
+        from pytest_rageval.report.html.parts import render
         from pytest_rageval.report.view.comparison import view_of_comparison
 
         return render(view_of_comparison(self.view))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
-from pytest_rageval.report.faces.html import render
+from pytest_rageval.report.html.parts import render
 from pytest_rageval.report.html.run.figures import known_metrics, numbers_of
 from pytest_rageval.report.view.blocks import Block, Line, Row, Table, View, paragraph
 from pytest_rageval.report.view.summary import interval_text, is_headline

@@ -7,10 +7,10 @@ from typing import Final
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.faces.html import NO_LINKS, parts
 from pytest_rageval.report.html.charts import ScatterPoint, scatter
 from pytest_rageval.report.html.markup import Element
-from pytest_rageval.report.html.run.values import Section
+from pytest_rageval.report.html.parts import NO_LINKS, parts
+from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.view.blocks import Row, Table
 from pytest_rageval.report.view.sweep import VERDICTS, view_of_sweep
 from pytest_rageval.support.text import format_value

@@ -12,7 +12,8 @@ from pytest_rageval.report.html.charts import Ranked, phase_bar, rank_moves
 from pytest_rageval.report.html.markup import Element, harmless, script_json
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.highlight import chunk_link, chunk_place, marked_text
-from pytest_rageval.report.html.run.values import ChunkView, ReportView
+from pytest_rageval.report.html.run.values import ChunkView
+from pytest_rageval.report.html.run.view import ReportView
 from pytest_rageval.report.view.word_diff import Piece
 
 _BEFORE: Final = (

@@ -12,10 +12,10 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.report.faces.html import Part, parts
 from pytest_rageval.report.html.charts import CountRow, Histogram, histogram
 from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.distributions import (
     ABSTENTION,
     Bin,
@@ -49,6 +49,22 @@ class Panel:
     chart: Element | None
     rows: Sequence[CountRow]
     table: Sequence[Part]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the overview below the first screen."""
+
+    id: str
+    title: str
+    legend: str = ""
+    charts: Sequence[Element] = ()
+    panels: Sequence[Panel] = ()
+    more: Sequence[Panel] = ()
+    """Panels that are folded."""
+    parts: Sequence[Part] = ()
+    folded: str = ""
+    """Word by which its blocks are unfolded; empty: they are open."""
 
 
 def _panel(key: str, note: str, one: Histogram, columns: tuple[str, str, str]) -> Panel:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
-from pytest_rageval.report.faces.html import Part
 from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.highlight import Mark
 from pytest_rageval.report.view.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.record import CaseRecord
-
-if TYPE_CHECKING:
-    from pytest_rageval.report.html.run.overview import FirstScreen
-    from pytest_rageval.report.html.run.panels import Panel
 
 # --- input -------------------------------------------------------------------------------------
 
@@ -195,51 +189,3 @@ class CasesView:
     anchors: Mapping[CaseKey, str]
     n_brief: int
     """Number of cases whose retrieved chunks are left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A part of the overview below the first screen."""
-
-    id: str
-    title: str
-    legend: str = ""
-    charts: Sequence[Element] = ()
-    panels: Sequence[Panel] = ()
-    more: Sequence[Panel] = ()
-    """Panels that are folded."""
-    parts: Sequence[Part] = ()
-    folded: str = ""
-    """Word by which its blocks are unfolded; empty: they are open."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportView:
-    """The whole page."""
-
-    run_id: str
-    verdict: str
-    """``pass``, ``fail``, ``incomplete``, ``not_evaluated`` or ``unknown``."""
-    reason: str
-    """Text beside the verdict."""
-    first: FirstScreen
-    sections: Sequence[Section]
-    notes: Sequence[str]
-    cases: CasesView
-    data: Mapping[str, Any]
-    """Columns of all cases, for the scripts."""
-    redacted: bool
-
-    @property
-    def verdict_word(self) -> str:
-        """The verdict in a word or two."""
-        return _VERDICT_WORDS[self.verdict]
-
-
-_VERDICT_WORDS: Final = {
-    "pass": "PASS",
-    "fail": "FAIL",
-    "incomplete": "INCOMPLETE",
-    "not_evaluated": "NOT EVALUATED",
-    "unknown": "NO VERDICT",
-}

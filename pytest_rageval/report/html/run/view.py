@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.aggregate.run import warnings_of_target
@@ -15,7 +15,7 @@ from pytest_rageval.analysis.trust.reliability import (
 from pytest_rageval.analysis.two_runs import CheckedComparison, RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.report.faces.html import Links, parts
+from pytest_rageval.report.html.parts import Links, parts
 from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
@@ -28,15 +28,16 @@ from pytest_rageval.report.html.run.figures import (
     times_table,
 )
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
-from pytest_rageval.report.html.run.overview import first_screen
+from pytest_rageval.report.html.run.overview import FirstScreen, first_screen
 from pytest_rageval.report.html.run.panels import (
+    Section,
     abstention_panel,
     latency_panel,
     metric_panels,
     rank_panel,
 )
 from pytest_rageval.report.html.run.trend import view_trend
-from pytest_rageval.report.html.run.values import CasesView, ReportOptions, ReportView, Section
+from pytest_rageval.report.html.run.values import CasesView, ReportOptions
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import Block, Fact, Row, Scale, Table, paragraph
@@ -69,6 +70,38 @@ _LEGEND_OF_TREND: Final = (
     "something that the metric depends on, such as the dataset, k or the judge: figures on its two "
     "sides are not comparable. A point leads to the page of its run."
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportView:
+    """The whole page."""
+
+    run_id: str
+    verdict: str
+    """``pass``, ``fail``, ``incomplete``, ``not_evaluated`` or ``unknown``."""
+    reason: str
+    """Text beside the verdict."""
+    first: FirstScreen
+    sections: Sequence[Section]
+    notes: Sequence[str]
+    cases: CasesView
+    data: Mapping[str, Any]
+    """Columns of all cases, for the scripts."""
+    redacted: bool
+
+    @property
+    def verdict_word(self) -> str:
+        """The verdict in a word or two."""
+        return _VERDICT_WORDS[self.verdict]
+
+
+_VERDICT_WORDS: Final = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "incomplete": "INCOMPLETE",
+    "not_evaluated": "NOT EVALUATED",
+    "unknown": "NO VERDICT",
+}
 
 
 def view_report(

@@ -9,8 +9,8 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.faces.html import Part, parts
 from pytest_rageval.report.html.links import report_beside
+from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of
 from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view_trend
 from pytest_rageval.report.view.headline import headline_facts

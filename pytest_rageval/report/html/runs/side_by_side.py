@@ -9,10 +9,10 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.two_runs import CheckedComparison, RunComparison
 from pytest_rageval.report.explain.verdict import stage_of
-from pytest_rageval.report.faces.html import Part, parts
 from pytest_rageval.report.html.links import Links
+from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.cases import case_anchors
-from pytest_rageval.report.html.run.values import Section
+from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.view import case_links
 from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
 from pytest_rageval.report.view.headline import headline_facts

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.explain.verdict import STAGES
 from pytest_rageval.report.html.run.page import render_report
-from pytest_rageval.report.html.run.values import ReportOptions, ReportView, Section
-from pytest_rageval.report.html.run.view import view_report
+from pytest_rageval.report.html.run.panels import Section
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.report.html.run.view import ReportView, view_report
 from pytest_rageval.values.run import StoredRun
 from tests.report.html.builders import (
     against,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pytest_rageval.report.faces.html import draw, render
+from pytest_rageval.report.html.parts import draw, render
 from pytest_rageval.report.view.blocks import (
     Block,
     Cell,
@@ -76,7 +76,7 @@ def test_other_blocks_keep_their_texts() -> None:
 
 
 def test_what_quotes_documents_can_be_left_out() -> None:
-    from pytest_rageval.report.faces.html import parts
+    from pytest_rageval.report.html.parts import parts
 
     table = Table(("case", "why"), [("a", Cell("lost secret.md", public="lost a gold"))])
     (part,) = parts([table], public=True)
