@@ -100,6 +100,11 @@ def code(text: str) -> str:
     return f"`{clean(text).replace('`', chr(39))}`"
 
 
+def link(text: str, address: str) -> str:
+    """Return a line with a link that can be followed; empty: the address is not one of the web."""
+    return f"[{escape(text)}](<{address}>)" if _ADDRESS.fullmatch(address) else ""
+
+
 def escape(text: str) -> str:
     """Escape text for Markdown: no markup, HTML, table cells, links or mentions.
 
@@ -109,6 +114,7 @@ def escape(text: str) -> str:
     return _LINKED.sub(rf"\g<0>{_GAP}", clean(text).translate(_MARKUP))
 
 
+_ADDRESS: Final = re.compile(r"https?://[!-;=?-\[\]-~]+")
 _MARKUP: Final = {ord(character): f"\\{character}" for character in "\\`*_{}[]<>#|!&~$"}
 _GAP: Final = "&#8203;"
 _LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")

@@ -47,7 +47,7 @@ _REASON_CHARS: Final = 60
 
 def view_of_comparison(one: CheckedComparison) -> View:
     """Return everything that is shown of a comparison, its conclusion first."""
-    status = _status(one.found.conclusion.word)
+    status = verdict_status(one.found.conclusion.word)
     word, _, rest = one.conclusion.partition(" ")
     return View(((word, status), (f" {rest}", status)), tuple(_blocks(one)))
 
@@ -76,7 +76,8 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
         yield from check_facts(one.checks)
 
 
-def _status(verdict: str) -> Status:
+def verdict_status(verdict: str) -> Status:
+    """Return the status of a verdict of a comparison or of one of its metrics."""
     return _STATUSES.get(verdict, "warn")
 
 
@@ -205,7 +206,7 @@ def _metric_row(change: MetricChange, verdict: str) -> Row:
         change.n,
         *_values(change),
         f"{_p_text(change.p)}{'*' if change.tests > 1 else ''}",
-        Cell(verdict, status=_status(change.verdict)),
+        Cell(verdict, status=verdict_status(change.verdict)),
     )
 
 
@@ -265,7 +266,13 @@ def _groups(one: CheckedComparison) -> Iterator[Block]:
 def _group_row(one: GroupChange) -> Row:
     verdict = one.verdict or "too few"
     values = _values(one.change)
-    return one.change.key, one.name, one.change.n, *values, Cell(verdict, status=_status(verdict))
+    return (
+        one.change.key,
+        one.name,
+        one.change.n,
+        *values,
+        Cell(verdict, status=verdict_status(verdict)),
+    )
 
 
 def _telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
@@ -307,7 +314,7 @@ def flip_blocks(found: RunComparison) -> Iterator[Block]:
     def rows(of: Iterable[CaseFlip]) -> list[Row]:
         return [
             (
-                Cell(flip.direction, status=_status(flip.direction)),
+                Cell(flip.direction, status=verdict_status(flip.direction)),
                 names[flip.nodeid],
                 flip.category,
                 flip_value(flip),

@@ -451,10 +451,10 @@ def test_cases_of_one_document_decide_by_themselves_and_it_is_said(capsys: Outpu
 
 def test_the_unit_is_that_of_the_project_of_the_later_run(capsys: Output) -> None:
     records = [scored(f"c{i:02}", 1.0, cluster=f"d{i % 6}.md") for i in range(60)]
-    write_run(RESULTS, "auto", records, day=2)
+    write_run(RESULTS, "chosen", records, day=2)
     write_run(RESULTS, "sample", records, replace(SETTINGS, cluster="document"), day=3)
     widths = []
-    for base, new in (("auto", "auto"), ("auto", "sample")):
+    for base, new in (("chosen", "chosen"), ("chosen", "sample")):
         found = compared(capsys, base, new)
         assert found["comparable"]
         widths.append(found["metrics"]["hit_at_k"]["high"])

@@ -1,0 +1,114 @@
+"""The comment on a change, from two runs in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.faces.markdown import link, render
+from pytest_rageval.report.view.comment import view_of_comment
+from pytest_rageval.values.gate import BaselineInfo, GateResult
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+from tests.build.runs import SETTINGS, run_of, side
+
+N = 60
+
+
+def run(records: Collection[CaseRecord], run_id: str = "new", **fields: Any) -> StoredRun:
+    info = BaselineInfo(name="base", run_id="base", n_paired=N)
+    gate = GateResult(verdict="pass", sentence="PASS", baseline=fields.pop("info", info))
+    made = side([*records], fields.pop("settings", SETTINGS), run_id)
+    return replace(made, aggregate=aggregate([*records]), gate=gate)
+
+
+def comment(new: StoredRun, base: StoredRun | None) -> str:
+    found = None if base is None else compare_runs(base, new)
+    return render(view_of_comment(new, found))
+
+
+def first_line(missed: Collection[int] = (), base: Collection[int] = ()) -> str:
+    text = comment(run(run_of(N, missed)), run(run_of(N, base), "base"))
+    return text.splitlines()[0]
+
+
+LOST = range(1, 20)
+
+
+@pytest.mark.parametrize(
+    ("missed", "base", "says"),
+    [
+        (LOST, (), "worse: "),
+        ((), LOST, "better: "),
+        ((1,), (), f"no difference that {N} cases could show ("),
+        ((), (), "no difference: every score"),
+    ],
+)
+def test_the_first_line_is_the_verdict(
+    missed: Collection[int], base: Collection[int], says: str
+) -> None:
+    assert first_line(missed, base).startswith(f"## rageval: {says}")
+
+
+def test_the_smallest_change_that_could_have_been_seen_is_said() -> None:
+    unclear = first_line((1,))
+    assert "a change of the pass rate is reliably seen from 0.121" in unclear
+    text = comment(run(run_of(N, LOST)), run(run_of(N), "base"))
+    assert "**seen** a change of the pass rate is reliably seen from 0." in text
+    assert "none is reliably seen" in comment(run(run_of(2, (1,))), run(run_of(2), "base"))
+
+
+def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
+    text = comment(run(run_of(N, range(1, 9))), run(run_of(N, range(9, 13)), "base"))
+    assert "| c-001 | general | hit 1.00 -\\> 0.00 | passed before, missed now |" in text
+    assert "**fixed** 3 fixed: c-009, c-011, c-012" in text
+
+
+def test_the_largest_change_is_below_60_lines() -> None:
+    records = [
+        replace(one, case=replace(one.case, category=f"g{i}")) for i, one in enumerate(run_of(400))
+    ]
+    gone = [replace(one, case=records[i].case) for i, one in enumerate(run_of(400, range(400)))]
+    text = comment(run(gone), run(records, "base"))
+    assert len(text.splitlines()) < 55
+    assert "more cases." in text
+
+
+def test_without_a_baseline_nothing_is_green_and_the_reason_is_said() -> None:
+    info = BaselineInfo(name="auto", problem="no baseline: the clone is shallow")
+    text = comment(run(run_of(N), info=info), None)
+    assert text.startswith("## rageval: no baseline: nothing was decided against one\n")
+    assert "none: the clone is shallow" in text
+
+
+def test_runs_that_cannot_be_compared_have_the_reason_in_the_first_line() -> None:
+    base = run(run_of(N), "base", settings=replace(SETTINGS, k=9))
+    text = comment(run(run_of(N)), base)
+    assert text.startswith("## rageval: not comparable: k: 9 in base, 5 in new\n")
+
+
+def test_names_of_cases_and_groups_are_text_and_no_markup() -> None:
+    new = run_of(N, LOST)
+    evil = "<img src=x>|@all https://x.y"
+    both = [
+        [replace(r, case=replace(r.case, category=evil, question="SECRET")) for r in records]
+        for records in (new, run_of(N))
+    ]
+    text = comment(run(both[0]), run(both[1], "base"))
+    assert "<img" not in text.replace("\\<", "")
+    assert "@all" not in text
+    assert "https://x" not in text
+    assert "SECRET" not in text
+
+
+@pytest.mark.parametrize(
+    "address", ["", "javascript:alert(1)", "https://x.y/a b", "https://x.y/>)[", "file:///etc"]
+)
+def test_only_an_address_of_the_web_is_a_link(address: str) -> None:
+    assert link("page", address) == ""
+    assert link("page", "https://x.y/runs/1?a=b#c") == "[page](<https://x.y/runs/1?a=b#c>)"
