@@ -18,7 +18,6 @@ from pytest_rageval.analysis.compare.metrics import Comparison
 from pytest_rageval.analysis.compare.pairs import MET, CasePair
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.gate import MOST_CASES
 from pytest_rageval.values.headline import Headline, Named, Pattern, Since
 from pytest_rageval.values.record import CaseRecord
 
@@ -26,11 +25,13 @@ _MESSAGE_CHARS: Final = 120
 _RATIO: Final = 1.5
 _LEAST_MS: Final = 100.0
 """Smaller changes of time and cost do not matter."""
+_MOST: Final = 200
+"""Cases that are named."""
 _DEEP: Final = 2.5
 """Mean rank of the evidence that is told without an earlier run."""
 _DEEPER: Final = 1.0
 """Loss of mean rank that is told."""
-_NAMED: Final = 5
+_NAMED: Final = 4
 _GOOD: Final = frozenset({"passed", "unchecked"})
 _BAD: Final = frozenset({"missed", "flawed"})
 _RETRIEVAL: Final = frozenset({"not_indexed", "out_of_scope", "not_retrieved", "lost_in_rerank"})
@@ -99,7 +100,7 @@ def _since(found: Comparison, *, name: str, run_id: str) -> Since:
 
     def named(is_so: Callable[[CasePair], bool]) -> Named:
         changed = [names[pair.new.first.nodeid] for pair in _changed(pairs, is_so)]
-        return Named(n=len(changed), names=tuple(changed[:MOST_CASES]))
+        return Named(n=len(changed), names=tuple(changed[:_MOST]))
 
     broke, erred, fixed = named(_broke), named(_erred), named(_fixed)
     worse = sum(flip.direction == "worse" for flip in found.flips)
@@ -155,7 +156,8 @@ def _patterns(
 ) -> Iterator[Pattern]:
     """Yield what the failing cases share, the most telling first."""
     yield from _varying(cases, names)
-    answered = [case for case in failing if case.outcome != "error"]
+    # Cases that pass now and then share that they vary, and no more can be said of them.
+    answered = [case for case in failing if case.outcome != "error" and not _passes(case)]
     yield from _errors([case for case in failing if case.outcome == "error"], len(cases))
     if not answered:
         return
@@ -168,16 +170,17 @@ def _patterns(
         yield Pattern(code="stage", facts={"n": len(answered), "stage": words})
 
 
+def _passes(case: CaseGroup) -> int:
+    return sum(record.scores.outcome == "passed" for record in case.records)
+
+
 def _varying(cases: Sequence[CaseGroup], names: Mapping[str, str]) -> Iterator[Pattern]:
     repeated = [case for case in cases if len(case.records) > 1]
-    passes = {
-        case.first.nodeid: (
-            sum(r.scores.outcome == "passed" for r in case.records),
-            len(case.records),
-        )
+    varying = [
+        (n / of, case.first.nodeid, n, of)
         for case in repeated
-    }
-    varying = [(n / of, nodeid, n, of) for nodeid, (n, of) in passes.items() if 0 < n < of]
+        if 0 < (n := _passes(case)) < (of := len(case.records))
+    ]
     if varying:
         listed = [f"{names[nodeid]} {n}/{of}" for _, nodeid, n, of in sorted(varying)]
         more = [f"{len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
@@ -191,9 +194,9 @@ def _errors(failing: Sequence[CaseGroup], n_cases: int) -> Iterator[Pattern]:
     if groups:
         first = groups[0]
         facts = {"kind": first.kind, "n": len(first.records), "of": n_cases, "label": first.label}
-        yield Pattern(
-            code="error", facts={**facts, "message": clean(first.message, _MESSAGE_CHARS)}
-        )
+        reason = first.facts.get("reason")
+        message = f"{first.label}: {reason}" if reason else first.message
+        yield Pattern(code="error", facts={**facts, "message": clean(message, _MESSAGE_CHARS)})
 
 
 def _chunk_counts(cases: Iterable[CaseGroup]) -> Counter[int]:
@@ -213,7 +216,8 @@ def _few_chunks(
     if len(counts) != 1 or (n := max(counts)) >= k:
         return
     before = max(_chunk_counts(base.values()), default=None)
-    if before == n or not any(case.stage in _RETRIEVAL for case in failing):
+    fewer = before is not None and before > n
+    if not fewer and (base or not any(case.stage in _RETRIEVAL for case in failing)):
         return
     facts: dict[str, str | int | float] = {"n": n, "k": k}
     if before is not None:

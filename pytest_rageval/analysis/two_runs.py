@@ -134,15 +134,18 @@ class CheckedComparison:
     @property
     def conclusion(self) -> str:
         """The verdict without limits, then the result of the checks, if there are any."""
-        verdict = self.found.conclusion.sentence
+        return "; ".join(filter(None, (self.found.conclusion.sentence, self.decision)))
+
+    @property
+    def decision(self) -> str:
+        """The result of the checks; empty: there are none."""
         if not self.checks:
-            return verdict
+            return ""
         if failed := sum(result.status == "fail" for result in self.checks):
-            of = f"{failed} of {counted(len(self.checks), 'check')}"
-            return f"{verdict}; regression: {of} failed"
+            return f"regression: {failed} of {counted(len(self.checks), 'check')} failed"
         if all(result.status == "skip" for result in self.checks):
-            return f"{verdict}; nothing decided: every check was skipped"
-        return f"{verdict}; no regression beyond {self.thresholds or 'thresholds.toml'}"
+            return "nothing decided: every check was skipped"
+        return f"no regression beyond {self.thresholds or 'thresholds.toml'}"
 
     def verdict_of(self, change: MetricChange) -> str:
         """Return the verdict of a metric, in agreement with the checks of the whole set."""
@@ -222,7 +225,7 @@ def compare_runs(
         run_id=base.run_id,
     )
     if headline.since is not None:
-        verdict = conclude(comparison, headline).word
+        verdict = conclude(comparison, headline).shown
         headline = replace(headline, since=replace(headline.since, verdict=verdict))
     return RunComparison(
         base=base,

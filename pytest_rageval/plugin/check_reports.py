@@ -12,7 +12,7 @@ from pytest_rageval.plugin.private import add_json_metadata, failure_text
 from pytest_rageval.plugin.reports import ReportDetails
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.faces.terminal import COLOURS
-from pytest_rageval.report.view.gate import VERDICTS, detectable_text
+from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES
@@ -110,9 +110,6 @@ def check_text(result: CheckResult) -> str:
     lines = [f"{result.message}", f"{where}  metric {check.metric}"]
     if check.group is not None:
         lines[-1] += f", {check.table} {check.group}"
-    seen = detectable_text(result)
-    if seen is not None:
-        lines.append(seen)
     if result.missed_cases:
         # Cases that pull a value down need not be misses.
         word = _CASES_OF.get(check.metric) or _CASES_OF_KIND[check.kind]

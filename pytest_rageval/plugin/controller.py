@@ -28,6 +28,7 @@ from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import (
     add_json_metadata,
+    leave_out_of_failures,
     stop_session,
     worker_of,
     write_junit_error,
@@ -369,6 +370,9 @@ class Controller:
             checks_apart(terminal)
             recount(terminal, {n: record.scores.outcome for n, record in self._changed.items()})
         reports = [check_report(result) for result in self.finished.gate.checks]
+        if self.config.option.verbose <= 0:
+            for report in reports:
+                leave_out_of_failures(report)  # the short summary has a line for each
         if not self.finished.gate.complete:
             hint = _unasked_hint(self._unasked)
             reports.append(whole_report("complete", self.finished.gate.sentence, hint))
@@ -493,10 +497,12 @@ class Controller:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")
             return
-        from pytest_rageval.report.view.summary import render_summary
+        from pytest_rageval.report.faces.terminal import show
+        from pytest_rageval.report.view.summary import session_view
 
-        blocks = render_summary(self.finished, verbosity=self.config.option.verbose)
-        write_blocks(terminalreporter, "rageval", blocks)
+        verbosity = self.config.option.verbose
+        view = session_view(self.finished, verbosity=verbosity)
+        write_blocks(terminalreporter, "rageval", show(view, verbose=verbosity > 0))
         for line in outcome_lines(terminalreporter):
             terminalreporter.write_line(line)
 

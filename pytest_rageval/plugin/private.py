@@ -71,6 +71,11 @@ def unknown_fixture(error: pytest.FixtureLookupError) -> tuple[str, object]:
     return words.splitlines()[0], taker
 
 
+def leave_out_of_failures(report: pytest.TestReport) -> None:
+    """Let pytest's section FAILURES leave out a report, as after a debugger has shown it."""
+    report._pdbshown = True  # type: ignore[attr-defined]
+
+
 def is_own_reporter(reporter: object) -> bool:
     """Return whether pytest's own reporter prints; it is public only from pytest 8.4 on."""
     from _pytest.terminal import TerminalReporter

@@ -232,6 +232,14 @@ class GateResult:
     confidence: float = 0.95
     """Of the intervals of the run, and of proofs."""
 
+    @property
+    def brief(self) -> str:
+        """The sentence, or of a complete run the number of its failed checks alone."""
+        counts = Counter(one.status for one in self.checks)
+        if not counts["fail"] or not self.complete:
+            return self.sentence
+        return f"FAIL {counts['fail']} of {len(self.checks) - counts['skip']} checks"
+
 
 def paired_text(n: int, documents: int | None) -> str:
     """Return the number of paired cases, and of the documents that they are about, if known."""

@@ -44,19 +44,23 @@ class Pattern:
         )
 
 
+_SHOWN: Final = 8
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
     """A number of cases, and the first of them by their shortest name."""
 
     n: int = 0
     names: tuple[str, ...] = ()
-    """The worst first, not more than a check names."""
+    """The worst first, at most 200."""
 
-    def counted(self, words: str) -> str:
+    def counted(self, words: str, *, names: bool = True) -> str:
         """Return number, words and names: ``2 newly failing: a, b``."""
-        more = self.n - len(self.names)
-        names = ", ".join(self.names) + (f" and {more} more" if more and self.names else "")
-        return f"{self.n} {words}{f': {names}' if names else ''}"
+        shown = self.names[:_SHOWN]
+        more = f" and {self.n - len(shown)} more" if self.n > len(shown) else ""
+        listed = ", ".join(shown) + more if shown else ""
+        return f"{self.n} {words}{f': {listed}' if listed and names else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,7 @@ class Since:
     """The earlier run as the user named it, or else its id."""
     run_id: str
     verdict: str = ""
-    """Word of the comparison without limits, such as ``worse``."""
+    """The comparison without limits in a word or two, such as ``worse`` or ``no difference``."""
     n: int
     """Cases that are compared."""
     broke: Named = Named()
@@ -96,28 +100,27 @@ class Since:
             found.append(f"answers {_times(self.cost_usd, 'dearer', 'cheaper')}")
         return tuple(found)
 
-    @property
-    def sentence(self) -> str:
-        """The changes with the names of the cases."""
-        broke = [self.broke.counted("newly failing")]
-        erred = [self.erred.counted("newly erroring")] if self.erred.n else []
-        return "; ".join((*broke, *erred, self.fixed.counted("fixed"), *self._others, *self.rates))
-
-    @property
-    def _others(self) -> list[str]:
-        counts = {"worse": self.worse, "better": self.better}
-        return [f"{n} others {word}" for word, n in counts.items() if n]
+    def sentence(self, *, names: bool = True) -> str:
+        """Say the changes, with the names of the cases unless those of failures are known."""
+        parts = [self.broke.counted("newly failing", names=names)]
+        if self.erred.n:
+            parts.append(self.erred.counted("newly erroring", names=names))
+        parts.append(self.fixed.counted("fixed"))
+        return "; ".join((*parts, *self._others, *self.rates))
 
     @property
     def counts(self) -> str:
         """The changes without names: ``14 broke, 2 fixed, of 60``."""
-        more = {
-            "error now": self.erred.n,
-            "worse in part": self.worse,
-            "better in part": self.better,
-        }
-        others = "".join(f", {n} {words}" for words, n in more.items() if n)
-        return f"{self.broke.n} broke, {self.fixed.n} fixed{others}, of {self.n}"
+        erred = [f"{self.erred.n} error now"] if self.erred.n else []
+        counts = ", ".join(
+            (f"{self.broke.n} broke", f"{self.fixed.n} fixed", *erred, *self._others)
+        )
+        return f"{counts}, of {self.n}"
+
+    @property
+    def _others(self) -> list[str]:
+        counts = {"worse": self.worse, "better": self.better}
+        return [f"{n} other{'' if n == 1 else 's'} {word}" for word, n in counts.items() if n]
 
 
 def _times(values: tuple[float, float], more: str, less: str) -> str:

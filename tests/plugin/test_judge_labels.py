@@ -48,7 +48,7 @@ def use(project: Project, file: str = FILE) -> None:
 
 def test_a_runs_mean_is_corrected_beside_the_plain_one(scratch: Project) -> None:
     use(scratch)
-    result = scratch.run()
+    result = scratch.run("-v")
     found = scratch.stored("metrics.json")
     corrected = found["judge_reliability"]["corrected"]["groundedness"]
     plain = found["metrics"]["groundedness"]

@@ -16,7 +16,7 @@ def advised(result: pytest.RunResult) -> list[str]:
 
 
 def test_a_miss_is_explained_before_it_is_asked_again(project: Project) -> None:
-    again = "next     pytest --lf   (asks again what did not pass)"
+    again = "next     pytest --lf   (re-run the failures)"
     assert advised(project.run()) == [EXPLAIN, again]
     assert advised(project.run("--lf")) == [EXPLAIN]
     assert advised(project.run("--rageval-failed-from", "last")) == [EXPLAIN]
@@ -25,7 +25,7 @@ def test_a_miss_is_explained_before_it_is_asked_again(project: Project) -> None:
 def test_errors_are_named_first(project: Project) -> None:
     project.cases([*CASES, REFUSED])
     assert advised(project.run()) == [
-        "next     pytest --lf   (asks again, once the errors are mended)",
+        "next     pytest --lf   (re-run after fixing the errors)",
         EXPLAIN,
     ]
 

@@ -74,7 +74,13 @@ def test_own_metrics_are_limited_and_shown(
         "[category.odd]\nacme.pii_free = { min = 1 }\n",
     )
     result = own.run(
-        "--rageval-run-id", "one", "--gate", "acme.words[even]<=4.5", "--junitxml", "junit.xml"
+        "-v",
+        "--rageval-run-id",
+        "one",
+        "--gate",
+        "acme.words[even]<=4.5",
+        "--junitxml",
+        "junit.xml",
     )
     assert result.ret == 1
     assert checks(documents(own, "one", "gate.json")) == {

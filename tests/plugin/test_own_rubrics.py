@@ -170,7 +170,7 @@ def test_own_metrics_are_limited_by_file_and_option_and_shown(
         "[category.even]\ntone.politeness = { min = 4 }\n"
     ))  # fmt: skip
     result = own.run(
-        "--rageval-run-id", "one", "--gate", "tone.honest>=0.1", "--junitxml", "junit.xml"
+        "-v", "--rageval-run-id", "one", "--gate", "tone.honest>=0.1", "--junitxml", "junit.xml"
     )
     assert result.ret == 1
     found = checks(documents(own, "one", "gate.json"))
@@ -183,10 +183,10 @@ def test_own_metrics_are_limited_by_file_and_option_and_shown(
         "error_rate": "pass",
     }
     lines = "\n".join(summary_lines(result))
-    assert re.search(r"tone\.politeness +23 +4\.478 +\d\.\d\d-\d\.\d\d +>= 4\.8 +FAIL", lines)
+    assert re.search(r"tone\.politeness of 5 +23 +4\.478 +\d\.\d\d-\d\.\d\d +>= 4\.8 +FAIL", lines)
     assert re.search(r"tone\.jargon +23 +0\.250", lines)
     summary = (own.folder("one") / "summary.md").read_text(encoding="utf-8")
-    assert re.search(r"\| tone\.politeness \| 23 \| 4\.478 \|", summary)
+    assert re.search(r"\| tone\.politeness of 5 \| 23 \| 4\.478 \|", summary)
     assert "**FAIL**" in summary
     junit = ElementTree.parse(own.path / "junit.xml")
     failed = [one.get("name") for one in junit.iter("testcase") if one.find("failure") is not None]

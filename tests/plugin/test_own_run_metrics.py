@@ -47,7 +47,7 @@ def test_a_metric_of_the_run_is_stored_limited_and_shown(
     whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole.write_pages()
-    result = whole.run("--rageval-run-id", "r1", "--gate", "acme.documents>=25")
+    result = whole.run("-v", "--rageval-run-id", "r1", "--gate", "acme.documents>=25")
     assert result.ret == 1
     assert checks(documents(whole, "r1", "gate.json"))["acme.documents"] == "fail"
     stored = documents(whole, "r1", "metrics.json")["run_metrics"]
@@ -78,7 +78,7 @@ def test_a_metric_of_the_run_is_stored_limited_and_shown(
     assert rageval(capsys, "gate", "r1", "--gate", "acme.documents>=24")[0] == 0
     assert rageval(capsys, "gate", "r2", "--gate", "acme.length<=504")[0] == 1
     code, shown = rageval(capsys, "compare", "r1", "r2")
-    assert re.search(r"acme\.length +24 +504\.000 +660\.000 \+156\.000 ", shown), shown
+    assert re.search(r"acme\.length +24 +504\.000 +660\.000 +\+156\.000 ", shown), shown
     code, shown = rageval(capsys, "compare", "r1", "r2", "--json")
     assert json.loads(shown)["run_metrics"]["acme.length"]["delta"] == 156
     assert json.loads(shown)["latency"].keys() == {"latency_ms.p50", "latency_ms.p95"}

@@ -156,10 +156,12 @@ def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
     assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
 
 
-def test_the_worst_disagreements_are_left_to_the_verbose(scratch: Project) -> None:
-    told = " ".join(summary_lines(scratch.run("--judge-spot-check", "20")))
+def test_disagreements_are_left_to_the_verbose(scratch: Project) -> None:
+    spot = ("--judge-spot-check", "20")
+    assert "second judge" not in " ".join(summary_lines(scratch.run(*spot)))
+    told = " ".join(summary_lines(scratch.run("-v", *spot)))
     assert "second judge disagrees" in told
-    assert "first and second judge" not in told
+    assert "first and second judge" in told
 
 
 def test_the_markdown_summary_holds_ids_and_numbers_alone(scratch: Project) -> None:

@@ -37,10 +37,15 @@ class Conclusion:
     """Whether cases changed all the same, in numbers that may be chance."""
 
     @property
+    def shown(self) -> str:
+        """The word as it is shown."""
+        word = "incomplete" if self.incomplete else "unproven" if self.unproven else self.word
+        return word.replace("_", " ")
+
+    @property
     def sentence(self) -> str:
         """The verdict in one plain-ASCII sentence, which begins with it."""
-        word = "incomplete" if self.incomplete else "unproven" if self.unproven else self.word
-        return f"{word.replace('_', ' ')}: {self.reason}"
+        return f"{self.shown}: {self.reason}"
 
 
 def unanswered(cases: Sequence[CaseGroup]) -> str:
@@ -78,7 +83,7 @@ def conclude(found: Comparison, headline: Headline) -> Conclusion:
     good = bool(better or (slower < 0 and not bad))
     parts = [since.counts] if since is not None else []
     parts += [*_moved(worse), *_moved(better), *(since.rates if since is not None else ())]
-    parts += [one.public for one in headline.patterns if one.code != "repeats"][:2]
+    parts += [one.public for one in headline.patterns][:2]
     if found.passed is not None and found.passed.p is not None and not found.passed.equal:
         parts.append(_p(found.passed.p))
     if bad or good:
@@ -91,7 +96,7 @@ def conclude(found: Comparison, headline: Headline) -> Conclusion:
     return Conclusion(
         word="no_difference",
         reason="; ".join(parts) or "no score moved",
-        unproven=since is not None and bool(since.broke.n or since.fixed.n or since.erred.n),
+        unproven=bool(found.flips),
     )
 
 

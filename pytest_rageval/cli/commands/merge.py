@@ -17,7 +17,8 @@ from pytest_rageval.cli.output import (
     no_report_option,
     print_result,
 )
-from pytest_rageval.report.view.summary import FinishedRun, render_summary
+from pytest_rageval.report.faces.terminal import show
+from pytest_rageval.report.view.summary import FinishedRun, session_view
 
 if TYPE_CHECKING:
     from pytest_rageval.values.run import StoredRun
@@ -52,7 +53,8 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
         raise NotComparableError(str(error)) from error
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id)
-    print_result(_document(parts, merged), render_summary(merged), as_json=as_json)
+    shown = show(session_view(merged, checks=True))
+    print_result(_document(parts, merged), shown, as_json=as_json)
     add_to_step_summary(merged.summary)
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 

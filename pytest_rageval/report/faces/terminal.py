@@ -54,15 +54,20 @@ def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
     """
     word, *rest = view.title
     yield Note((word,), tuple(rest))
-    for block in view.blocks:
+    yield from _unfolded(view.blocks, verbose=verbose)
+
+
+def _unfolded(blocks: Iterable[Block], *, verbose: bool) -> Iterator[Block]:
+    for block in blocks:
         if isinstance(block, Table) and block.more:
             yield replace(block, rows=(*block.rows, *(block.more if verbose else ())))
             if not verbose:
                 yield paragraph(f"  and {counted(len(block.more), 'more row')} (-v)", "weak")
-        elif isinstance(block, Group) and block.folded:
-            yield from ((), block) if verbose else ()
-        else:
+        elif not isinstance(block, Group):
             yield replace(block, lines=0) if verbose and isinstance(block, Fact) else block
+        elif verbose or not block.folded:
+            yield from [()] if block.folded else []
+            yield replace(block, blocks=[*_unfolded(block.blocks, verbose=verbose)])
 
 
 def draw(blocks: Iterable[Block], *, width: int = 80, colour: bool = False) -> Iterator[str]:

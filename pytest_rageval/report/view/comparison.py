@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
+from pytest_rageval.analysis.compare.conclusion import is_large
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
-from pytest_rageval.analysis.compare.pairs import LeftOutReason, place_of
+from pytest_rageval.analysis.compare.pairs import PASSED, TIME, LeftOutReason, place_of
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import BEYOND, CheckedComparison, RunComparison
+from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.view.blocks import (
     Block,
     Cell,
     Fact,
+    Group,
     Note,
     Row,
     Status,
@@ -47,33 +50,44 @@ _REASON_CHARS: Final = 60
 
 def view_of_comparison(one: CheckedComparison) -> View:
     """Return everything that is shown of a comparison, its conclusion first."""
-    status = verdict_status(one.found.conclusion.word)
-    word, _, rest = one.conclusion.partition(" ")
-    return View(((word, status), (f" {rest}", status)), tuple(_blocks(one)))
+    found = one.found.conclusion
+    status = verdict_status(found.word)
+    rest = "; ".join(filter(None, (found.reason, one.decision)))
+    return View(((f"{found.shown}:", status), (f" {rest}", status)), tuple(_blocks(one)))
 
 
 def _blocks(one: CheckedComparison) -> Iterator[Block]:
-    found, comparison = one.found, one.found.comparison
+    found = one.found
     for word, side in (("base", found.base), ("new", found.new)):
         yield Fact(word, describe_side(side))
     yield Fact("", pairing_text(found))
-    if comparison.no_difference:
-        yield Fact("", "every compared score of every paired case is equal", status="good")
-    elif asked := _questions_text(found):
-        yield Fact("question", asked)
+    if visible := visible_text(found):
+        yield Fact("", visible)
     if not found.comparable:
         yield from _invariants(found)
     yield from _settings(found)
-    yield from _metrics(one)
-    yield from _groups(one)
+    yield from flip_blocks(found)
     if moved := moved_stages(found):
         yield Fact("stages", moved)
-    yield from flip_blocks(found)
+    yield from _metrics(one)
+    yield from _groups(one)
     for note in one.notes:
         yield Fact("note", note, "warn")
     if one.checks and (found.comparable or found.ignored):
         yield from _banner(found)
-        yield from check_facts(one.checks)
+        seen = [check for check in one.checks if check.status in {"fail", "warn"}]
+        rest_of_checks = [check for check in one.checks if check not in seen]
+        yield from check_facts(seen)
+        yield Group("checks", [*check_facts(rest_of_checks)], folded=True)
+
+
+def visible_text(found: RunComparison) -> str:
+    """Say which change of ``pass_rate`` these cases would show; empty: unknown."""
+    passed = found.comparison.passed
+    if passed is None or not passed.mde:
+        return ""
+    cases = counted(passed.n, "case")
+    return f"{cases} would show a change of {passed.key} of {passed.mde:.2f} or more (80 % power)"
 
 
 def verdict_status(verdict: str) -> Status:
@@ -170,19 +184,55 @@ def _metrics(one: CheckedComparison) -> Iterator[Block]:
     changes = [*totals, *comparison.metrics.values()]
     if changes:
         yield from _banner(one.found)
-    shown_first = [c for c in changes if c in totals or is_shown(c)]
-    rows = [_metric_row(change, one.verdict_of(change)) for change in shown_first]
-    rows += [_unpaired_row(change) for change in comparison.unpaired.values()]
-    more = [_metric_row(c, one.verdict_of(c)) for c in changes if c not in shown_first]
+    told = [*_telling_metrics(one, changes)]
+    rows = [_metric_row(change, one.verdict_of(change)) for change in told]
+    of_runs = comparison.run_metrics
+    rows += [_unpaired_row(change) for change in of_runs.values() if change.delta]
+    more = [_metric_row(c, one.verdict_of(c)) for c in changes if c not in told]
+    more += [_unpaired_row(c) for c in of_runs.values() if not c.delta]
+    more += [_unpaired_row(change) for change in comparison.latency.values()]
     percent = f"{comparison.confidence * 100:g}% bounds"
-    names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", ">p", "verdict")
-    yield Table(names, rows, optional=(percent, "p", "n"), wrap=False, more=more)
-    yield from (Fact("", aside, status="weak") for aside in _asides(one, changes))
+    names = ("metric", ">n", ">base", ">new", ">delta", f">{percent}", "verdict", ">p")
+    yield Table(names, rows, optional=(percent, "n"), wide=("p",), wrap=False, more=more)
     if one.found.latency_problem and not comparison.latency:
         yield Fact("note", one.found.latency_problem, "warn")
+    asides = [Fact("", aside, status="weak") for aside in _asides(one, changes)]
+    if asked := _questions_text(one.found):
+        asides.append(Fact("question", asked))
     for change in comparison.metrics.values():
         if noise := _noise_text(change):
-            yield Fact("judge", f"{change.key}: {noise}")
+            asides.append(Fact("noise", f"{change.key}: {noise}"))
+    if asides:
+        yield Group("about these figures", asides, folded=True)
+
+
+def _telling_metrics(one: CheckedComparison, changes: Sequence[MetricChange]) -> list[MetricChange]:
+    """Return the metrics that moved: those that decide, and others that do not say the same."""
+    moved = [
+        change
+        for change in changes
+        if not change.equal
+        and is_headline(change.key)
+        and (_is_proven(one, change) or is_large(change))
+        and (change.key != TIME.key or _told_time(one.found))
+    ]
+    deciding = {PASSED.key, TIME.key, *ASPECT_KEYS, *(check.check.metric for check in one.checks)}
+    seen = {_values(change) for change in moved if change.key in deciding}
+    told = []
+    for change in moved:
+        if change.key in deciding or _values(change) not in seen:
+            told.append(change)
+            seen.add(_values(change))
+    return told
+
+
+def _is_proven(one: CheckedComparison, change: MetricChange) -> bool:
+    return one.verdict_of(change) in {"better", "worse", BEYOND}
+
+
+def _told_time(found: RunComparison) -> bool:
+    since = found.headline.since
+    return since is not None and since.time_ms is not None
 
 
 def _asides(one: CheckedComparison, changes: Sequence[MetricChange]) -> Iterator[str]:
@@ -205,8 +255,8 @@ def _metric_row(change: MetricChange, verdict: str) -> Row:
         change.key,
         change.n,
         *_values(change),
-        f"{_p_text(change.p)}{'*' if change.tests > 1 else ''}",
         Cell(verdict, status=verdict_status(change.verdict)),
+        f"{_p_text(change.p)}{'*' if change.tests > 1 else ''}",
     )
 
 
@@ -216,17 +266,12 @@ def _values(change: MetricChange) -> Row:
     return Cell(change.base, unit), Cell(change.new, unit), delta, _bounds_text(change)
 
 
-def is_shown(change: MetricChange) -> bool:
-    """Whether a metric is shown by default: a headline, or one that changed."""
-    return is_headline(change.key) or change.verdict in {"better", "worse"}
-
-
 def _unpaired_row(change: UnpairedChange) -> Row:
     """Return the row of a figure that is not compared case by case."""
     unit = unit_of(change.key)
     delta = change_text(change.key, change.delta)
     values = Cell(change.base, unit), Cell(change.new, unit), delta
-    return change.key, change.n_new, *values, "-", "-", Cell("-", status="weak")
+    return change.key, change.n_new, *values, "-", Cell("-", status="weak"), "-"
 
 
 def _noise_text(change: MetricChange) -> str:
@@ -250,17 +295,18 @@ def _noise_text(change: MetricChange) -> str:
 def _groups(one: CheckedComparison) -> Iterator[Block]:
     if not one.groups:
         return
-    yield from _banner(one.found)
     caveat = "exploratory, not adjusted for looking at many groups; no verdict below"
-    yield Fact("groups", f"{caveat} {one.min_n} pairs")
-    first = _telling(one.groups)
     percent = f"{one.found.comparison.confidence * 100:g}% bounds"
-    yield Table(
-        ("metric", "group", ">n", ">base", ">new", ">delta", f">{percent}", "verdict"),
-        [*map(_group_row, first)],
-        optional=("base", "new"),
-        more=[_group_row(group) for group in one.groups if group not in first],
-    )
+    first = [group for group in one.groups if group.verdict in {"better", "worse"}]
+    rest = [group for group in one.groups if group not in first]
+    columns = ("metric", "group", ">n", ">base", ">new", ">delta", f">{percent}", "verdict")
+    rows, more = ([*map(_group_row, groups)] for groups in (first, rest))
+    blocks: list[Block] = [
+        *_banner(one.found),
+        Fact("", f"{caveat} {one.min_n} pairs"),
+        Table(columns, rows, optional=("base", "new"), more=more),
+    ]
+    yield Group("groups", blocks, folded=not first)
 
 
 def _group_row(one: GroupChange) -> Row:
@@ -273,13 +319,6 @@ def _group_row(one: GroupChange) -> Row:
         *values,
         Cell(verdict, status=verdict_status(verdict)),
     )
-
-
-def _telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
-    """Return better and worse groups, and the first changed metric of each category."""
-    changed = [one for one in reversed(groups) if one.table == "category" and one.change.delta]
-    leading = {one.group: one for one in changed}.values()
-    return [one for one in groups if one.verdict in {"better", "worse"} or one in leading]
 
 
 # --- cases -------------------------------------------------------------------------------------

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
 from pytest_rageval.report.view.headline import headline_facts
-from pytest_rageval.support.text import counted, first_few, format_value
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import (
-    CHANGE_WORDS,
     BaselineInfo,
     CheckResult,
     GateResult,
-    paired_text,
 )
 
 VERDICTS: Mapping[str, tuple[str, Status]] = {
@@ -48,7 +45,7 @@ def view_of_gate(run_id: str, gate: GateResult) -> View:
 def check_facts(
     checks: Iterable[CheckResult], baseline: BaselineInfo | None = None
 ) -> Iterator[Fact]:
-    """Yield checks, failed ones first, each with its cases or the change it could have seen.
+    """Yield checks, failed ones first, each with its number of cases.
 
     Args:
         checks: to be shown.
@@ -59,10 +56,9 @@ def check_facts(
     order = [*VERDICTS]
     for result in sorted(checks, key=lambda one: order.index(one.status)):
         word, status = VERDICTS[result.status]
-        n = "" if result.n is None else f"n {result.n}"
-        seen = detectable_text(result) or n
         message = short if result.message == problem else result.message
-        text = f"{result.check.name}: {message}" + (f" ({seen})" if seen else "")
+        n = "" if result.n is None else f" (n {result.n})"
+        text = f"{result.check.name}: {message}{n}"
         yield Fact(word, text, status)
 
 
@@ -88,33 +84,3 @@ def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Fact]:
         few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
         names = first_few(weak, _WEAK_SHOWN)
         yield Fact("", f"weak evidence: {few}: {names}", "", "warn")
-
-
-_MOST_NEEDED: Final = 10_000
-
-
-def detectable_text(result: CheckResult) -> str | None:
-    """Describe the smallest change that a baseline check can detect; None for other checks."""
-    word = CHANGE_WORDS.get(result.check.kind)
-    # Without an interval, or where no case differed on an unbounded scale, it is unknown.
-    if word is None or result.low is None or result.mde == 0:
-        return None
-    size = detectable_size(result)
-    seen = f"only a {word} of {size} or more" if size else f"no {word}"
-    cases = paired_text(result.n or 0, result.n_documents)
-    return f"with {cases}, {seen} would be reliably detected{_needed_text(result)}"
-
-
-def _needed_text(result: CheckResult) -> str:
-    """Return how many cases would show the change of a check that is not proven; empty: none."""
-    sign = -1.0 if result.check.kind == "max_drop" else 1.0
-    beyond = sign * (result.estimate or 0.0) - result.check.limit
-    if result.proof != "unproven" or not result.mde or not result.n or beyond <= 0:
-        return ""
-    n = math.ceil(result.n * (result.mde / beyond) ** 2)
-    return f"; this one would need about {n}" if result.n < n <= _MOST_NEEDED else ""
-
-
-def detectable_size(result: CheckResult) -> str | None:
-    """Return the smallest change that these cases detect at 80 % power; None: unknown, or none."""
-    return format_value(result.mde) if result.mde else None

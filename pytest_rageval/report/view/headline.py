@@ -8,20 +8,24 @@ from pytest_rageval.report.view.blocks import Fact
 from pytest_rageval.values.headline import Headline
 
 
-def headline_facts(headline: Headline, *, public: bool = False) -> Iterator[Fact]:
+def headline_facts(
+    headline: Headline, *, public: bool = False, named: bool = True
+) -> Iterator[Fact]:
     """Yield what is new since an earlier run, then the causes in common.
 
     Args:
         headline: of a run or a comparison.
         public: without text of the target.
+        named: whether new failures are named.
     """
     since = headline.since
     if since is not None:
-        bad = since.broke.n or since.erred.n
-        verdict = f"{since.verdict.replace('_', ' ')}: " if since.verdict else ""
-        text = f"{since.name}, {verdict}{since.sentence}"
-        yield Fact("since", text, status="bad" if bad else "")
+        n_new = since.broke.n + since.erred.n
+        verdict = f"{since.verdict}: " if since.verdict else ""
+        said = since.sentence(names=named)
+        yield Fact("since", f"{since.name}, {verdict}{said}", status="bad" if n_new else "")
     head = "pattern"
     for one in headline.patterns:
-        yield Fact(head, one.public if public else one.sentence)
-        head = ""
+        if one.code != "repeats":
+            yield Fact(head, one.public if public else one.sentence)
+            head = ""

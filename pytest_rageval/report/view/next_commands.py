@@ -44,7 +44,7 @@ def next_commands(
     found = []
     errors = any(record.scores.outcome == "error" for record in records)
     if commands.rerun and errors:
-        found.append((commands.rerun, "asks again, once the errors are mended"))
+        found.append((commands.rerun, "re-run after fixing the errors"))
     if heading_faults(records) is not None:
         found.append(("rageval doctor", "compares the headings of golds and chunks"))
     missed = [record for record in worst_misses(records) if record.counted]
@@ -53,7 +53,7 @@ def next_commands(
     if listed and listed[0].scores.outcome != "passed":
         found.append(explain_worst(listed, names, commands.name))
         if commands.rerun and not (errors or commands.reran):
-            found.append((commands.rerun, "asks again what did not pass"))
+            found.append((commands.rerun, "re-run the failures"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
     for file, n in unreviewed.items():
         why = f"{counted(n, 'generated case')} to review"

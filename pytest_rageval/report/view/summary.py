@@ -1,17 +1,16 @@
-"""The terminal summary of a run: values in, blocks out.
-
-Words carry the meaning; colour only repeats it.
-"""
+"""A run that has ended: what failed and why, and folded below it all its numbers."""
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
     CASE_OUTCOMES,
+    CaseOutcome,
     case_names,
     first_to_see,
     group_repeats,
@@ -23,34 +22,29 @@ from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry, unit_of
-from pytest_rageval.metrics.scoring import below_pass_line
-from pytest_rageval.report.explain.verdict import missing_facts, stage_of, unsupported_claims
+from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import (
-    HEAD,
     Block,
     Command,
     Fact,
     Group,
     Line,
-    Note,
     Row,
     Status,
     Table,
     View,
-    paragraph,
 )
 from pytest_rageval.report.view.gate import (
     GATE_STYLES,
     VERDICTS,
     baseline_facts,
     check_facts,
-    detectable_text,
     weak_lines,
 )
 from pytest_rageval.report.view.headline import headline_facts
@@ -107,14 +101,11 @@ PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 _BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
 """Shown where no case could be scored by its sections."""
 _CASES_SHOWN = 3
-_CAUSES_LISTED = 20
+_NAMED = 6
 _CASES_LISTED = 200
 """Maximum ids of missed and failed cases in a file: a pull request comment has a size limit."""
 _TEXTS_SHOWN = 10
-_FLAWS_SHOWN = 2
-_FLAW_CHARS = 200
 _GROUP_CHARS = 80
-_ID_CHARS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,91 +167,209 @@ class FinishedRun:
         return f"vs {name}" if name is not None and len(name) <= 4 else "vs base"
 
 
-def render_summary(view: FinishedRun, *, verbosity: int = 0) -> Iterator[Block]:
-    """Lay out the summary.
+def session_view(view: FinishedRun, *, verbosity: int = 0, checks: bool = False) -> View:
+    """Return a run for the terminal, about as long as what pytest itself prints.
 
     Args:
         view: the finished run.
-        verbosity: pytest's; negative leaves only the gate, with the causes of checks that lack
-            verdicts or values, positive adds metrics and tags.
+        verbosity: pytest's; negative leaves verdict, cause and what is new, above 1 shows the texts
+            of every miss.
+        checks: whether failed checks are listed, as pytest does after a session.
     """
-    if verbosity < 0:
-        for note in (*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))):
-            yield Fact("note", note, "warn")
-        yield from _gate_lines(view)
-        if view.resume:
-            yield Command("go on", view.resume)
-        return
-    yield _run_line(view)
-    yield from _head_facts(view)
-    yield _metric_table(view, verbosity)
-    yield _group_table("category", view.aggregate.by_category, view)
-    if verbosity > 0:
-        yield _group_table("tag", view.aggregate.by_tag, view)
-        yield _group_table("difficulty", view.aggregate.by_difficulty, view)
-    yield from _case_lines(view)
-    if verbosity > 0:
-        missed = [
-            r for r in worst_misses(view.run.records) if r.counted and r.scores.outcome != "passed"
-        ]
-        yield from render_texts(missed, limit=_TEXTS_SHOWN if verbosity == 1 else len(missed))
-    yield from _reliability_lines(view.reliability, verbosity)
-    for note in (*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings):
-        yield Fact("note", note, "warn")
-    yield from _baseline_lines(view)
-    yield from _gate_lines(view)
-    yield from _next_lines(view)
+    quiet = verbosity < 0
+    notes = [*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))]
+    blocks: list[Block] = [*_checks_to_see(view, failed=checks)]
+    if not quiet:
+        notes = [*view.notes, *view.aggregate.warnings, *view.aggregate.target_warnings]
+        failing = _failing_cases(view, errors=checks)
+        new = _new(view, public=not checks)  # a session shows the messages of errors above
+        blocks = [*failing, *new, *_repeats(view), *_scores(view), *blocks]
+    else:
+        blocks = [*_new(view, public=not checks), *blocks]
+    blocks += [Fact("note", note, "warn") for note in notes]
+    if view.gate.baseline is not None and view.gate.baseline.problem:
+        blocks += baseline_facts(view.gate.baseline)
+    blocks += _next_lines(view, quiet=quiet)
+    if not quiet:
+        missed = [r for r in worst_misses(view.run.records) if r.counted and _failed(r)]
+        shown = _TEXTS_SHOWN if verbosity == 1 else len(missed)
+        texts = [*render_texts(missed, limit=shown)]
+        blocks += [*_folded(view), Group("answers", texts, folded=True)] if texts else _folded(view)
+    return View(_title(view), blocks)
 
 
 def view_of_run(view: FinishedRun) -> View:
-    """Return the numbers of a run and the ids of its cases, without texts of cases or models."""
-    title: Line = ((view.gate.sentence, GATE_STYLES[view.gate.verdict]),)
-    return View(title, [*_numbers(view)])
+    """Return a run for readers elsewhere: ids and numbers, no text of a case or a model."""
+    blocks: list[Block] = [Fact("reply", sentence, "warn") for sentence in view.reply_faults]
+    blocks += _failing_cases(view, most=_CASES_LISTED)
+    blocks += [*_new(view, public=True), *_repeats(view), *_scores(view)]
+    blocks += _checks_to_see(view, failed=True)
+    return View(_title(view), [*blocks, *_folded(view, every=False)])
 
 
-def _numbers(view: FinishedRun) -> Iterator[Block]:
-    aggregate = view.aggregate
-    counts = (
-        counted(aggregate.total, "case"), f"{aggregate.passed} passed",
-        f"{aggregate.missed} missed", f"{aggregate.flawed} flawed",
-        counted(aggregate.errored, "error"),
-    )  # fmt: skip
-    yield Fact("run", f"{view.run.run_id}: {', '.join(counts)}")
-    yield from _head_facts(view)
-    yield from _causes_of_errors(view)
-    if view.gate.baseline is not None:
-        yield from baseline_facts(view.gate.baseline)
-    yield from headline_facts(view.gate.headline, public=True)
-    yield from check_facts(view.gate.checks, view.gate.baseline)
-    yield _metric_table(view, 1)
-    yield from _usage(view)
-    yield _group_table("category", aggregate.by_category, view)
-    yield from _reliability_lines(view.reliability, 1)
-    for outcome, found in aggregate.failed_cases.items():
-        if found:
-            n = len(found)
-            title = counted(n, "error") if outcome == "error" else f"{n} {outcome}"
-            yield Group(title, [paragraph(first_few(found, _CASES_LISTED))], folded=True)
+def _title(view: FinishedRun) -> Line:
+    word, _, rest = view.gate.brief.partition(" ")
+    status = GATE_STYLES[view.gate.verdict]
+    counts = "; ".join(filter(None, (rest, _counts(view))))
+    return (word, status), (f" {counts}", "")
 
 
-def _head_facts(view: FinishedRun) -> Iterator[Fact]:
-    yield Fact("", f"judge {'off' if view.judge == 'none' else view.judge}")
-    if view.aggregate.stages:
-        yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
+def _counts(view: FinishedRun) -> str:
+    """Count the cases by outcome, those that nobody has reviewed apart."""
+    numbers = view.aggregate
+    aside = group_repeats(record for record in view.run.records if not record.counted)
+    found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
+    # pytest's last line counts them with the others.
+    bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "errored") if found[o])
+    outcomes = ", ".join(f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(numbers, o)))
+    wall_s = view.run.config.wall_s
+    parts = (
+        f"{counted(numbers.total, 'case')}: {outcomes}" if outcomes else "",
+        f"{len(aside)} not reviewed{f' ({bad})' if bad else ''}" if aside else "",
+        f"judge {_judge(view)}",
+        "" if wall_s is None else f"{wall_s:.1f} s",
+    )
+    return "; ".join(filter(None, parts))
+
+
+def _judge(view: FinishedRun) -> str:
+    return "off" if view.judge == "none" else view.judge
+
+
+# --- the first screen --------------------------------------------------------------------------
+
+
+def _failed(record: CaseRecord) -> bool:
+    return record.scores.outcome != "passed"
+
+
+def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True) -> Iterator[Fact]:
+    """Yield the cases that do not pass, by outcome and cause, new failures and the worst first.
+
+    Args:
+        view: the finished run.
+        most: names of one cause.
+        errors: whether cases without an answer are among them.
+    """
+    cases = [case for case in group_repeats(view.run.records) if case.first.counted]
+    names = case_names(view.run.records)
+    labels = {r.nodeid: g.label for g in group_errors(view.run.records) for r in g.records}
+    since = view.gate.headline.since
+    new = {*since.broke.names, *since.erred.names} if since else set()
+    found: dict[tuple[CaseOutcome, bool, str], list[str]] = {}
+    for record in sorted((case.deciding for case in cases), key=first_to_see):
+        if not _failed(record) or (record.error and not errors):
+            continue
+        cause = (stage_of(record) or "").replace("_", " ")
+        if record.error:
+            cause = ": ".join(filter(None, (record.error.kind, labels.get(record.nodeid))))
+        name = names[record.nodeid]
+        found.setdefault((record.scores.outcome, name not in new, cause), []).append(name)
+    for (outcome, old, cause), listed in sorted(found.items(), key=lambda one: one[0][1]):
+        words = " ".join(filter(None, (str(len(listed)), "" if old else "new", cause)))
+        status: Status = "bad" if outcome == "error" else "warn"
+        yield Fact(outcome, f"{words}: {first_few(listed, most)}", status)
+
+
+def _new(view: FinishedRun, *, public: bool) -> Iterator[Fact]:
+    yield from headline_facts(view.gate.headline, public=public, named=False)
+
+
+def _repeats(view: FinishedRun) -> Iterator[Fact]:
+    """Yield how many cases vary between repeats, and how many would pass every time."""
+    found = view.aggregate.repeats
+    if found is not None:
+        r = found.repeats
+        varies = next((p for p in view.gate.headline.patterns if p.code == "repeats"), None)
+        said = "no case varies"
+        if varies is not None:
+            said = "{n} of {of} cases vary: {cases}".format_map(varies.facts)
+        every = f"all {r} pass: {found.pass_hat_k[r] * 100:.0f} %"
+        yield Fact("repeats", f"{r} of each; {said}; {every}")
+
+
+def _scores(view: FinishedRun) -> Iterator[Fact]:
+    """Yield the mean of each aspect, and the time."""
+    metrics = view.aggregate.metrics
+    shown = [
+        f"{key} {format_value(metrics[key].mean)}{scale_text(view.registry, key)}"
+        for key in ASPECT_KEYS
+        if key in metrics and metrics[key].mean is not None
+    ]
+    if (p95 := view.aggregate.latency.p95_ms) is not None:
+        shown.append(f"p95 {p95:.0f} ms")
+    if shown:
+        yield Fact("scores", ", ".join(shown))
+
+
+def scale_text(registry: Registry, key: str) -> str:
+    """Return the end of a metric's scale as `` of 5``; empty: it is 1, or there is none."""
+    info = registry.cases.get(key)
+    top = 1.0 if info is None else info.bounds[1]
+    return f" of {top:g}" if top != 1 and math.isfinite(top) else ""
+
+
+def _checks_to_see(view: FinishedRun, *, failed: bool) -> Iterator[Fact]:
+    wanted = {"fail", "warn"} if failed else {"warn"}
+    yield from check_facts([one for one in view.gate.checks if one.status in wanted])
+
+
+def _next_lines(view: FinishedRun, *, quiet: bool) -> Iterator[Block]:
+    commands = replace(view.commands, rerun="") if view.resume else view.commands
+    worst = view.gate.headline.worst
+    for command, reason in () if quiet else next_commands(view.run.records, commands, worst):
+        yield Command("next", command, reason)
+    if view.resume:
+        yield Command("go on", view.resume)
+    yield Fact("report", view.report) if view.report else Fact("results", view.folder)
+
+
+# --- folded ------------------------------------------------------------------------------------
+
+
+def _folded(view: FinishedRun, *, every: bool = True) -> Iterator[Group]:
+    """Yield the numbers of a run: all of them, or those of the metrics to look at first."""
+    aggregate, gate = view.aggregate, view.gate
+    checks = [*check_facts(gate.checks, gate.baseline), *weak_lines(gate.checks)]
+    groups = [
+        _group_table(name, found)
+        for name, found in (
+            ("category", aggregate.by_category),
+            ("tag", aggregate.by_tag),
+            ("difficulty", aggregate.by_difficulty),
+        )
+    ]
+    for title, blocks in (
+        ("metrics", [_metric_table(view, every=every)]),
+        ("groups", groups if every else groups[:1]),
+        ("checks", checks),
+        ("run", [*_run_facts(view)]),
+    ):
+        if blocks:
+            yield Group(title, blocks, folded=True)
+
+
+def _run_facts(view: FinishedRun) -> Iterator[Block]:
+    yield Fact("run", view.run.run_id)
     if rules := rules_text(view.aggregate.matching):
         yield Fact("evidence", f"chunks compared by {rules}")
-
-
-def _causes_of_errors(view: FinishedRun) -> Iterator[Fact]:
-    """Yield what the replies lack, and the errors by cause, whose messages may quote texts."""
-    yield from (Fact("reply", sentence, "warn") for sentence in view.reply_faults)
-    cases: dict[tuple[str, str], set[str]] = {}
-    for group in group_errors(view.run.records):  # without their messages several are one
-        cases.setdefault((group.kind, group.label), set()).update(r.nodeid for r in group.records)
-    causes = sorted(cases.items(), key=lambda one: -len(one[1]))
-    for (kind, label), found in causes[:_CAUSES_LISTED]:
-        cause = f": {label}" if label else ""
-        yield Fact("error", f"{kind} in {counted(len(found), 'case')}{cause}", "bad")
+    if view.aggregate.stages:
+        yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
+    yield from _reliability_lines(view.reliability)
+    yield from _usage(view)
+    slowest = slowest_records(view.run.records)
+    names = case_names(view.run.records)
+    if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
+        yield Fact("slowest", ", ".join(listed))
+    info = view.gate.baseline
+    if info is not None:
+        if not info.problem:
+            yield from baseline_facts(info)
+        if not info.problem and info.name != AUTO:
+            named = info.name or ""
+            # Now `last` is this run.
+            baseline = shlex.quote((info.run_id or "") if named.startswith("last") else named)
+            yield Command("compare", f"rageval compare {baseline} {view.run.run_id}")
 
 
 def _usage(view: FinishedRun) -> Iterator[Fact]:
@@ -278,23 +387,6 @@ def _usage(view: FinishedRun) -> Iterator[Fact]:
         yield Fact("usage", f"the target reports {', '.join(parts)}")
 
 
-def _run_line(view: FinishedRun) -> Note:
-    total = view.aggregate.total
-    aside = group_repeats(record for record in view.run.records if not record.counted)
-    found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
-    # pytest's last line counts them with the others.
-    bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "errored") if found[o])
-    counts = [
-        *([counted(total, "case")] if total or not aside else []),
-        *([f"{len(aside)} not reviewed{f' ({bad})' if bad else ''}"] if aside else []),
-        *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
-        *([counted(view.aggregate.errored, "error")] if total else []),
-    ]
-    wall_s = view.run.config.wall_s
-    time = "" if wall_s is None else f"   {wall_s:.1f} s"
-    return Note(((f"run {view.run.run_id}   ", "strong"),), ((", ".join(counts) + time, ""),))
-
-
 def stage_counts(aggregate: Aggregate) -> list[str]:
     """Return the number of cases of each failure stage, the most first: ``24 not_retrieved``."""
     return [f"{n} {stage}" for stage, n in aggregate.stages.items()]
@@ -303,7 +395,7 @@ def stage_counts(aggregate: Aggregate) -> list[str]:
 # --- metrics -------------------------------------------------------------------------------
 
 
-def _metric_table(view: FinishedRun, verbosity: int) -> Table:
+def _metric_table(view: FinishedRun, *, every: bool) -> Table:
     checks: dict[str, list[CheckResult]] = {}
     for result in view.gate.checks:
         if result.check.table == "overall":
@@ -313,13 +405,14 @@ def _metric_table(view: FinishedRun, verbosity: int) -> Table:
     rows: list[Row] = []
     for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
-        shown = is_headline(key) or verbosity > 0 or (by_document and key in _BY_DOCUMENT)
-        n = 0 if summary is None else summary.n + summary.n_error * (verbosity > 0)
+        shown = every or is_headline(key) or (by_document and key in _BY_DOCUMENT)
+        n = 0 if summary is None else summary.n + summary.n_error
         if summary is None or not (key in checks or (shown and n)):
             continue
         parts = {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
         for name, row in {key: summary, **parts}.items():
-            cells = (name, str(row.n), "", interval_text(row.low, row.high))
+            label = name + scale_text(view.registry, name)
+            cells = (label, str(row.n), "", interval_text(row.low, row.high))
             rest = (row.n_not_applicable, row.n_error)
             found = _check_rows(view, name, cells, row.mean, checks.get(name, []))
             rows += ((*cells_of_row, *rest) for cells_of_row in found)
@@ -436,22 +529,13 @@ def limit_text(result: CheckResult) -> str:
 # --- groups --------------------------------------------------------------------------------
 
 
-def _group_table(
-    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: FinishedRun
-) -> Table:
+def _group_table(title: str, groups: Mapping[str, Mapping[str, MetricSummary]]) -> Table:
     columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
-    rows: list[Row | Note] = []
+    rows: list[Row] = []
     for name, summaries in sorted(groups.items()):
         n = group_size(summaries)
         means = (mean_text(summaries.get(key), n) for key, _ in columns)
         rows.append((clean(name, _GROUP_CHARS), n, *means))
-        for result in view.gate.checks:
-            if (result.check.table, result.check.group) == (title, name):
-                value, limit = held_value_text(result, result.estimate), limit_text(result)
-                change = " change" if result.check.kind in CHANGE_WORDS else ""
-                text = f"  {result.check.metric}{change} {value}, limit {limit}  "
-                style: Status = "bad" if result.status == "fail" else ""
-                rows.append(Note((), ((text, style), VERDICTS[result.status])))
     names = [name for _, name in columns]
     return Table((title, ">n", *(f">{name}" for name in names)), rows, optional=names[:0:-1])
 
@@ -468,24 +552,7 @@ def mean_text(summary: MetricSummary | None, n: int) -> str:
     return format_value(summary.mean) + (f" n{summary.n}" if summary.n != n else "")
 
 
-# --- cases, notes, gate --------------------------------------------------------------------
-
-
-def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
-    """Return the first record of each case, without repeats."""
-    found: dict[str, CaseRecord] = {}
-    for record in records:
-        found.setdefault(record.nodeid, record)
-    return list(found.values())
-
-
-def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
-    """Return the records to look at first, one of each case.
-
-    Errors, then misses with the lowest recall, then bad answers with the lowest score.
-    """
-    erred = sorted((r for r in records if r.error is not None), key=first_to_see)
-    return _one_of_each_case([*erred, *worst_misses(records)])[:_CASES_SHOWN]
+# --- cases -------------------------------------------------------------------------------------
 
 
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
@@ -493,51 +560,18 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
     calls = [r for r in records if attempt_status(r) in {"ok", "timeout"}]
     timed = [r for r in calls if "total_ms" in r.latency]
     slowest_first = sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))
-    return _one_of_each_case(slowest_first)[:_CASES_SHOWN]
+    found: dict[str, CaseRecord] = {}
+    for record in slowest_first:
+        found.setdefault(record.nodeid, record)
+    return [*found.values()][:_CASES_SHOWN]
 
 
-def _case_lines(view: FinishedRun) -> Iterator[Block]:
-    names = case_names(view.run.records)
-    if worst := worst_records(view.run.records):
-        listed = [f"{names[r.nodeid]} {stage_of(r) or r.scores.outcome}" for r in worst]
-        yield Fact("worst", ", ".join(listed))
-    for record in worst:
-        yield from _judged_lines(view.run.whole(record))
-    slowest = slowest_records(view.run.records)
-    if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
-        yield Fact("slowest", ", ".join(listed))
-
-
-def _judged_lines(record: CaseRecord) -> Iterator[Block]:
-    """Show unsupported claims or missing facts, one per line; only on a terminal."""
-    flaws: list[tuple[str, str]] = []
-    if below_pass_line("groundedness", record.scores.metrics):
-        flaws += [("unsupported", text) for text in unsupported_claims(record)]
-    if below_pass_line("correctness", record.scores.metrics):
-        flaws += [("not stated", text) for text in missing_facts(record)]
-    for word, text in flaws[:_FLAWS_SHOWN]:
-        head = f"{clean(record.name, _ID_CHARS)} {word}: "
-        yield ((" " * HEAD, ""), (head, "warn"), (f'"{clean(text, _FLAW_CHARS)}"', ""))
-
-
-def _reliability_lines(found: JudgeReliability, verbosity: int) -> Iterator[Fact]:
+def _reliability_lines(found: JudgeReliability) -> Iterator[Fact]:
     for line in reliability_lines(found):
         yield Fact("judge", line)
     worst = (f"{key} {i} {a:g} and {b:g}" for key, i, a, b in worst_disagreements(found))
-    if verbosity > 0 and (listed := "; ".join(worst)):
+    if listed := "; ".join(worst):
         yield Fact("judge", f"first and second judge: {listed}")
-
-
-def _baseline_lines(view: FinishedRun) -> Iterator[Fact]:
-    """Describe the baseline, and the smallest change that each check can detect."""
-    info = view.gate.baseline
-    if info is None:
-        return
-    yield from baseline_facts(info)
-    yield from headline_facts(view.gate.headline)
-    for result in view.gate.checks:
-        if (text := detectable_text(result)) is not None:
-            yield Fact("", f"{result.check.name}: {text}", "")
 
 
 def _causes(view: FinishedRun) -> Iterator[str]:
@@ -550,28 +584,3 @@ def _causes(view: FinishedRun) -> Iterator[str]:
         judged = no_data and info is not None and info.judged
         if judged or (one.status == "fail" and metric == "judge_error_rate"):
             yield from view.judge_causes
-
-
-def _gate_lines(view: FinishedRun) -> Iterator[Fact]:
-    yield Fact("gate", view.gate.sentence, "strong", GATE_STYLES[view.gate.verdict])
-    for result in view.gate.checks:
-        if result.status == "warn":
-            yield Fact("warn", f"{result.check.name}: {result.message}", "warn")
-    yield from weak_lines(view.gate.checks)
-
-
-def _next_lines(view: FinishedRun) -> Iterator[Block]:
-    commands = replace(view.commands, rerun="") if view.resume else view.commands
-    for command, reason in next_commands(view.run.records, commands, view.gate.headline.worst):
-        yield Command("next", command, reason)
-    info = view.gate.baseline
-    if view.changes and info is not None and info.name != AUTO:
-        named = info.name or ""
-        # Now `last` is this run.
-        baseline = shlex.quote((info.run_id or "") if named.startswith("last") else named)
-        yield Command("compare", f"rageval compare {baseline} {view.run.run_id}")
-    if view.resume:
-        yield Command("go on", view.resume)
-    yield Fact("results", view.folder)
-    if view.report:
-        yield Fact("report", view.report)

@@ -1,34 +1,36 @@
-"""The smallest change that a check could have shown, in words."""
+"""The decision of a gate as blocks."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from pytest_rageval.report.view.gate import detectable_size, detectable_text
-from pytest_rageval.values.gate import Check, CheckResult
-
-
-def result(mde: float | None, kind: Any = "max_drop", **fields: Any) -> CheckResult:
-    check = Check(metric="mrr", kind=kind, limit=0.1)
-    given = {"low": -0.1, "n": 3, **fields}
-    return CheckResult(check=check, status="pass", message="", mde=mde, **given)
+from pytest_rageval.report.view.blocks import plain
+from pytest_rageval.report.view.gate import check_facts, view_of_gate
+from pytest_rageval.values.gate import BaselineInfo, Check, CheckResult, CheckStatus, GateResult
+from pytest_rageval.values.headline import Headline, Pattern
 
 
-def test_the_size_of_a_change_is_shown_where_one_can_be_detected() -> None:
-    sizes = [detectable_size(result(mde)) for mde in (0.25, 3.1, None, 0.0)]
-    assert sizes == ["0.250", "3.100", None, None]
+def result(status: CheckStatus, metric: str = "mrr", message: str = "because") -> CheckResult:
+    check = Check(metric=metric, kind="min", limit=0.1)
+    return CheckResult(check=check, status=status, message=message, n=3)
 
 
-def test_too_few_cases_are_said_to_show_nothing() -> None:
-    assert (
-        detectable_text(result(None)) == "with 3 paired cases, no drop would be reliably detected"
-    )
-    assert detectable_text(result(0.2)) == (
-        "with 3 paired cases, only a drop of 0.200 or more would be reliably detected"
-    )
-    assert detectable_text(result(0.2, kind="min")) is None
+def test_failed_checks_come_first_with_their_number_of_cases() -> None:
+    found = check_facts([result("pass"), result("skip"), result("fail", "map")])
+    assert [(fact.name, fact.text) for fact in found] == [
+        ("FAIL", "map: because (n 3)"),
+        ("skipped", "mrr: because (n 3)"),
+        ("ok", "mrr: because (n 3)"),
+    ]
 
 
-def test_nothing_is_said_where_no_interval_or_no_difference_tells_the_size() -> None:
-    assert detectable_text(result(None, low=None)) is None
-    assert detectable_text(result(0.0)) is None
+def test_what_is_wrong_with_the_baseline_is_said_once() -> None:
+    info = BaselineInfo(problem="a long reason")
+    (fact,) = check_facts([result("skip", message="a long reason")], info)
+    assert fact.text == "mrr: no baseline (n 3)"
+
+
+def test_a_decision_has_the_headline_of_its_run() -> None:
+    pattern = Pattern(code="stage", facts={"n": 4, "stage": "hallucinated"})
+    gate = GateResult(verdict="fail", sentence="FAIL", headline=Headline(patterns=(pattern,)))
+    view = view_of_gate("r1", gate)
+    assert plain(view.title) == "FAIL"
+    assert [getattr(block, "text", "") for block in view.blocks] == ["r1", "all 4 hallucinated"]

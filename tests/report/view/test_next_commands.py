@@ -10,7 +10,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, hits, record
 
-RERUN = ("pytest --lf", "asks again what did not pass")
+RERUN = ("pytest --lf", "re-run the failures")
 FRESH = RunCommands(may_become_baseline=True)
 RERAN = RunCommands(reran=True)
 
@@ -34,8 +34,8 @@ def test_after_a_run_of_the_misses_they_are_not_just_run_again() -> None:
     assert commands(*hits(0), of=RERAN) == [("rageval explain last c0", "shows why it missed")]
 
 
-def test_errors_are_asked_again_once_they_are_mended() -> None:
-    asked = ("pytest --lf", "asks again, once the errors are mended")
+def test_errors_are_run_again_once_they_are_fixed() -> None:
+    asked = ("pytest --lf", "re-run after fixing the errors")
     assert commands(failed("bad")) == [asked]
     assert commands(failed("bad"), *hits(0), of=RERAN) == [
         asked,

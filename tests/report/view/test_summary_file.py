@@ -3,13 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.faces.markdown import render
-from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.view.summary import FinishedRun, render_summary, view_of_run
+from pytest_rageval.report.faces.terminal import draw, show
+from pytest_rageval.report.view.summary import FinishedRun, session_view, view_of_run
 from pytest_rageval.values.errors import target_error
-from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import error_info
 from pytest_rageval.values.verdict import Claim
@@ -22,35 +20,26 @@ def written(one: FinishedRun) -> str:
     return render(view_of_run(one))
 
 
-def test_the_verdict_stands_first() -> None:
-    assert written(view(hits(1))).splitlines()[0] == "## rageval: pass, says the gate"
-
-
-def test_failing_checks_come_before_the_rest() -> None:
+def test_the_verdict_stands_first_then_what_failed_and_the_rest_is_folded() -> None:
     checks = [result("pass", metric="mrr"), result("skip"), result("fail", metric="map_at_k")]
-    lines = written(view(hits(1, 0), *checks)).splitlines()
-    checks_shown = [line.split(": ")[0] for line in lines if ": because" in line]
-    assert checks_shown == [
-        "- **FAIL** map\\_at\\_k",
-        "- **skipped** hit\\_at\\_k",
-        "- ok mrr",
+    missed = record("m-1", outcome="missed", failure_stage="not_retrieved")
+    document = written(view([*hits(1), missed], *checks))
+    seen, _, folded = document.partition("<details>")
+    assert seen.splitlines() == [
+        "## rageval: FAIL 1 of 2 checks; 2 cases: 1 passed, 1 missed; judge off; 1.2 s",
+        "",
+        "- **missed** 1 not retrieved: m-1",
+        "- **FAIL** map\\_at\\_k: because (n 2)",
+        "",
     ]
+    for name in ("metrics", "checks", "run"):
+        assert f"<summary>{name}</summary>" in folded
 
 
-@pytest.mark.parametrize(("run_id", "said"), [(None, "no baseline"), ("old", "not comparable")])
-def test_what_is_wrong_with_the_baseline_is_said_once(run_id: str | None, said: str) -> None:
-    problem = "the baseline is no good for a long reason"
-    drops = [
-        replace(result("skip", metric=metric, kind="max_drop"), message=problem)
-        for metric in ("mrr", "hit_at_k")
-    ]
-    shown = view(hits(1, 0), *drops, result("skip", metric="map_at_k"))
-    baseline = BaselineInfo(name="main", run_id=run_id, problem=problem)
-    decided = replace(shown.run, gate=replace(shown.gate, baseline=baseline))
-    lines = written(replace(shown, run=decided)).splitlines()
-    assert [line for line in lines if "long reason" in line] == [f"- **baseline** {problem}"]
-    skipped = [line.split(": ")[1].split(" (")[0] for line in lines if line.startswith("- **skip")]
-    assert skipped == [said, said, "because"]
+def test_a_run_of_one_set_takes_less_than_sixty_lines() -> None:
+    scores: dict[str, float | None] = dict.fromkeys(BUILT_IN.cases, 0.5)
+    records = [record(f"c{i}", scores, outcome="missed", category=f"c{i % 5}") for i in range(40)]
+    assert len(written(view(records, result("fail"))).splitlines()) < 60
 
 
 def test_a_metric_travels_with_its_counts() -> None:
@@ -62,12 +51,15 @@ def test_a_metric_travels_with_its_counts() -> None:
 def test_a_mean_of_tokens_is_the_number_that_the_terminal_shows() -> None:
     records = [record(f"c{n}", {"context_tokens": 168.0 + n % 2}) for n in range(30)]
     shown = view(records, changes={"context_tokens": 0.25})
+    found = result("pass", metric="context_tokens")
+    gated = replace(shown.gate, checks=(found,))
+    shown = replace(shown, run=replace(shown.run, gate=gated))
     [row] = [line for line in written(shown).splitlines() if line.startswith("| context")]
-    lines = draw(render_summary(shown, verbosity=1))
+    lines = draw(show(session_view(shown, verbosity=1), verbose=True))
     [line] = [line for line in lines if line.startswith("context_tokens")]
     assert row.startswith("| context\\_tokens | 30 | 168.500 |")
     assert "| +0.250 |" in row
-    assert (line.split()[2], line.split()[-1]) == ("168.500", "+0.250")
+    assert (line.split()[2], line.split()[-2]) == ("168.500", "+0.250")
 
 
 def test_errors_that_differ_in_their_messages_alone_are_one_cause() -> None:
@@ -80,8 +72,8 @@ def test_errors_that_differ_in_their_messages_alone_are_one_cause() -> None:
     records = [broken("a", "no such tenant"), broken("b", "quota"), failed("c"), failed("d")]
     text = written(view([*records, broken("e", "a third one")]))
     assert [line for line in text.splitlines() if line.startswith("- **error")] == [
-        "- **error** raised in 3 cases: RuntimeError at conftest.py:25",
-        "- **error** http in 2 cases",
+        "- **error** 3 raised: RuntimeError at conftest.py:25: a, b, e",
+        "- **error** 2 http: c, d",
     ]
 
 
@@ -89,7 +81,7 @@ def test_correctness_stands_apart_by_reference() -> None:
     lines = written(view(mixed_references())).splitlines()
     at = next(n for n, line in enumerate(lines) if line.startswith("| correctness"))
     assert [line.split(" | ")[:3] for line in lines[at : at + 3]] == [
-        ["| correctness", "2", "3.000"],
+        ["| correctness of 5", "2", "3.000"],
         ["| with a reference", "1", "2.000"],
         ["| without a reference", "1", "4.000"],
     ]
@@ -102,8 +94,8 @@ def test_cases_to_look_at_are_named_by_id_alone() -> None:
     scores: dict[str, float | None] = {"groundedness": 1.0}
     records = [record("m-1", scores, outcome="missed", **fields), failed("bad")]
     document = written(view(records))
-    assert "<details><summary>1 error</summary>\n\nbad\n" in document
-    assert "<details><summary>1 missed</summary>\n\nm-1\n" in document
+    assert "- **error** 1 http: bad\n" in document
+    assert "- **missed** 1: m-1\n" in document
     assert "SECRET" not in document
 
 
