@@ -7,7 +7,7 @@ import re
 from dataclasses import fields, replace
 from itertools import chain
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
+_T = TypeVar("_T")
 STORED_CHUNK_CHARS: Final = 200
 STORED_ANSWER_CHARS: Final = 100_000
 
@@ -97,12 +98,21 @@ def record_of_line(line: bytes | str) -> CaseRecord:
     Raises:
         StorageError: the line is damaged.
     """
+    return decoded(line, _DECODER)
+
+
+def decoded(text: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
+    """Read a JSON text of ours.
+
+    Raises:
+        StorageError: it is damaged, or a value is of another type.
+    """
     try:
         try:
-            return _DECODER.decode(line)
+            return decoder.decode(text)
         except msgspec.DecodeError:
-            if not _HALF.search(line if isinstance(line, bytes) else line.encode()):
+            if not _HALF.search(text if isinstance(text, bytes) else text.encode()):
                 raise
-            return msgspec.convert(json.loads(line), CaseRecord)
-    except (ValueError, RecursionError) as error:
+            return msgspec.convert(json.loads(text), decoder.type, str_keys=True)
+    except (ValueError, RecursionError, OverflowError) as error:
         raise StorageError(str(error)) from None

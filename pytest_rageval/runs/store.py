@@ -16,13 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
-from math import isfinite
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
-from pytest_rageval.runs.record_json import encode_text, record_line, record_of_line
+from pytest_rageval.runs.record_json import decoded, encode_text, record_line, record_of_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import (
@@ -347,55 +346,26 @@ def read_record(path: Path, place: int) -> CaseRecord:
                 raise StorageError(str(_broken_record(path / RESULTS, number, error))) from None
 
 
-def _finite(text: str) -> float:
-    if isfinite(number := float(text)):
-        return number
-    raise ValueError(f"{text:.40} is not a finite number")
-
-
-_FINITE: Final[Mapping[str, Any]] = {"parse_float": _finite, "parse_constant": _finite}
-
-
-def _object(text: bytes, **read: Any) -> dict[str, Any]:
-    try:
-        document = json.loads(text, **read)
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise StorageError(f"got {document!r:.60}, expected an object")
-    return document
-
-
 def read_json(path: Path) -> dict[str, Any]:
-    """Read one JSON document of a run.
-
-    Raises:
-        StorageError: it is missing, is not JSON or is not an object, or a number in it is NaN or
-            infinite, which no document of a run holds.
-    """
-    try:
-        with open_plain(path) as file:
-            text = file.read()
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}"
-        raise StorageError(f"{path}: {reason}", reason=reason) from error
-    try:
-        return _object(text, **_FINITE)
-    except StorageError as error:
-        raise StorageError(f"{path}: {error}", reason=error.reason) from None
+    """Read one JSON document of a run; see ``read_document``."""
+    return read_document(path, dict[str, Any])
 
 
 def read_document(path: Path, type_: type[_T]) -> _T:
     """Read a document of a run as the dataclass that it was written from.
 
     Raises:
-        StorageError: it is missing or damaged; a value of another type is named with its path.
+        StorageError: it is missing or damaged, or a number in it is NaN or infinite; a value of
+            another type is named with its path.
     """
-    document = read_json(path)
     try:
-        return msgspec.convert(document, type_, str_keys=True)
-    except (ValueError, OverflowError) as error:
-        raise StorageError(f"{path}: {error}", reason=str(error)) from None
+        with open_plain(path) as file:
+            return decoded(file.read(), msgspec.json.Decoder(type_))
+    except (OSError, StorageError) as error:
+        reason = str(error)
+        if isinstance(error, OSError):
+            reason = f"cannot be read: {error.strerror or error}"
+        raise StorageError(f"{path}: {reason}", reason=reason) from error
 
 
 # --- naming a run --------------------------------------------------------------------------

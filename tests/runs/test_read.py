@@ -154,7 +154,7 @@ def test_a_damaged_document_is_named_with_the_path_of_its_fault() -> None:
     assert (run.aggregate, run.gate, run.config) == (None, None, NO_CONFIG)
     assert run.unreadable == {
         "config.json": "Expected `int`, got `str` - at `$.settings.k`",
-        "gate.json": "got [], expected an object",
+        "gate.json": "Expected `object`, got `array`",
     }
     assert run.notes
 

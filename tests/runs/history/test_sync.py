@@ -310,7 +310,7 @@ def test_a_broken_run_is_named_and_the_others_are_there(url: str) -> None:
     assert found.added == ["r1", "r2", "r3"]
     assert list(found.broken) == ["r2", "r3"]
     assert "results.jsonl:1: JSON is malformed" in found.broken["r2"][0]
-    assert "gate.json: got [1], expected an object" in found.broken["r3"][0]
+    assert "gate.json: Expected `object`, got `array`" in found.broken["r3"][0]
     unreadable = dict(rows(url, "evaluation_runs", "run_id, unreadable"))
     assert unreadable == {"r1": "", "r2": "results.jsonl", "r3": "gate.json"}
     # Its figures are in metrics.json, which can be read.

@@ -149,5 +149,5 @@ def test_folders_beside_the_runs_are_named_with_the_reason(tmp_path: Path) -> No
     (runs[0].folder / "results.jsonl").unlink()
     (runs[0].folder / "metrics.json").write_text("[]", encoding="utf-8")
     view = view_runs(list(documents_of_runs(tmp_path)), {})
-    assert view.unusable["r1"].startswith("metrics.json: got [], expected an object")
+    assert view.unusable["r1"].startswith("metrics.json: Expected `object`, got `array`")
     assert unusable_folders(tmp_path / "nothing") == {}
