@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -30,11 +29,11 @@ def connect(file: Path, *, patience_s: float, write: bool = True) -> sqlite3.Con
     if not write:
         return _connect_to_read(file, patience_s)
     connection = _open(str(file), patience_s)
-    try:
-        _turn_on_wal(connection, patience_s)
-    except BaseException:
-        connection.close()
-        raise
+    # A log allows concurrent readers and a writer. Without a sync at each commit a power failure
+    # may lose the last changes, but not the file. Of processes that start at once one turns it on,
+    # and a file that is damaged or cannot be written fails at the first statement.
+    with suppress(sqlite3.DatabaseError):
+        connection.executescript("PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL")
     return connection
 
 
@@ -120,23 +119,3 @@ def _open(name: str, patience_s: float, *, uri: bool = False) -> sqlite3.Connect
         check_same_thread=False,
         isolation_level=None,
     )
-
-
-def _turn_on_wal(driver: sqlite3.Connection, patience_s: float) -> None:
-    """Allow concurrent readers and a writer.
-
-    Without a sync at each commit a power failure may lose the last changes, but not the file.
-    """
-    give_up = time.monotonic() + patience_s
-    while True:
-        try:
-            (mode,) = driver.execute("PRAGMA journal_mode").fetchone()
-            if mode != "wal":
-                driver.execute("PRAGMA journal_mode=WAL").close()
-            driver.execute("PRAGMA synchronous=NORMAL").close()
-            return
-        except sqlite3.OperationalError as error:
-            # Processes that start at once block each other, and SQLite does not wait here.
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                raise
-            time.sleep(0.02)
