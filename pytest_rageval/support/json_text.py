@@ -21,7 +21,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnfitJsonError(ValueError):
-    """Readable, but not by every JSON reader alike: ``survey`` names the places."""
+    """A key occurs twice: ``survey`` names the places."""
 
 
 def is_json(text: str | bytes) -> bool:
@@ -66,41 +66,13 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _float(text: str) -> float:
-    if math.isfinite(value := float(text)):
-        return value
-    raise UnfitJsonError
-
-
-_STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=unique, parse_constant=_float, parse_float=_float
-)
-
-
-def parse(text: str) -> Any:
-    """Read one JSON text.
-
-    Raises:
-        UnfitJsonError: a key occurs twice in one object, a number is NaN or infinite, or a string
-            contains half of a surrogate pair.
-        json.JSONDecodeError: not JSON.
-        RecursionError: nested too deeply.
-    """
-    value = _STRICT.decode(text)
-    # Escaped surrogates are rare, and usually pairs (emoji), so only these texts are searched.
-    if "\\ud" in text or "\\uD" in text:
-        if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-            raise UnfitJsonError
-    return value
-
-
 class _Object(dict[str, Any]):
     faulty: Sequence[tuple[str, str]] = ()
     """Keys and the codes of their faults."""
 
 
-def _noted(pairs: list[tuple[str, Any]]) -> _Object:
-    value, faulty = _Object(), []
+def _noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value, faulty = dict[str, Any](), []
     for key, item in pairs:
         if _SURROGATE.search(key):
             faulty.append((key, "half_character"))
@@ -108,12 +80,18 @@ def _noted(pairs: list[tuple[str, Any]]) -> _Object:
         if key in value:
             faulty.append((key, "duplicate_key"))
         value[key] = item
-    value.faulty = faulty
-    return value
+    if not faulty:
+        return value
+    noted = _Object(value)
+    noted.faulty = faulty
+    return noted
 
 
 def survey(text: str) -> tuple[Any, list[Fault]]:
-    """Read a text leniently, and name each place that ``parse`` refuses.
+    """Read a text, and name each place that not every reader of JSON reads alike.
+
+    That is a key that occurs twice in one object, a number that is NaN or infinite, and a string
+    with half of a surrogate pair.
 
     Returns:
         The value, in which the last of two equal keys wins and a key with half of a surrogate pair,
@@ -132,8 +110,9 @@ def _unfit(value: Any, loc: Loc) -> Iterator[Fault]:
         yield _fault(loc, "half_character")
     elif isinstance(value, float) and not math.isfinite(value):
         yield _fault(loc, "not_finite", found=json.dumps(value))
-    elif isinstance(value, _Object):
-        yield from (_fault((*loc, key), code) for key, code in value.faulty)
+    elif isinstance(value, dict):
+        faulty = value.faulty if isinstance(value, _Object) else ()
+        yield from (_fault((*loc, key), code) for key, code in faulty)
         for key, item in value.items():
             yield from _unfit(item, (*loc, key))
     elif isinstance(value, list):

@@ -12,31 +12,14 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import (
-    IO,
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Generic,
-    NamedTuple,
-    TypeVar,
-)
+from typing import IO, Any, Final, Generic, NamedTuple, TypeVar
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.support.json_text import (
-    UnfitJsonError,
-    is_json,
-    json_fault,
-    parse,
-    survey,
-)
+from pytest_rageval.support.json_text import is_json, json_fault, survey
 from pytest_rageval.support.reading import JSON, read, unfit_at
 from pytest_rageval.support.text import shown_json
 from pytest_rageval.values.diagnoses.table import Fact, known
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 
@@ -207,12 +190,8 @@ class ObjectLine(Generic[T]):
 
     def read(self, line: Line, rules: Rules = no_rules) -> tuple[T | None, list[Fault]]:
         """Return the value of a line, or else all of its faults."""
-        faults: list[Fault] = []
         try:
-            try:
-                value = parse(line.text)
-            except UnfitJsonError:
-                value, faults = survey(line.text)
+            value, faults = survey(line.text)
         except json.JSONDecodeError as error:
             return None, [json_fault(error, self.shape, line=line.number)]
         except (ValueError, RecursionError) as error:
