@@ -7,9 +7,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_FENCE = re.compile(r"^(`{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
-_LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 METRICS = "docs/metrics.md"
+_FENCE = re.compile(r"^(`{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(
+    r"^#.*$|(?<!`)`(?P<key>[a-z]\w*(?:\.\w+)?)`(?!`)|"
+    r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)",
+    re.MULTILINE,
+)
+"""A heading, which stays, a metric or a link."""
+
+
+def slug(title: str) -> str:
+    """Return the fragment by which pages refer to a metric."""
+    return re.sub(r"[^\w-]", "", title.lower())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,22 +29,30 @@ class Site:
     pages: dict[str, str]
     """Path in the repository and path in the site, such as ``docs/ci.md`` and ``ci.md``."""
     metrics: Mapping[str, str]
-    """Headings of docs/metrics.md that have a page of their own, as fragments, and its name."""
+    """Pages of metrics, by the fragment that names each in docs/metrics.md."""
 
     def moved(self, text: str, source: str) -> str:
         """Return the text of a page with its links changed; fenced blocks stay as they are.
 
-        Links to files that are not in the site become text that names the file.
+        Links to files that are not in the site become text that names the file. The first mention
+        of a metric links to its page.
         """
         pieces = []
+        left = {**self.metrics}
+        left.pop(slug(text.partition("\n")[0]), None)
         end = 0
         for fence in _FENCE.finditer(text):
-            pieces += [self._moved(text[end : fence.start()], source), fence.group()]
+            pieces += [self._moved(text[end : fence.start()], source, left), fence.group()]
             end = fence.end()
-        return "".join([*pieces, self._moved(text[end:], source)])
+        return "".join([*pieces, self._moved(text[end:], source, left)])
 
-    def _moved(self, prose: str, source: str) -> str:
+    def _moved(self, prose: str, source: str, left: dict[str, str]) -> str:
         def changed(link: re.Match[str]) -> str:
+            if key := link["key"]:
+                name = left.pop(slug(key), None)
+                return f"[`{key}`](/metrics/{name}.md)" if name else link[0]
+            if link["target"] is None:
+                return link[0]
             target = self._target(link["target"], source)
             if target is None:
                 path = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))

@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from docs.site.links import METRICS, Site
-from docs.site.metric_pages import split_metrics
+from docs.site.links import METRICS, Site, slug
+from docs.site.metric_pages import metric_groups, overview
 from docs.site.reference import PAGES, reference_pages
 
 _PROJECT = {
@@ -20,6 +20,7 @@ _PROJECT = {
 }
 """Pages outside docs/, and their places in the site."""
 _INDEX = "docs/index.md"
+_METRICS = {"metrics": "Metrics one by one: definition, population, empty case, source, example"}
 _BY_HAND = re.compile(r"^`make docs` builds these pages as a site.*?\n\n", re.DOTALL | re.MULTILINE)
 """What the index says of the reference for those who read it as a file."""
 _ROW = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)#]+\.md)\)", re.MULTILINE)
@@ -40,22 +41,26 @@ def write_sources(root: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     names = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
     texts = {name: (root / name).read_text(encoding="utf-8") for name in [*names, *_PROJECT]}
-    texts[METRICS], entries = split_metrics(texts[METRICS])
     texts[_INDEX] = _BY_HAND.sub("", texts[_INDEX])
+    head, groups = metric_groups()
+    entries = [entry for group in groups for entry in group.entries]
     site = Site(
         pages={**{name: name.removeprefix("docs/") for name in names}, **_PROJECT},
-        metrics={entry.slug: entry.name for entry in entries},
+        metrics={slug(entry.key): entry.name for entry in entries},
     )
     pages = {site.pages[name]: site.moved(text, name) for name, text in texts.items()}
     pages |= {f"metrics/{one.name}.md": site.moved(one.text, METRICS) for one in entries}
     generated = reference_pages()
     pages |= generated.pages
-    pages["metrics.md"] += _tree([f"/metrics/{entry.name}" for entry in entries])
+    listed = site.moved(overview(head, groups), METRICS)
+    pages["reference/metrics.md"] = listed + _tree([f"/metrics/{one.name}" for one in entries])
     recipes = sorted(path for path in pages if path.startswith("recipes/"))
     pages["target.md"] += _tree([f"/{path.removesuffix('.md')}" for path in recipes])
     reference = "".join(
         f"- [{title}](/reference/{name}.md):{content}.\n"
-        for name, (title, _, content) in ((n, one.partition(":")) for n, one in PAGES.items())
+        for name, (title, _, content) in (
+            (n, one.partition(":")) for n, one in {**_METRICS, **PAGES}.items()
+        )
     )
     pages["index.md"] = _index(_with_reference(pages["index.md"], reference))
     for name, text in pages.items():

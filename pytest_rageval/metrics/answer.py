@@ -1,4 +1,4 @@
-"""Metrics of citations and abstention (docs/metrics.md#citations); citations are distinct."""
+"""Metrics of citations and abstention (docs/site/metrics.toml); citations are distinct."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Citation markers of other systems, rewritten into those that the package reads everywhere.
 
-``[doc1]`` becomes ``[1]``, and ``[a.md]`` becomes ``[File: a.md]`` (docs/metrics.md#citations). The
+``[doc1]`` becomes ``[1]``, and ``[a.md]`` becomes ``[File: a.md]`` (docs/site/metrics.toml). The
 answer of a record stays as delivered; scores and judges see the rewritten one. Pure.
 """
 

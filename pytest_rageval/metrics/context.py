@@ -1,6 +1,6 @@
 """Metrics of the context, the passages in the cut: its length, and the key facts that it holds.
 
-Defined in docs/metrics.md#context; the facts were looked up before (``Verdicts.evidence``).
+Defined in docs/site/metrics.toml; the facts were looked up before (``Verdicts.evidence``).
 """
 
 from __future__ import annotations

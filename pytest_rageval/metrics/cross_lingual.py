@@ -1,6 +1,6 @@
 """Agreement of the documents that a question and its translation retrieve.
 
-Defined in docs/metrics.md#cross_lingual_consistency.
+Defined in docs/site/metrics.toml.
 
 A pair is a case whose ``translation_of`` names another case of its file. Only the documents of
 each case are needed, so that a run of any size can be compared while it is read.

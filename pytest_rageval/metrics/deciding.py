@@ -1,7 +1,7 @@
 """Decisions on retrieved chunks: the anchors of a case that each matches, and by which rule.
 
 In mode ``heading`` headings decide. In mode ``auto`` the first rule decides that chunk and anchor
-allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
+allow: heading, snippet, pages, document (docs/matching.md#matching). Pure.
 """
 
 from __future__ import annotations

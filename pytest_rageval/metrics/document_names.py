@@ -1,4 +1,4 @@
-"""Paths of documents as the anchors of a case name them (docs/metrics.md#matching). Pure."""
+"""Paths of documents as the anchors of a case name them (docs/matching.md#matching). Pure."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pytest_rageval.metrics.view import CaseView, NotApplicable, Scores, gold_po
 
 
 def score_embeddings(view: CaseView) -> Scores:
-    """Score a case's vectors (docs/metrics.md#vectors).
+    """Score a case's vectors (docs/site/metrics.toml).
 
     A failed case is not applicable, not an error: without a response it is unknown whether the
     target reports vectors, and most do not.

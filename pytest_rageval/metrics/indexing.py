@@ -1,6 +1,6 @@
 """Rates and consistency of the counts in a target's ``indexing_coverage``. Pure.
 
-Defined in docs/metrics.md#indexing.
+Defined in docs/site/metrics.toml.
 """
 
 from __future__ import annotations

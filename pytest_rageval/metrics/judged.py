@@ -1,6 +1,6 @@
 """Rules of judged scores: validity, population, combination.
 
-Defined in docs/metrics.md#judged.
+Defined in docs/site/metrics.toml.
 """
 
 from __future__ import annotations

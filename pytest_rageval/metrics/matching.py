@@ -155,7 +155,7 @@ def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
 
 
 def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Return whether a chunk is at an anchor by its headings (docs/metrics.md#matching).
+    """Return whether a chunk is at an anchor by its headings (docs/matching.md#matching).
 
     Args:
         anchor: gold or irrelevant support.

@@ -1,7 +1,7 @@
 """A delivered answer, prepared once for all that read it: parts that state something, and others.
 
 Citations, claims, abstention, rules and key facts read the parts that concern them
-(docs/metrics.md#parts-of-an-answer); what was delivered stays in the record. Pure.
+(docs/matching.md#parts-of-an-answer); what was delivered stays in the record. Pure.
 """
 
 from __future__ import annotations

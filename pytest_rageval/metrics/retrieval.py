@@ -242,7 +242,7 @@ def chunks_missing(view: CaseView) -> Score | None:
 def score_retrieval(view: CaseView) -> Scores:
     """Score the ranking metrics of one case, at anchor and at document level.
 
-    Source: docs/metrics.md#retrieval; equal to trec_eval (pytrec_eval) where it is defined.
+    Source: docs/site/metrics.toml; equal to trec_eval (pytrec_eval) where it is defined.
     """
     unscored = gold_population(view.case)
     document_block = unscored or chunks_missing(view)
@@ -290,7 +290,7 @@ def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
 
 
 def score_leaks(view: CaseView) -> Scores:
-    """Score whether a user was shown what they must not see (docs/metrics.md#leak_rate)."""
+    """Score whether a user was shown what they must not see (docs/site/metrics.toml)."""
     return {"leak_rate": _leak(view)}
 
 

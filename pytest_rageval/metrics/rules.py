@@ -1,6 +1,6 @@
 """Rules on the text of an answer (``answer_rules``): decided by the text alone, without a judge.
 
-Defined in docs/metrics.md#answer_rules_pass_rate.
+Defined in docs/site/metrics.toml.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A score is a number, *not applicable* (outside the metric's population, with the
 *failed* (the target or the judge failed where the metric applied). The population is decided
 first, so that it never depends on the result of the case.
 
-Citations are references and citations in the text of an answer (docs/metrics.md#citations):
+Citations are references and citations in the text of an answer (docs/site/metrics.toml):
 ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
 ``[path.md, Section: heading]``, ``File: path.md, Section: heading`` and numbers such as ``[1]``,
 ``[1, 3]`` or ``[1-3]`` that index the retrieved chunks.

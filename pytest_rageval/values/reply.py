@@ -27,7 +27,7 @@ from pytest_rageval.values.settings import FolderMode
 from pytest_rageval.values.trace import traceparent
 
 MatchRule = Literal["heading", "snippet", "pages", "document"]
-"""Rule that compares a chunk with an anchor (docs/metrics.md#matching)."""
+"""Rule that compares a chunk with an anchor (docs/matching.md#matching)."""
 MATCH_RULES: Final[tuple[MatchRule, ...]] = get_args(MatchRule)
 """Every rule, the one that is tried first in front."""
 

@@ -1,24 +1,24 @@
-"""The page on metrics agrees with the code: its entries, its examples, its links."""
+"""The pages on metrics agree with the code: entries, examples, links."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from decimal import Decimal
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docs.site.metric_pages import metric_groups, overview
 from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import matches_anchor
 from pytest_rageval.metrics.quotes import holds_quote
-from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
+from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.threads import at_once
@@ -39,95 +39,64 @@ from tests.docs.examples import (
     session_results,
 )
 
-PAGE = read_document("metrics.md")
-SECTIONS = sections(PAGE)
+HEAD, GROUPS = metric_groups()
+ENTRIES = {entry.key: entry for group in GROUPS for entry in group.entries}
+REFERENCE = "\n".join([overview(HEAD, GROUPS), *(entry.text for entry in ENTRIES.values())])
+"""All generated pages as one, so that a session can use what an earlier one defined."""
+PAGES = {
+    "reference": REFERENCE,
+    **{name: read_document(name) for name in ("metrics.md", "matching.md")},
+}
+SECTIONS = {name: sections(page) for name, page in PAGES.items()}
 REGISTRY = {
-    key: info
-    for key, info in {**BUILT_IN.cases, **BUILT_IN.runs}.items()
+    key
+    for key in [*BUILT_IN.cases, *BUILT_IN.runs]
     if not key.startswith(STAGE_PREFIX)  # one entry and the table of failure stages say them
 }
 FREE = {"embedding_silhouette", f"{STAGE_PREFIX}STAGE"}
 """Keys that have an entry although no threshold can name them."""
-FIELDS = ["Range", "Population", "Formula", "Empty case", "Source"]
-DIRECTIONS = {
-    "higher": "higher is better",
-    "lower": "lower is better",
-    "neutral": "neither way is better",
-}
 Values = dict[str, Any]
 
 
-def _key(section: Section) -> str | None:
-    code = re.fullmatch(r"`([^`]+)`", section.title)
-    return code[1] if code and section.level == 3 else None
-
-
-ENTRIES = {key: section for section in SECTIONS if (key := _key(section)) is not None}
-
-
-def range_text(info: MetricInfo) -> str:
-    """Say the scale of a metric as the page does."""
-    low, high = info.scale
-    if high is None:
-        return f"{low:g} and up"
-    return f"{low:g} {'or' if info.binary else 'to'} {high:g}"
-
-
-def fields_of(entry: Section) -> dict[str, str]:
-    """Return the bullets of an entry, unwrapped."""
-    found = re.findall(r"^- \*\*([^*]+):\*\* (.+(?:\n  .+)*)", entry.text, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+def _blocks(key: str) -> list[Block]:
+    (section,) = [one for one in SECTIONS["reference"] if one.title == f"`{key}`"]
+    return list(section.blocks)
 
 
 # --- entries -------------------------------------------------------------------------------
 
 
 def test_every_metric_has_one_entry_and_no_entry_is_of_something_else() -> None:
-    counts = Counter(filter(None, map(_key, SECTIONS)))
-    assert counts.keys() - FREE == REGISTRY.keys() - FREE
-    assert REGISTRY.keys() <= counts.keys()
-    assert set(counts.values()) == {1}
+    keys = [entry.key for group in GROUPS for entry in group.entries]
+    assert sorted(keys) == sorted(REGISTRY | FREE)
 
 
 @pytest.mark.parametrize("key", ENTRIES)
-def test_an_entry_has_every_field(key: str) -> None:
-    found = fields_of(ENTRIES[key])
-    assert list(found) == FIELDS
-    assert all(len(text) > 3 for text in found.values())
+def test_an_entry_says_what_the_registry_says(key: str) -> None:
+    info = BUILT_IN.info(key)
+    text, row = ENTRIES[key].text, ENTRIES[key].row
+    for field in ("Range", "Population", "Formula", "Empty case", "Source"):
+        assert re.search(rf"^- \*\*{field}:\*\* .{{4,}}$", text, re.M)
+    if info is not None:
+        assert f"\n**{info.title}.** " in text
+        assert f"- **Population:** {info.population}\n" in text
+        assert row.endswith(f"| {info.direction} |")
 
 
-@pytest.mark.parametrize("info", REGISTRY.values(), ids=lambda info: str(info.key))
-def test_an_entry_says_what_the_registry_says(info: MetricInfo) -> None:
-    entry = ENTRIES[info.key]
-    assert f"\n**{info.title}.** " in entry.text
-    found = fields_of(entry)
-    assert found["Range"] == f"{range_text(info)}, {DIRECTIONS[info.direction]}"
-    assert found["Population"] == info.population
-
-
-def test_the_overview_lists_every_entry_in_order_with_its_range_and_direction() -> None:
-    (overview,) = [section for section in SECTIONS if section.title == "Overview"]
-    rows = re.findall(
-        r"^\| \[`([^`]+)`\]\(#([^)]+)\) \| ([^|]+) \| ([^|]+) \| (\w+) \|$", overview.text, re.M
-    )
-    assert {key for key, *_ in rows} == ENTRIES.keys()
-    assert len(rows) == len(ENTRIES)
-    for key, slug, question, scale, better in rows:
-        assert slug == heading_slug(f"`{key}`")
-        assert question
-        info = REGISTRY.get(key)
-        said = fields_of(ENTRIES[key])["Range"]
-        assert said == f"{scale}, {DIRECTIONS[better]}"
-        assert info is None or (scale, better) == (range_text(info), info.direction)
+def test_a_range_says_where_it_ends_and_which_values_it_has() -> None:
+    ranges = {key: ENTRIES[key].row.split(" | ")[2] for key in ENTRIES}
+    assert ranges["hit_at_k"] == "0 or 1"
+    assert ranges["similarity_margin"] == "-2 to 2"
+    assert ranges["latency_ms.p50"] == "0 and up"
 
 
 def test_weights_of_the_composite_are_those_of_the_code() -> None:
     from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 
     terms = [f"{weight:.2f} {name.replace('_', ' ')}" for name, weight in FIVE_WEIGHTS.items()]
-    assert fields_of(ENTRIES["five.composite"])["Formula"] == " + ".join(terms)
+    assert f"- **Formula:** {' + '.join(terms)}\n" in ENTRIES["five.composite"].text
     for name, weight in FIVE_WEIGHTS.items():
-        assert f"weight {weight:.2f}" in fields_of(ENTRIES[f"five.{name}"])["Formula"]
+        assert f"weight {weight:.2f}" in ENTRIES[f"five.{name}"].text
 
 
 # --- examples of a case --------------------------------------------------------------------
@@ -141,7 +110,7 @@ def _load(text: str) -> Values:
 def _case_examples() -> list[tuple[Section, Block, Block]]:
     """Pair each block that holds a case with the block of scores after it."""
     pairs = []
-    for section in SECTIONS:
+    for section in chain.from_iterable(SECTIONS.values()):
         blocks = [b for b in section.blocks if b.language == "json"]
         for block, after in pairwise(blocks):
             if '"case"' in block.text:
@@ -202,7 +171,10 @@ def differences(expected: Values, found: Values) -> list[str]:
 
 @pytest.mark.parametrize(
     ("example", "expected"),
-    [pytest.param(one, two, id=f"line {one.line}") for _, one, two in CASE_EXAMPLES],
+    [
+        pytest.param(one, two, id=f"{section.title} {one.line}")
+        for section, one, two in CASE_EXAMPLES
+    ],
 )
 def test_an_example_of_a_case_gives_what_the_page_says(example: Block, expected: Block) -> None:
     assert differences(_load(expected.text), score_example(example.text)) == []
@@ -219,33 +191,36 @@ def test_a_wrong_number_word_or_key_in_an_example_is_found() -> None:
 
 @pytest.mark.parametrize("key", ENTRIES)
 def test_an_entry_has_an_example_that_runs_and_names_the_key_in_its_result(key: str) -> None:
-    scored = [_load(after.text) for section, _, after in CASE_EXAMPLES if section is ENTRIES[key]]
-    blocks = ENTRIES[key].blocks
+    blocks = _blocks(key)
+    scored = [_load(b.text) for b in blocks if b.between == "gives"]
     printed = [w for b in blocks if b.language == "pycon" for w in session_results(b)]
     by_case = any(isinstance(values.get(key), Decimal) for values in scored)
     shown = "'stage." if key == "stage.STAGE" else f"'{key}': "
     assert by_case or any(shown in want for want in printed)
 
 
-def test_every_block_of_the_page_is_run() -> None:
-    blocks = [block for section in SECTIONS for block in section.blocks]
-    assert len(blocks) == PAGE.count("\n```") / 2
-    run = {block.line for _, *pair in CASE_EXAMPLES for block in pair}
-    left = [b for b in blocks if b.language != "pycon" and b.line not in run]
-    # The two files and the output of one command have a test of their own.
-    assert [b.line for b in left] == [b.line for b in _section("Run an example").blocks[:3]]
+def test_every_block_of_the_pages_is_run() -> None:
+    blocks = [b for page in SECTIONS.values() for section in page for b in section.blocks]
+    texts = {b.text for _, *pair in CASE_EXAMPLES for b in pair}
+    left = [b.text for b in blocks if b.language != "pycon" and b.text not in texts]
+    # The two files and the output of one command have a test of their own, the anchor shows a form.
+    shown = _section("reference", "Run an example").blocks[:3]
+    assert left == [
+        *(b.text for b in shown),
+        _section("matching.md", "Evidence and matching").blocks[0].text,
+    ]
 
 
 # --- other examples ------------------------------------------------------------------------
 
 
-def _section(title: str) -> Section:
-    (found,) = [section for section in SECTIONS if section.title == title]
+def _section(page: str, title: str) -> Section:
+    (found,) = [section for section in SECTIONS[page] if section.title == title]
     return found
 
 
-def test_the_python_sessions_of_the_page_print_what_it_says() -> None:
-    attempted, report = run_sessions(PAGE, "metrics.md")
+def test_the_python_sessions_of_the_reference_print_what_it_says() -> None:
+    attempted, report = run_sessions(REFERENCE, "reference")
     assert attempted > 50
     assert report == ""
 
@@ -261,7 +236,7 @@ def test_the_command_of_the_page_prints_what_it_says(
 ) -> None:
     from pytest_rageval.cli.main import run
 
-    section = _section("Run an example")
+    section = _section("reference", "Run an example")
     cases, responses, console = section.blocks[:3]
     for block in (cases, responses):
         (tmp_path / block.between.split("`")[-2]).write_text(block.text, encoding="utf-8")
@@ -274,7 +249,7 @@ def test_the_command_of_the_page_prints_what_it_says(
 def test_the_table_of_matches_is_true() -> None:
     rows = re.findall(
         r"^\| (`[^|]+`|\(none\)) \| `([^|]+)` \| (yes|no) \|$",
-        _section("Matching").text.split("**By headings**")[1],
+        _section("matching.md", "Matching").text.split("**By headings**")[1],
         re.M,
     )
     assert {matches for *_, matches in rows} == {"yes", "no"}
@@ -285,7 +260,11 @@ def test_the_table_of_matches_is_true() -> None:
 
 
 def test_the_table_of_snippets_is_true() -> None:
-    page = _section("Matching").text.split("**A text holds a snippet**")[1].split("**Pages**")[0]
+    page = (
+        _section("matching.md", "Matching")
+        .text.split("**A text holds a snippet**")[1]
+        .split("**Pages**")[0]
+    )
     rows = re.findall(r"^\| `(.+?)` \| (`.+`.*) \| (yes|no) \|$", page, re.M)
     assert len(rows) > 5
     for snippet, cell, held in rows:
@@ -294,7 +273,7 @@ def test_the_table_of_snippets_is_true() -> None:
 
 
 def test_the_table_of_rules_names_every_rule_in_its_order() -> None:
-    page = _section("Matching").text.split("**A text holds a snippet**")[0]
+    page = _section("matching.md", "Matching").text.split("**A text holds a snippet**")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.M)) == MATCH_RULES
 
 
@@ -303,15 +282,15 @@ def test_the_table_of_failure_stages_has_every_stage_in_order() -> None:
 
     from pytest_rageval.values.record import FailureStage
 
-    stages = re.findall(r"^\| `(\w+)` \|", _section("Failure stages").text, re.M)
+    stages = re.findall(r"^\| `(\w+)` \|", _section("metrics.md", "Failure stages").text, re.M)
     assert tuple(stages) == get_args(FailureStage)
-    assert {f"{STAGE_PREFIX}{stage}" for stage in stages} == BUILT_IN.runs.keys() - REGISTRY.keys()
+    assert {f"{STAGE_PREFIX}{stage}" for stage in stages} == BUILT_IN.runs.keys() - REGISTRY
 
 
 def test_the_aliases_of_the_page_are_those_of_the_code() -> None:
     from pytest_rageval.metrics.built_in import BUILT_IN
 
-    (sentence,) = re.findall(r"^Other names are accepted.*?\n\n", PAGE, re.M | re.DOTALL)
+    (sentence,) = re.findall(r"^Other names are accepted.*?\n\n", HEAD, re.M | re.DOTALL)
     assert set(re.findall(r"`([^`]+)`", sentence)) - {"_at_k"} == BUILT_IN.aliases.keys() | {
         "hit_at_k"
     }
@@ -320,17 +299,12 @@ def test_the_aliases_of_the_page_are_those_of_the_code() -> None:
 # --- links ---------------------------------------------------------------------------------
 
 
-def test_every_link_within_the_page_leads_to_a_heading() -> None:
-    slugs = Counter(heading_slug(section.title) for section in SECTIONS)
-    inner = [target[1:] for target in link_targets(PAGE) if target.startswith("#")]
-    assert len(inner) > len(ENTRIES)
-    assert [slug for slug in inner if slugs[slug] != 1] == []
-
-
-def test_links_to_other_pages_lead_to_a_page_and_a_heading_of_it() -> None:
-    outer = [target.partition("#") for target in link_targets(PAGE) if target[0] != "#"]
-    assert any(fragment for *_, fragment in outer)
-    for page, _, fragment in outer:
-        assert (DOCS / page).exists(), page
-        slugs = {heading_slug(section.title) for section in sections(read_document(page))}
-        assert not fragment or fragment in slugs, f"{page}#{fragment}"
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_leads_to_a_page_and_a_heading_of_it(name: str) -> None:
+    targets = [target.partition("#") for target in link_targets(PAGES[name])]
+    assert any(fragment for *_, fragment in targets)
+    for path, _, fragment in targets:
+        assert not path or (DOCS / path).exists(), path
+        if fragment:
+            page = SECTIONS[name] if not path else sections(read_document(path))
+            assert fragment in {heading_slug(one.title) for one in page}, f"{path}#{fragment}"

@@ -12,7 +12,6 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from docs.site.links import Site
-from docs.site.metric_pages import split_metrics
 from docs.site.sources import write_sources
 from pytest_rageval import __all__
 from pytest_rageval.cli.main import COMMANDS
@@ -34,9 +33,10 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_metric_has_a_page(sources: Path) -> None:
     pages = {path.read_text(encoding="utf-8").split("`")[1] for path in sources.glob("metrics/*")}
     assert pages >= {*BUILT_IN.cases, "pass_rate", "latency_ms.p95"}
-    index = (sources / "metrics.md").read_text(encoding="utf-8")
-    assert "](/metrics/hit_at_k.md)" in index
-    assert "\n### `hit_at_k`" not in index
+    index = (sources / "reference/metrics.md").read_text(encoding="utf-8")
+    assert {
+        page.removesuffix(".md") for page in re.findall(r"^\| \[.*?/metrics/(.+?)\)", index, re.M)
+    } == {path.stem for path in sources.glob("metrics/*")}
 
 
 def test_every_setting_and_command_is_in_the_reference(sources: Path) -> None:
@@ -106,12 +106,11 @@ def test_links_are_moved_and_fenced_blocks_are_not() -> None:
     )
 
 
-def test_an_entry_ends_where_the_next_heading_begins() -> None:
-    document = "# M\n\n## R\n\n### `a.b`\n\nText\n```\n### `no`\n```\n\n## S\n\nend\n"
-    page, entries = split_metrics(document)
-    assert page == "# M\n\n## R\n\n- [`a.b`](#ab)\n## S\n\nend\n"
-    assert [(one.key, one.slug, one.name) for one in entries] == [("a.b", "ab", "a-b")]
-    assert entries[0].text == "# `a.b`\n\nText\n```\n### `no`\n```\n"
+def test_the_first_mention_of_a_metric_links_to_its_page() -> None:
+    site = Site(pages={}, metrics={"ab": "a-b", "c": "c"})
+    assert site.moved("# `c`\n\n`a.b`, `c` and `a.b`: ``a.b``", "docs/a.md") == (
+        "# `c`\n\n[`a.b`](/metrics/a-b.md), `c` and `a.b`: ``a.b``"
+    )
 
 
 class _Links(HTMLParser):

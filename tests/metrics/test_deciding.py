@@ -1,4 +1,4 @@
-"""Decisions by headings, snippets, pages and documents (docs/metrics.md#matching)."""
+"""Decisions by headings, snippets, pages and documents (docs/matching.md#matching)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The definitions of docs/metrics.md written a second time, slowly and literally.
+"""The definitions of docs/site/metrics.toml and docs/metrics.md, written again slowly.
 
 Nothing here imports the package, so that a shared mistake needs two people to make it. Read it
 as the definitions in executable form; ``test_naive_agreement.py`` compares it with the package.

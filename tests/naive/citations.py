@@ -1,4 +1,4 @@
-"""docs/metrics.md#citations: what an answer cites, and what a citation points at."""
+"""docs/site/metrics.toml: what an answer cites, and what a citation points at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/metrics.md#context and citation_support: facts and claims already looked up, counted."""
+"""docs/site/metrics.toml and citation_support: facts and claims already looked up, counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/metrics.md#matching: headings, and whether a chunk matches an anchor.
+"""docs/matching.md#matching: headings, and whether a chunk matches an anchor.
 
 Paths and texts are normalised by the package, whose examples are in ``tests/data``.
 """

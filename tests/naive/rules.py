@@ -1,4 +1,4 @@
-"""docs/metrics.md#matching: the rule that compares a chunk with an anchor, and quotations.
+"""docs/matching.md#matching: the rule that compares a chunk with an anchor, and quotations.
 
 Written from the definitions, character by character where the package uses patterns.
 """

@@ -1,4 +1,4 @@
-"""docs/metrics.md#the-run: means, judged values and the numbers of a run."""
+"""docs/site/metrics.toml: means, judged values and the numbers of a run."""
 
 from __future__ import annotations
 

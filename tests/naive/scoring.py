@@ -1,4 +1,4 @@
-"""docs/metrics.md#overview: every deterministic metric of one case, and its outcome."""
+"""docs/site/metrics.toml: every deterministic metric of one case, and its outcome."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Figures of the system rather than of its answers: errors, latency, cost.
 
-Percentiles, rates and sums over records or plain observations (docs/metrics.md#errors). Pure.
+Percentiles, rates and sums over records or plain observations (docs/site/metrics.toml). Pure.
 """
 
 from __future__ import annotations
