@@ -20,9 +20,9 @@ from typing import Final, NoReturn
 
 import click
 
-from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
+from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup, error_text
 from pytest_rageval.support.text import clean_lines
-from pytest_rageval.values.errors import ConfigError, EndpointError, JudgeError, RagEvalError
+from pytest_rageval.values.errors import EndpointError, JudgeError, RagEvalError
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Start": ("demo", "init", "doctor", "ask", "serve"),
@@ -70,8 +70,9 @@ class LazyGroup(HintingGroup):
     epilog=f"Exit codes: {', '.join(f'{int(n)} {means}' for n, means in EXIT_CODES.items())}.",
 )
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
+@click.option("-v", "--verbose", is_flag=True, help="End each error with its code.")
 @click.pass_context
-def cli(context: click.Context) -> None:
+def cli(context: click.Context, verbose: bool) -> None:
     """Evaluate a RAG system. `pytest evals/` runs the cases; all else is here."""
     here = Path.cwd()
     folders = (here, *here.parents)
@@ -131,8 +132,9 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         try:
             os.getcwd()
-        except OSError as error:
-            raise ConfigError("the working folder is gone: go to another") from error
+        except OSError:
+            _report("the working folder is gone: go to another")
+            return ExitCode.USAGE
         if instruction := os.environ.get(_COMPLETE):
             from click.shell_completion import shell_complete
 
@@ -142,12 +144,6 @@ def _run(arguments: Sequence[str]) -> int:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         _report(f"{where or 'rageval'}: {error.format_message()}")
         return error.exit_code
-    except (EndpointError, JudgeError) as error:
-        _report(f"rageval: {error}")
-        return ExitCode.UNREACHABLE
-    except RagEvalError as error:
-        _report(str(error))
-        return ExitCode.USAGE
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
 
@@ -156,7 +152,12 @@ def _invoke(arguments: list[str]) -> int:
     # click's own main() turns a closed pipe into exit code 1, which here means "no".
     try:
         with cli.make_context("rageval", arguments) as context:
-            code: int | None = cli.invoke(context)
+            try:
+                code: int | None = cli.invoke(context)
+            except RagEvalError as error:
+                lost = isinstance(error, EndpointError | JudgeError)
+                _report(f"rageval: {error_text(error)}" if lost else error_text(error))
+                return ExitCode.UNREACHABLE if lost else ExitCode.USAGE
             return code or ExitCode.YES
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message())

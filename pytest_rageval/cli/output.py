@@ -20,6 +20,7 @@ from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -124,6 +125,12 @@ def print_result(document: Mapping[str, Any], blocks: Iterable[Block], *, as_jso
         print_json(document)
     else:
         print_blocks(blocks)
+
+
+def error_text(error: RagEvalError) -> str:
+    """Return the text of an error, with codes if the command was given ``-v``."""
+    verbose = click.get_current_context().find_root().params.get("verbose")
+    return error.coded if verbose else str(error)
 
 
 def warn(*warnings: str) -> None:

@@ -97,8 +97,10 @@ class JudgeWatch:
         lost = all(one is not None and one.kind == "unreachable" for one in failures)
         self._lost = self._lost + 1 if lost else 0
         if self._lost >= self._limit:
-            message = clean(failures[0].message if failures[0] is not None else "", 300)
-            raise JudgeError(f"the judge cannot be reached: {message}")
+            message, code = "", ""
+            if failures[0] is not None:
+                message, code = clean(failures[0].message, 300), failures[0].code
+            raise JudgeError(f"the judge cannot be reached: {message}", code=code)
 
 
 def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:

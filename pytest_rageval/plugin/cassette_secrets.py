@@ -29,7 +29,7 @@ from pytest_rageval.support.http.coding import KNOWN_CODINGS, TransportError, un
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.portable import is_device
 from pytest_rageval.values.settings import Settings
 
@@ -178,18 +178,13 @@ def _unpacked(response: dict[str, Any]) -> dict[str, Any]:
     codings = ",".join(_header_text(one) for values in packed for one in _listed(values))
     for coding in codings.split(","):
         if coding.strip().lower() not in {"", "identity", *KNOWN_CODINGS}:
-            raise EndpointError(
-                "protocol",
-                f"the reply is compressed as {coding.strip()!r}, which cannot be searched for "
-                "secrets, so it is not recorded; let the server reply with gzip",
-            )
+            raise target_error("cassette_coding", coding=coding.strip())
     body = found.get("body", {}).get("string")
     if codings and isinstance(body, bytes) and body:
         try:
             found["body"]["string"] = unpacked(codings, body, MAX_BODY_BYTES)
         except TransportError as error:
-            text = f"the reply cannot be decoded: {clean(str(error), 80)}"
-            raise EndpointError("protocol", text) from error
+            raise target_error("reply_undecodable", reason=clean(str(error), 80)) from error
     return found
 
 

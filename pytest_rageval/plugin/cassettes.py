@@ -23,7 +23,7 @@ from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below, write_file
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import EndpointError, target_error
 from pytest_rageval.values.settings import Settings
 
 EMBEDDED_URL: Final = "http://rageval-embedded.localhost"
@@ -209,21 +209,18 @@ class Cassettes:
         def refuse(request: Any) -> Any:
             found = filtered(request)
             if found is not None and cassette.write_protected:
-                raise EndpointError("protocol", self._refusal(cassette, found), attempts=0)
+                raise self._refusal(cassette, found)
             return found
 
         cassette.filter_request = refuse
 
-    def _refusal(self, cassette: Any, request: Any) -> str:
+    def _refusal(self, cassette: Any, request: Any) -> EndpointError:
         shown = self._shown(cassette.path)
         if not cassette.rewound:
-            return f"no cassette {shown}: record it with --record-mode=once; nothing was sent"
+            return target_error("cassette_missing", attempts=0, cassette=shown)
         host = urlsplit(request.uri).hostname
         asked = f"{request.method} to {host}{clean(urlsplit(request.uri).path, 100)}"
-        return (
-            f"the cassette {shown} does not hold this request ({asked}) or has answered it "
-            "already: record the case again with --record-mode=rewrite; nothing was sent"
-        )
+        return target_error("cassette_request", attempts=0, cassette=shown, request=asked)
 
     def _shown(self, path: str) -> str:
         return shown_below(Path(path), self._config.rootpath)

@@ -62,13 +62,13 @@ def asked_target(item: pytest.Function, settings: Settings) -> str | None:
 
 
 @contextmanager
-def served_vault(settings: Settings) -> Iterator[str]:
+def served_vault(settings: Settings, config: pytest.Config) -> Iterator[str]:
     """Serve the embedded target and yield its URL; where it cannot be, the session ends."""
     try:
         with serve_vault(settings) as url:
             yield url
     except (ConfigError, EndpointError) as error:
-        raise usage_error(error) from error
+        raise usage_error(error, config) from error
 
 
 def _target_definitions(item: pytest.Function) -> Iterator[pytest.FixtureDef[Any]]:

@@ -144,7 +144,9 @@ class Controller:
         here = node.gateway.spec.popen  # another host has another loopback interface
         if here and target_kind(settings) == "vault":
             if self.state.target_url is None:
-                self.state.target_url = self._serving.enter_context(served_vault(settings))
+                self.state.target_url = self._serving.enter_context(
+                    served_vault(settings, self.config)
+                )
             node.workerinput["rageval_target_url"] = self.state.target_url
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -199,7 +201,7 @@ class Controller:
         if details.subtest:
             return
         if details.usage_error is not None:
-            raise usage_error(details.usage_error)
+            raise usage_error(details.usage_error, self.config)
         self.run.notes.update(dict.fromkeys(details.notes))
         if details.gave_up is not None:
             self.state.breaker.opened_elsewhere(details.gave_up)
@@ -207,7 +209,7 @@ class Controller:
             self._workers.store()
             self._take_report(report, details)
         except StorageError as error:
-            raise usage_error(error) from error
+            raise usage_error(error, self.config) from error
         if details.outcome is not None:
             self._shown[report.nodeid] = details.outcome
             self._stop_after_errors(report, details)
@@ -308,7 +310,7 @@ class Controller:
         try:
             finished = self.run.finish(gate=complete, index=True)
         except StorageError as error:
-            raise usage_error(f"{error}{self.run.how_to_go_on}") from error
+            raise usage_error(f"{error}{self.run.how_to_go_on}", self.config) from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
         self._changed = {
             nodeid: deciding_record(records)
@@ -437,7 +439,7 @@ class Controller:
         try:
             self._workers.store()
         except StorageError as error:
-            raise usage_error(error) from error
+            raise usage_error(error, self.config) from error
         if self.run.cases.records:
             self.finished = self._finish(complete=False)
 

@@ -18,7 +18,7 @@ import pytest
 from pytest_rageval.plugin.client_fixtures import asks_configured_target, served_vault
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
-from pytest_rageval.plugin.terminal import exit_with_faults, usage_error
+from pytest_rageval.plugin.terminal import error_text, exit_with_faults, usage_error
 from pytest_rageval.project.documents import (
     DocumentSet,
     LoadedDocument,
@@ -49,9 +49,7 @@ def register_documents(config: pytest.Config, state: State) -> None:
     try:
         sets = read_sets(state)
     except DatasetError as error:
-        exit_with_faults(
-            config, "files of documents", "\n".join(map(clean, str(error).splitlines()))
-        )
+        exit_with_faults(config, "files of documents", error_text(error, config))
     if sets:
         config.pluginmanager.register(DocumentSession(config, state, sets), "rageval-documents")
 
@@ -63,7 +61,8 @@ def read_sets(state: State) -> tuple[DocumentSet, ...]:
         DatasetError: with the faults of every file.
     """
     rootdir = Path(state.settings.rootdir)
-    found, faults = [], []
+    found: list[DocumentSet] = []
+    wrong: list[DatasetError] = []
     for file in state.files:
         path = documents_path(file)
         if not path.is_file():
@@ -72,9 +71,10 @@ def read_sets(state: State) -> tuple[DocumentSet, ...]:
         try:
             found.append(read_document_set(path, display=shown))
         except DatasetError as error:
-            faults.append(str(error))
-    if faults:
-        raise DatasetError("\n".join(faults))
+            wrong.append(error)
+    if wrong:
+        faults = [fault for error in wrong for fault in error.faults]
+        raise DatasetError("\n".join(map(str, wrong)), faults=tuple(faults))
     return tuple(found)
 
 
@@ -176,7 +176,7 @@ class DocumentSession:
                     "documents for the embedded target: workers on other machines serve their "
                     "own; name a target with --rag-url"
                 )
-            state.target_url = stack.enter_context(served_vault(settings))
+            state.target_url = stack.enter_context(served_vault(settings, self._config))
             if state.cassettes is not None:
                 state.cassettes.served_at = state.target_url
         # Headers are meant for a configured URL, which is missing here.
@@ -196,7 +196,7 @@ class DocumentSession:
             for one, documents in texts:
                 self._put_one(client, one, documents)
         except RagEvalError as error:
-            raise usage_error(error) from error
+            raise usage_error(error, self._config) from error
 
     def _put_one(
         self, client: DocumentsClient, one: DocumentSet, documents: Sequence[LoadedDocument]
@@ -208,8 +208,9 @@ class DocumentSession:
         except EndpointError as error:
             if error.kind == "connection" and not client.has_put:
                 self._sent.clear()  # the target was not reached, so it has none
-            message = f"the documents of {one.display} could not be put in: {error}"
-            raise usage_error(message) from error
+            said = error_text(error, self._config)
+            message = f"the documents of {one.display} could not be put in: {said}"
+            raise usage_error(message, self._config) from error
         are = "is" if n == 1 else "are"
         found = f"{counted(n, 'document')} of {one.display} {are} below {one.scope_prefix} now"
         self._say(found)

@@ -27,6 +27,7 @@ from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, k
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
+from pytest_rageval.plugin.terminal import error_text
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.threads import computed, session_loop
@@ -47,7 +48,7 @@ class CaseFile(pytest.Module):
         Raises:
             pytest.Collector.CollectError: with every fault of the file.
         """
-        loaded = load_set(self.state, self.path, self.config.rootpath)
+        loaded = load_set(self.state, self.path, self.config)
         self.obj = self._test_module()
         found = list(super().collect())
         templates = [one for one in found if isinstance(one, pytest.Function)]
@@ -302,16 +303,16 @@ def _item_class(base: type[pytest.Function]) -> type[CaseItem]:
     return type("CaseItem", (CaseItem, base), {})
 
 
-def load_set(state: State, path: Path, rootdir: Path) -> LoadedSet:
+def load_set(state: State, path: Path, config: pytest.Config) -> LoadedSet:
     """Load a case file once per process.
 
     Raises:
         pytest.Collector.CollectError: the file holds faults.
     """
-    found = state.sets.get(path) or state.faulty.get(path) or read_set(path, rootdir)
+    found = state.sets.get(path) or state.faulty.get(path) or read_set(path, config.rootpath)
     if isinstance(found, DatasetError):
         state.faulty[path] = found
-        raise pytest.Collector.CollectError(str(found)) from None
+        raise pytest.Collector.CollectError(error_text(found, config)) from None
     state.sets[path] = found
     return found
 

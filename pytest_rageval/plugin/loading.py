@@ -41,7 +41,7 @@ def load(config: pytest.Config) -> State | None:
     except (ConfigError, StorageError) as error:
         from pytest_rageval.plugin.terminal import usage_error
 
-        raise usage_error(error) from error
+        raise usage_error(error, config) from error
 
 
 def _load(config: pytest.Config, rootdir: Path) -> State | None:
@@ -77,7 +77,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         check_results_dir(settings)
-    _exit_of_controller(config, [str(faulty[file]) for file in files if file in faulty])
+    _exit_of_controller(config, [faulty[file] for file in files if file in faulty])
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
@@ -106,13 +106,14 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     )
 
 
-def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
+def _exit_of_controller(config: pytest.Config, faults: Sequence[DatasetError]) -> None:
     """End a controller of xdist where files are faulty, before every worker says so."""
     from pytest_rageval.plugin.state import is_xdist_controller
-    from pytest_rageval.plugin.terminal import exit_with_faults
+    from pytest_rageval.plugin.terminal import error_text, exit_with_faults
 
     if faults and is_xdist_controller(config):
-        exit_with_faults(config, "case files", "\n".join(faults))
+        text = "\n".join(error_text(one, config) for one in faults)
+        exit_with_faults(config, "case files", text)
 
 
 def _registered(config: pytest.Config, files: Iterable[Path]) -> Iterable[Definition]:

@@ -42,7 +42,7 @@ def register(config: pytest.Config, state: State) -> None:
         try:
             controller = Controller(config, state)
         except (ConfigError, StorageError) as error:
-            raise usage_error(error) from error
+            raise usage_error(error, config) from error
         config.pluginmanager.register(controller, "rageval-controller")
 
 

@@ -12,6 +12,7 @@ from pytest_rageval.plugin.private import terminal_writer
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.blocks import Block, Fact
 from pytest_rageval.support.text import clean, clean_lines
+from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
     from pytest_rageval.report.view.summary import FinishedRun
@@ -50,6 +51,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: FinishedRun) ->
             for report in reporter.stats.get("errored", ())
         },
         brief=option.verbose < -1,
+        codes=option.verbose > 0,
     )
     blocks = [*render_target_faults(view.run.records, view.reply_faults, options)]
     if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.run.records):
@@ -109,9 +111,15 @@ def terminal_width(config: pytest.Config) -> int:
     return shutil.get_terminal_size().columns
 
 
-def usage_error(message: object) -> pytest.UsageError:
-    """Return the error of pytest (exit 4) for one of ours, which may quote anything."""
-    return pytest.UsageError(clean_lines(str(message)))
+def error_text(error: RagEvalError, config: pytest.Config) -> str:
+    """Return the text of an error, which may quote anything, with codes under ``-v``."""
+    return clean_lines(error.coded if config.get_verbosity() > 0 else str(error))
+
+
+def usage_error(error: RagEvalError | str, config: pytest.Config) -> pytest.UsageError:
+    """Return the error of pytest (exit 4) for one of ours."""
+    text = clean_lines(error) if isinstance(error, str) else error_text(error, config)
+    return pytest.UsageError(text)
 
 
 def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, Final, get_args
 
 from pytest_rageval.values.diagnoses.input import input_sentence
-from pytest_rageval.values.diagnoses.table import Fact, Facts, TargetErrorKind, known
+from pytest_rageval.values.diagnoses.table import Fact, Facts, TargetErrorKind, known, with_code
 from pytest_rageval.values.diagnoses.target import TARGET, target_sentence
 
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
@@ -40,6 +40,13 @@ class RagEvalError(Exception):
             more = [f"and {len(lines) - _LINES:,} more lines"] if lines[_LINES:] else []
             message = "\n".join([*islice(kept, _LINES), *more])
         super().__init__(message)
+
+    @property
+    def coded(self) -> str:
+        """The text with the code of each message at the end of its line."""
+        codes = {str(one): one.code for one in getattr(self, "faults", ())}
+        lines = str(self).split("\n")
+        return "\n".join(with_code(line, "input", codes.get(line, "")) for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +135,11 @@ class EndpointError(RagEvalError):
         self.code = code
         self.facts: Facts = dict(facts or {})
 
+    @property
+    def coded(self) -> str:
+        """The text with its code at its end."""
+        return with_code(str(self), "target", self.code)
+
 
 def target_error(code: str, /, *, attempts: int = 1, **facts: Fact | None) -> EndpointError:
     """Return an error of a code; facts that are None or empty are left out."""
@@ -148,7 +160,21 @@ def with_facts(error: EndpointError, code: str = "", /, **facts: Fact | None) ->
 
 
 class JudgeError(RagEvalError):
-    """A judge gave no valid verdict."""
+    """A judge gave no valid verdict, or a model no draft.
+
+    Args:
+        message: what happened, without secrets.
+        code: row of ``values.diagnoses.judge``; empty: an error of other code.
+    """
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def coded(self) -> str:
+        """The text with its code at its end."""
+        return with_code(str(self), "judge", self.code)
 
 
 class StorageError(RagEvalError):

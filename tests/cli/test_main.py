@@ -580,3 +580,16 @@ def test_a_model_endpoint_that_repeats_its_key_escaped_is_an_error_without_it(
         arguments = ["--vault", str(tmp_path), *endpoint, "--embedder-api-key-env", "MINE"]
         assert cli.run(["serve", "--port", "0", *arguments]) == ExitCode.UNREACHABLE
     assert capsys.readouterr().err.endswith("HTTP 401: no ***\n")
+
+
+def test_each_error_ends_with_its_code_where_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text('{"id": "a"}\n', encoding="utf-8")
+    for command in (["check"], ["export", "trec", "-o", "out"]):
+        assert cli.run(["-v", *command, str(file)]) == ExitCode.USAGE
+        first = capsys.readouterr().err.splitlines()[0]
+        assert first.endswith("question: missing [input.missing]")
+    assert cli.run(["check", str(file)]) == ExitCode.USAGE
+    assert capsys.readouterr().err == f"{file}:1: question: missing\n"

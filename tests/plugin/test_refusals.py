@@ -312,3 +312,15 @@ def test_a_low_limit_of_open_files_is_raised_where_the_system_allows_it(project:
     result = project.run_apart("--rageval-concurrency", "8")
     assert result.ret == 0
     assert "may open 264" in result.stdout.str()
+
+
+@SERIAL_AND_PARALLEL
+def test_each_fault_ends_with_its_code_under_v(project: Project, workers: tuple[str, ...]) -> None:
+    project.write("evals/cases.jsonl", '{"id": "a"}\n')
+    result = project.run("-v", *workers)
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*cases.jsonl:1: question: missing [[]input.missing[]]"])
+    project.write("pyproject.toml", "[tool.rageval]\ncutoff = 3\n")
+    result = project.run("-v", *workers)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*pyproject.toml:2:*cutoff: unknown key*[[]input.unknown[]]"])

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.values import errors
-from pytest_rageval.values.errors import EndpointError, Fault, RagEvalError, faults_error
+from pytest_rageval.values.errors import (
+    EndpointError,
+    Fault,
+    JudgeError,
+    RagEvalError,
+    faults_error,
+    target_error,
+)
 
 
 @pytest.mark.parametrize(
@@ -51,3 +58,16 @@ def test_an_error_of_the_target_keeps_its_kind_and_attempts() -> None:
         "no reply in 5 s",
         3,
     )
+
+
+def test_each_message_can_end_with_its_code() -> None:
+    faults = [Fault(file="a", line=line, code="missing") for line in (1, 2)]
+    assert (
+        faults_error(faults).coded == "a:1: missing [input.missing]\na:2: missing [input.missing]"
+    )
+    assert target_error("http_server", status=503).coded == "HTTP 503 [target.http_server]"
+    assert JudgeError("no", code="timeout").coded == "no [judge.timeout]"
+    assert [one.coded for one in (RagEvalError("a\nb"), EndpointError("http", "no"))] == [
+        "a\nb",
+        "no",
+    ]

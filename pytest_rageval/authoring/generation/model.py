@@ -71,7 +71,7 @@ def ask_about(
     reply = model.ask(_SYSTEM, _user(note, section), name="cases", schema=SCHEMA)
     if reply.failure is not None:
         if reply.failure.kind in {"unreachable", "rate_limited"}:
-            raise JudgeError(reply.failure.message)
+            raise JudgeError(reply.failure.message, code=reply.failure.code)
         dropped[f"the model's reply was {reply.failure.kind}"] += 1
         return
     found = read_reply(reply.text)

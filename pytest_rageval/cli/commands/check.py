@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.assumed import all_case_files, read_vault
-from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_json, switch, warn
+from pytest_rageval.cli.output import (
+    PATH,
+    ExitCode,
+    error_text,
+    json_option,
+    print_json,
+    switch,
+    warn,
+)
 from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.errors import ConfigError, DatasetError
 
@@ -157,7 +165,7 @@ def _print(result: dict[str, Any], error: DatasetError | None) -> None:
     if error is not None:
         from pytest_rageval.project.case_reader import other_file_note
 
-        click.echo(clean_lines(str(error)), err=True)
+        click.echo(clean_lines(error_text(error)), err=True)
         if other_file_note(Path(result["file"]), ""):
             click.echo(
                 "none of its lines is a case; `rageval import` reads other tools' sets", err=True

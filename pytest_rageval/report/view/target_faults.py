@@ -13,6 +13,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
 from pytest_rageval.support.tracebacks import restyled
+from pytest_rageval.values.diagnoses.table import with_code
 from pytest_rageval.values.record import CaseRecord
 
 _GROUPS: Final = 5
@@ -36,6 +37,8 @@ class FaultOptions:
     """Captured output by node id."""
     brief: bool = False
     """Whether one line per cause is enough."""
+    codes: bool = False
+    """Whether each message ends with its code."""
 
 
 def render_target_faults(
@@ -62,7 +65,9 @@ def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Itera
     """Yield the message of a cause, with its count and the user's code, without its cases."""
     where = f"{group.kind} in {len(group.records)} of {counted(n_cases, 'case')}"
     message = clean(group.message, _MESSAGE_CHARS)
-    yield Fact("error", f"{where}: {message}", "bad", "bad")
+    error = group.records[0].error
+    code = error.code if options.codes and error is not None else ""
+    yield Fact("error", f"{where}: {with_code(message, 'target', code)}", "bad", "bad")
     if options.traceback is not None and not options.brief and group.traceback:
         style, rootdir = options.traceback, options.rootdir
         for text in restyled(group.traceback, message, style, rootdir, hide=blot_out_known):

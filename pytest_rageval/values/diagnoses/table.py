@@ -76,6 +76,15 @@ def joined(parts: Iterable[str], facts: Facts) -> str:
     return "".join(found)
 
 
+def with_code(text: str, area: str, code: str) -> str:
+    """Return a message with its code at its end, as ``-v`` shows it; one without a code as it is.
+
+    >>> with_code("HTTP 503", "target", "http_server")
+    'HTTP 503 [target.http_server]'
+    """
+    return f"{text} [{area}.{code}]" if code else text
+
+
 def known(facts: Mapping[str, Fact | None]) -> dict[str, Fact]:
     """Return the facts that are neither None nor empty."""
     return {name: fact for name, fact in facts.items() if fact is not None and fact != ""}

@@ -320,7 +320,8 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     # --- a reply that cannot be read -------------------------------------------------------
     "reply_undecodable": _reply(
-        "{address}: the reply cannot be decoded: {reason}",
+        "{address}: ",
+        "the reply cannot be decoded: {reason}",
         address="http://bot/ask",
         reason="incorrect header check",
     ),
@@ -415,6 +416,22 @@ TARGET: Final[Mapping[str, _Row]] = {
         "{setting} makes over {most} characters of the document",
         setting=f"{_TABLE} response",
         most="50,000,000",
+    ),
+    # --- a cassette ------------------------------------------------------------------------
+    "cassette_missing": _reply(
+        "no cassette {cassette}: record it with --record-mode=once; nothing was sent",
+        cassette="evals/cassettes/cases/refund.yaml",
+    ),
+    "cassette_request": _reply(
+        "the cassette {cassette} does not contain this request ({request}), or has answered it "
+        "already: record the case again with --record-mode=rewrite; nothing was sent",
+        cassette="evals/cassettes/cases/refund.yaml",
+        request="POST to bot/ask",
+    ),
+    "cassette_coding": _reply(
+        "the reply is compressed as '{coding}', which cannot be searched for secrets, so it is not "
+        "recorded; let the server reply with gzip",
+        coding="zstd",
     ),
     # --- an error that the target or the project's code reports ----------------------------
     "target_reported": Diagnosis(

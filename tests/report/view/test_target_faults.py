@@ -10,7 +10,9 @@ import pytest
 
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.target_faults import FaultOptions, render_target_faults
+from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import error_info
 from tests.analysis.aggregate.test_target_faults import PLACE, failed
 from tests.build.records import record
 
@@ -99,3 +101,11 @@ def test_sentences_on_replies_follow() -> None:
         "reply    no reply reported chunks"
     ]
     assert rendered([record("a")]) == []
+
+
+def test_a_cause_ends_with_its_code_where_it_is_asked_for() -> None:
+    info = error_info(target_error("http_server", status=503))
+    broken = [record("a", error=info)]
+    assert rendered(broken)[0].endswith("HTTP 503")
+    assert rendered(broken, codes=True)[0].endswith("HTTP 503 [target.http_server]")
+    assert rendered([failed("a", "KeyError", "raised")], codes=True)[0].endswith("KeyError")
