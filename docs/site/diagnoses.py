@@ -18,7 +18,7 @@ What can go wrong, by its code: with a [target](#target), with a [judge](#judge)
 write, in [files, settings and flags](#input). Each has an example of the message, in which a part
 is left out whose fact is not known, and what to do: after a run, as `rageval explain` says it, and
 in `rageval doctor`, whose advice depends on the mapping of the reply where none is shown. Under
-`pytest -v` and `rageval -v COMMAND` each message ends with its code, such as `[target.timeout_read]`.
+`pytest -v` and `rageval -v COMMAND` each message ends with its code: `[target.timeout_read]`.
 
 This page is made from the code by `python -m docs.site.diagnoses`.
 

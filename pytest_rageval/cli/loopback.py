@@ -19,7 +19,7 @@ def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
 
     def announce(address: str) -> None:
         nonlocal opened
-        click.echo(f"{what} at {address} (lets one browser in; Ctrl-C ends)")
+        click.echo(f"{what} at {address} (single-use link; Ctrl-C to stop)")
         if not opened:
             opened = True
             # A terminal browser returns only when the user quits it.

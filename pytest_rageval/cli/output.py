@@ -49,7 +49,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.UNREACHABLE: "target or judge unreachable",
     ExitCode.CANNOT_TELL: "too little was scored to compare runs, as when a target was down",
     ExitCode.INTERRUPTED: "interrupted",
-    ExitCode.BROKEN_PIPE: "the reader of the output has gone",
+    ExitCode.BROKEN_PIPE: "broken pipe",
 }
 """Meaning of every exit code of the command."""
 

@@ -54,12 +54,12 @@ class ResumedRun:
 
     def sentences(self, run_id: str) -> list[str]:
         """Describe the point from which the run continues."""
-        done = f"{counted(self.n_cases, 'case')} {'is' if self.n_cases == 1 else 'are'}"
+        done = counted(self.n_cases, "case", ("is", "are"))
         reasons = {"for want of a connection": self.n_again, "of changed content": self.n_changed}
         again = [f"{n} {reason}" for reason, n in reasons.items() if n]
-        sentences = [f"run {run_id} goes on: {done} done"]
+        sentences = [f"run {run_id} resumes: {done} done"]
         if errors := sum(record.error is not None for record in self.kept.values()):
-            kept = f"{counted(errors, 'error')} of the target {'is' if errors == 1 else 'are'} kept"
+            kept = f"{counted(errors, 'target error', ('is', 'are'))} kept"
             new = f"a new run with --rageval-failed-from {run_id} asks again"
             sentences[0] += f"; {kept}, {new}"
         if again:

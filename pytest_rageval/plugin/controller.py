@@ -336,11 +336,8 @@ class Controller:
         """Say which outcomes the facts of the whole run have changed after they were shown."""
         pairs = Counter((self._shown[n], r.scores.outcome) for n, r in self._changed.items())
         for (shown, outcome), n in pairs.items():
-            verb = "is" if n == 1 else "are"
-            yield (
-                f"{counted(n, 'case')} shown above as {shown} {verb} {outcome} by the facts of the "
-                "whole run, such as whether any answer cites"
-            )
+            said = f"{counted(n, 'case', ('is', 'are'))} {outcome}, not {shown} as shown above"
+            yield f"{said}, by the facts of the whole run, such as whether any answer cites"
 
     def _own_failures(self, decided: Mapping[str, Sequence[CaseRecord]]) -> Iterator[str]:
         """Say how many cases the user's test function alone failed, since no check counts them."""
@@ -349,8 +346,7 @@ class Controller:
             record.scores.outcome != "error" and not self._must_fail(record) for record in records
         )
         if n:
-            their = "its test function" if n == 1 else "their test function"
-            yield f"{counted(n, 'case')} failed in {their}, which the gate does not count"
+            yield f"{counted(n, 'case')} failed in a test function, which the gate does not count"
 
     def _must_fail(self, record: CaseRecord) -> bool:
         """Whether a case that did not pass fails the run by its record."""

@@ -211,8 +211,7 @@ class DocumentSession:
             said = error_text(error, self._config)
             message = f"the documents of {one.display} could not be put in: {said}"
             raise usage_error(message, self._config) from error
-        are = "is" if n == 1 else "are"
-        found = f"{counted(n, 'document')} of {one.display} {are} below {one.scope_prefix} now"
+        found = f"{counted(n, 'document')} of {one.display} put below {one.scope_prefix}"
         self._say(found)
 
     def _path(self, settings: Settings) -> str:

@@ -41,9 +41,7 @@ def left_out(config: pytest.Config) -> list[str]:
     here = config.invocation_params.dir
     if selected_files(session_arguments(config), files, invocation_dir=here):
         names = " ".join(os.path.relpath(config.rootpath / path, here) for path in testpaths)
-        return [
-            f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
-        ]
+        return [f"rageval: evaluation cases skipped; run `pytest {names}` to include them"]
     others = {one: os.path.relpath(one, here) for one in sorted(_other_projects(config, here))}
     if others:
         alone = f", or run it alone with a table [tool.pytest.ini_options] in its {_PYPROJECT}"

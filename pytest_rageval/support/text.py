@@ -88,9 +88,14 @@ def _broken_up(found: re.Match[str]) -> str:
     return " ".join(found[0])
 
 
-def counted(n: int, noun: str) -> str:
-    """Count a regular noun: ``1 case``, ``2 cases``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+def counted(n: int, noun: str, verbs: tuple[str, str] | None = None) -> str:
+    """Count a regular noun, with the verb for one or for several of it.
+
+    >>> counted(1, "case"), counted(2, "case", ("is", "are"))
+    ('1 case', '2 cases are')
+    """
+    text = f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+    return text if verbs is None else f"{text} {verbs[n != 1]}"
 
 
 def first_few(texts: Sequence[str], most: int, joint: str = ", ", last: str = " and ") -> str:

@@ -109,7 +109,7 @@ def _chain(error: BaseException) -> Iterator[tuple[BaseException, str]]:
         yield link, word
         inner: BaseException | None
         if isinstance(link, BaseExceptionGroup):
-            inner, word = link.exceptions[0], "which holds"
+            inner, word = link.exceptions[0], "which contains"
         elif link.__cause__ is not None:
             inner, word = link.__cause__, "caused by"
         else:

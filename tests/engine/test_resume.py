@@ -91,7 +91,7 @@ def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:
     assert (found.kept, found.n_changed, found.gone) == ({}, 1, ("b",))
     first, second = found.sentences("r")
     assert first == (
-        "run r goes on: 0 cases are done; what is selected is asked again: 1 of changed content"
+        "run r resumes: 0 cases are done; what is selected is asked again: 1 of changed content"
     )
     assert second.endswith("cases that the set no longer has: b")
 
@@ -100,7 +100,7 @@ def test_errors_that_are_kept_are_counted_with_the_way_to_ask_them_again() -> No
     kept = {(f"{FILE}::{name}", 0): failed(name, kind="http") for name in "ab"}
     [said] = ResumedRun(kept=kept).sentences("r")
     assert said == (
-        "run r goes on: 2 cases are done; 2 errors of the target are kept, a new run with "
+        "run r resumes: 2 cases are done; 2 target errors are kept, a new run with "
         "--rageval-failed-from r asks again"
     )
 

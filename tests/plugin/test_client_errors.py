@@ -265,7 +265,7 @@ def test_an_address_of_a_preset_where_nothing_is_served_names_url_and_path(
 def test_an_address_that_takes_another_method_names_its_setting(project: Project) -> None:
     with rag_server(lambda question, nth: (405, {"detail": "Method Not Allowed"})) as server:
         found = ask_http(project, server.url)
-    assert "it takes no POST there: set method or path in [tool.rageval.target]" in found
+    assert "it does not accept POST there: set method or path in [tool.rageval.target]" in found
 
 
 def test_an_address_where_nothing_is_served_names_the_setting_of_its_path(project: Project) -> None:

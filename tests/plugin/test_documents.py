@@ -58,7 +58,7 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            f"rageval: 2 documents of evals/documents/garden.jsonl are below {PREFIX} now",
+            f"rageval: 2 documents of evals/documents/garden.jsonl put below {PREFIX}",
             f"rageval: documents below {PREFIX} are deleted again",
         ]
     )
@@ -70,7 +70,7 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
 def test_one_document_is_no_plural(garden: Project, server: DocumentServer) -> None:
     documents(garden, HEAD, ROSES)
     result = garden.run("evals", URL, server.url)
-    said = f"rageval: 1 document of evals/documents/garden.jsonl is below {PREFIX} now"
+    said = f"rageval: 1 document of evals/documents/garden.jsonl put below {PREFIX}"
     assert said in result.outlines
 
 
@@ -400,7 +400,7 @@ def test_cassettes_hold_answers_from_documents_and_replay_puts_none_in(garden: P
     )
     recorded = garden.run_apart("evals", "--record-mode=once", "--rageval-run-id=first")
     assert recorded.ret == 0
-    recorded.stdout.fnmatch_lines([f"rageval: 2 documents of *garden.jsonl are below {PREFIX} now"])
+    recorded.stdout.fnmatch_lines([f"rageval: 2 documents of *garden.jsonl put below {PREFIX}"])
     (garden.path / "evals" / "documents" / "garden.jsonl").write_text(
         json.dumps(HEAD), encoding="utf-8"
     )

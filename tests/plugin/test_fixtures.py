@@ -182,7 +182,7 @@ def test_a_sibling_module_tests_every_case_in_its_own_way(
     project.write("evals/eval_set.py", OWN_TEST)
     result = project.run(*workers)
     assert result.ret == 1
-    said = "note     2 cases failed in their test function, which the gate does not count"
+    said = "note     2 cases failed in a test function, which the gate does not count"
     assert said in result.outlines
     failed = sorted(line.split()[1] for line in result.outlines if line.startswith("FAILED "))
     assert failed == ["evals/eval_set.jsonl::ok-2", "evals/eval_set.jsonl::short-1"]
@@ -458,7 +458,7 @@ def test_a_session_without_an_evaluation_looks_for_case_files_once(
     monkeypatch.setattr(preflight, "iter_case_files", looking)
     project.write("tests/test_plain.py", "def test_it(): pass\n")
     result = project.pytester.runpytest_inprocess(*QUIET)
-    result.stdout.fnmatch_lines(["rageval: cases left out, since they were not asked for; *"])
+    result.stdout.fnmatch_lines(["rageval: evaluation cases skipped; *"])
     assert result.parseoutcomes() == {"passed": 1}
     assert len(looked) == 1
 

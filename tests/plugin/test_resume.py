@@ -127,7 +127,7 @@ def test_a_resumed_run_has_the_figures_of_one_that_was_not_cut(project: Project)
         done = n_lines(folder)
         result = project.run("--rageval-resume", "one")
         project.run("--rageval-run-id", "two")
-    assert f"run one goes on: {done} cases are done" in told(result)
+    assert f"run one resumes: {done} cases are done" in told(result)
     assert figures(document(folder)) == figures(document(project.folder("two")))
     assert checks(document(folder, "gate.json")) == {"recall_at_k": "pass", "error_rate": "pass"}
 
@@ -363,7 +363,7 @@ def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
     results.write_bytes(whole.replace(b"{", b"", 1))
     text = refused(project.run("--rageval-resume", "one"))
     assert "results.jsonl:1: Expected `object`, got `str`" in text
-    assert "take the line out, and --rageval-resume asks its case again" in text
+    assert "remove the line; --rageval-resume asks its case again" in text
     results.write_bytes(whole)
     (folder / "config.json").write_bytes(b"")
     text = refused(project.run("--rageval-resume", "one"))

@@ -206,7 +206,7 @@ def test_a_session_that_does_not_name_the_cases_leaves_them_out(
     assert project.run_folders() == []
     if arguments[:1] != ("tests",):
         result.stdout.fnmatch_lines(
-            ["rageval: cases left out, since they were not asked for; `pytest evals` runs them"]
+            ["rageval: evaluation cases skipped; run `pytest evals` to include them"]
         )
 
 

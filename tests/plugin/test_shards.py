@@ -151,7 +151,7 @@ def test_a_part_that_was_killed_is_named(
     command = "pytest --rageval-resume s2 --rageval-shard 2/3"
     assert note == f"run s2 has not ended: {command} asks its missing cases"
     result = project.run(*command.split()[1:])
-    assert "run s2 goes on: 1 case is done" in result.stdout.str()
+    assert "run s2 resumes: 1 case is done" in result.stdout.str()
 
 
 def test_parts_that_are_older_than_a_metric_of_a_conftest_have_no_data_for_its_limit(

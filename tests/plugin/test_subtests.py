@@ -79,5 +79,5 @@ def test_a_case_with_a_failed_subtest_is_said_to_have_failed(
     project.write("evals/eval_set.py", FAILING)
     result = project.run(*workers)
     assert result.ret == 1
-    said = "note     1 case failed in its test function, which the gate does not count"
+    said = "note     1 case failed in a test function, which the gate does not count"
     assert said in result.outlines

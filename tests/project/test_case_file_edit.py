@@ -183,7 +183,7 @@ def test_a_removed_last_line_leaves_the_one_before_without_newline(file: Path) -
 
 @pytest.mark.parametrize("value", [float("nan"), {"a"}, object(), "\ud800"])
 def test_a_value_that_json_cannot_hold_is_refused(file: Path, value: object) -> None:
-    with pytest.raises(DatasetError, match=r"^x:1: .*expected values that JSON can hold"):
+    with pytest.raises(DatasetError, match=r"^x:1: .*expected values that JSON allows"):
         change_line(file, line_with(file, '"a"'), {"k": value}, display="x")
     assert file.read_bytes() == ODD
 

@@ -339,7 +339,7 @@ def test_a_key_that_is_no_text_hides_no_other_fault(tmp_path: Path) -> None:
 
 def test_a_value_that_json_cannot_hold_is_refused() -> None:
     assert faults_in(metadata={"path": PurePosixPath("a.md")})[0][1] == (
-        "got PurePosixPath('a.md'), expected values that JSON can hold"
+        "got PurePosixPath('a.md'), expected values that JSON allows"
     )
 
 

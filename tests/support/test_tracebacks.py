@@ -129,7 +129,7 @@ def test_a_group_of_exceptions_shows_its_first(module: ModuleType, tmp_path: Pat
         asyncio.run(module.group("q"))
 
     found = lines(raised(run), tmp_path)
-    assert "which holds OSError: gone" in found
+    assert "which contains OSError: gone" in found
     assert found[-1] == '    raise OSError("gone")'
 
 

@@ -37,8 +37,8 @@ class ApiTimeoutError(Exception):
         (
             ExceptionGroup("searches failed", [ConnectionResetError("gone"), ValueError("bad")]),
             "connection",
-            "ExceptionGroup: searches failed (2 sub-exceptions), which holds ConnectionResetError: "
-            "gone",
+            "ExceptionGroup: searches failed (2 sub-exceptions), which contains "
+            "ConnectionResetError: gone",
         ),
     ],
 )

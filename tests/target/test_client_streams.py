@@ -262,7 +262,7 @@ def test_a_document_in_place_of_a_stream_is_named_before_its_expressions_are_sea
     )
     kind, message = failure(reply, **SSE)
     assert kind == "protocol"
-    assert message.endswith("; it came as one JSON document and not as a stream")
+    assert message.endswith("; it is one JSON document, not a stream")
     lost = SSE | {"response": {"answer": "last.data.txt"}}
     assert "as a stream" not in failure(whole(sse({}, "end")), **lost)[1]
 

@@ -199,13 +199,13 @@ def test_a_stream_without_its_last_event_ended_early() -> None:
     assert fault is not None
     assert (fault.kind, fault.code) == ("protocol", "stream_no_last_event")
     assert fault.message == (
-        "the stream ended early: last_event `event == 'end'` holds for none of its 2 events "
+        "the stream ended early: last_event `event == 'end'` matches none of its 2 events "
         "(2 token); keys of the last one's data: answer"
     )
 
 
 def test_a_body_without_an_event_ended_early() -> None:
-    early = "the stream ended early: no event came"
+    early = "the stream ended early: no event arrived"
     assert str(document(b"<html>")[1]) == f"{early}; it begins: <html>"
     assert str(document(b"")[1]) == f"{early}; it is empty"
     fault = document(line({"a": 1}) * 2)[1]

@@ -61,7 +61,7 @@ def _nothing_counts(run: StoredRun, n_reported: int) -> str:
     n = len(group_repeats(run.records))
     if not n:
         return "no case was asked: all were skipped"
-    asked = f"{counted(n, 'case')} {'was' if n == 1 else 'were'} asked, none is reviewed"
+    asked = f"{counted(n, 'case', ('was', 'were'))} asked, none is reviewed"
     return f"{asked}: go through them with `rageval label --review`"
 
 
@@ -219,7 +219,7 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
     if any(is_unsure(record) for case in counted_cases for record in case.records):
         return ""
     return (
-        f"NOTHING CHECKED: {counted(n, 'case')} {'was' if n == 1 else 'were'} answered, and "
+        f"NOTHING CHECKED: {counted(n, 'case', ('was', 'were'))} answered, and "
         "nothing of what they ask for could be checked; a check needs golds and retrieved chunks, "
         "or a judge"
     )

@@ -158,8 +158,8 @@ def _decide(
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
     if n := difference.n_lost:
-        verb = "is" if n == 1 else "are"
-        message = f"{message}; {counted(n, 'case')} {verb} an error now and not counted here"
+        lost = counted(n, "case", ("is", "are"))
+        message = f"{message}; {lost} an error now and not counted here"
         status = "warn" if status == "pass" else status
     return CheckResult(
         check=check,

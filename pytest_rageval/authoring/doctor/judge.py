@@ -60,7 +60,7 @@ def check_judge(
             with open_named_judge(settings) as judge:
                 yield _FOUND.ok(judge.identity, f"made by {settings.judge}; it was not asked")
         except ConfigError as error:
-            yield _FOUND.fail("client", str(error), "mend it, or name another judge")
+            yield _FOUND.fail("client", str(error), "fix it, or name another judge")
         return
     if settings.judge == "none":
         fix = 'set judge = "offline" or name a model with --judge'

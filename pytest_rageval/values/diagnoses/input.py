@@ -36,7 +36,7 @@ INPUT: Final[Mapping[str, _Row]] = {
     "duplicate_key": _input("duplicate key, expected it once"),
     "listed_twice": _input("{found} is listed twice", found="0.5"),
     "not_json_value": _input(
-        "{reason}, expected values that JSON can hold", reason="Out of range float values"
+        "{reason}, expected values that JSON allows", reason="Out of range float values"
     ),
     "pattern": _input(
         "{reason} (no look-around, no back-references)", reason="not a pattern: unclosed group"
@@ -128,7 +128,7 @@ INPUT: Final[Mapping[str, _Row]] = {
     ),
     "other_vector": _input("{found} has another vector above", found="'c-1'"),
     "broken_record": _input(
-        "{reason}; take the line out, and --rageval-resume asks its case again",
+        "{reason}; remove the line; --rageval-resume asks its case again",
         reason="not JSON",
     ),
     "fields_missing": _input(
@@ -149,7 +149,7 @@ INPUT: Final[Mapping[str, _Row]] = {
     ),
     "late_header": _input("a header, expected it on the first line; remove the lines above it"),
     "many_cells": _input(
-        "{n_cells:cell} under {n_headers:header}; quote cells that hold {delimiter}",
+        "{n_cells:cell} under {n_headers:header}; quote cells that contain {delimiter}",
         n_cells=4, n_headers=3, delimiter="','",
     ),
     "one_cell": _input(
@@ -168,7 +168,7 @@ INPUT: Final[Mapping[str, _Row]] = {
         "--column {option}: no such header; there are {names}", option="question=q", names="a, b"
     ),
     "unused_column": _input(
-        "named with --column, but nothing can be made of it: the case has other golds, several, "
+        "named with --column but not used: the case has other gold_supports, several, "
         "or no document"
     ),
     "url": _input("a URL is fetched only with --fetch"),
@@ -191,7 +191,7 @@ INPUT: Final[Mapping[str, _Row]] = {
     ),
     "yaml_size": _input("more than {most} characters of YAML; write JSON", most="2,000,000"),
     "yaml_alias": _input("an alias is within what it names, expected plain values"),
-    "yaml_aliases": _input("its aliases stand for more than {most} values", most="1,000,000"),
+    "yaml_aliases": _input("its aliases expand to more than {most} values", most="1,000,000"),
     "not_yaml": _input(
         "{reason}, expected YAML", "; put {what} into quotes",
         reason="mapping values are not allowed here", what="a text with such characters",

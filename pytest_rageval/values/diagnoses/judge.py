@@ -21,12 +21,12 @@ _TABLE: Final = "[tool.rageval.judge]"
 _DOCTOR: Final[Mapping[JudgeErrorKind, str]] = {
     "unreachable": "start the server, name its address with --judge-base-url, or set its key",
     "rate_limited": f"wait, or set requests_per_minute in {_TABLE}",
-    "refused": "take a model that judges texts as data, with a context that holds them",
-    "unparseable": "take a model that follows a JSON schema, or set structured_output",
+    "refused": "choose a model that treats texts as data, with a context long enough for them",
+    "unparseable": "choose a model that follows a JSON schema, or set structured_output",
     "truncated": f"raise max_tokens in {_TABLE}",
-    "out_of_range": "take a model that keeps to the scale of the rubric",
+    "out_of_range": "choose a model that keeps to the scale of the rubric",
 }
-_REFUSES: Final = "change the model, the key or the request as it says: the server was reached"
+_REFUSES: Final = "the server was reached: change the model, the key or the request as it says"
 _AT: Final = "judge at {host}: "
 _TRIES: Final = " (after {attempts:attempt})"
 _BASE_URL: Final = "check the base URL, which usually ends in /v1"
@@ -57,7 +57,7 @@ JUDGE: Final[Mapping[str, _Row]] = {
     "broke_off": _lost("the reply broke off: {error}", error="ReadError"),
     "tls_untrusted": _lost(
         "no connection: {error}",
-        "export SSL_CERT_FILE=... with the PEM file of its certificate or of who signed it",
+        "export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer",
         error="ConnectError",
         said="certificate verify failed: self-signed certificate",
     ),

@@ -24,9 +24,9 @@ from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
 
 _Row = Diagnosis[TargetErrorKind]
 _TABLE: Final = "[tool.rageval.target]"
-_SEE_LOG: Final = "look at its log, and at that of a proxy before it"
+_SEE_LOG: Final = "check the server log, and any proxy in front of it"
 _LOG: Final = "Look at the target's log for this question."
-_REPORTED: Final = f"fix what it names in {REQUEST_TABLE}, or look at the log of the target"
+_REPORTED: Final = f"fix what it names in {REQUEST_TABLE}, or check the log of the target"
 _START: Final = "start the service, or name its address with --rag-url"
 _SLOW: Final = {
     "setting": "find out why it takes so long, or allow more time there",
@@ -40,7 +40,7 @@ _RUN: Final[Mapping[TargetErrorKind, str]] = {
     "protocol": "Compare the target's reply with what rageval doctor expects of it.",
     "raised": "Fix the client at the place named there.",
     "fixture": "Fix the fixture at the place named there.",
-    "empty": "Let the target answer, or set abstained = true; a search that writes none gives a "
+    "empty": "Return an answer, or set abstained = true; a search without answers returns a "
     "placeholder, such as '-', with retrieval_only = true in [tool.rageval].",
     "not_attempted": "Run it again with pytest --lf once the cause is gone.",
     "http": _LOG,
@@ -116,7 +116,9 @@ _READ_AS: Final = {
     "stream": "write that there",
     "": f"set path, headers or stream in {_TABLE}, so that the reply can be read",
 }
-_LAST_EVENT: Final = f"set last_event in {_TABLE} to what holds for the last event of a reply"
+_LAST_EVENT: Final = (
+    f"set last_event in {_TABLE} to an expression that matches the last event alone"
+)
 
 TARGET: Final[Mapping[str, _Row]] = {
     # --- no reply --------------------------------------------------------------------------
@@ -134,8 +136,8 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "tls_untrusted": _connection(
         "connection failed: {reason}",
-        "export SSL_CERT_FILE=... with the PEM file of its certificate or of who signed it",
-        run="Export SSL_CERT_FILE=... with the PEM file of its certificate or of who signed it.",
+        "export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer",
+        run="Export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer.",
         reason="certificate verify failed: self-signed certificate",
     ),
     "tls_absent": _connection(
@@ -170,15 +172,15 @@ TARGET: Final[Mapping[str, _Row]] = {
         f"; {{missed}} was sent: {_FORM}",
         "; an API that reads a {body} needs a client in Python",
         run={
-            "write": f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers "
+            "write": f"Name the fields of your API in {REQUEST_TABLE}; where it answers "
             "other cases, look at its log for this question.",
-            "table": f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers "
+            "table": f"Name the fields of your API in {REQUEST_TABLE}; where it answers "
             "other cases, look at its log for this question.",
             "": _LOG,
         },
         doctor={
-            "lines": "write that there, and a line for each other field that your API takes",
-            "": 'name the fields that your API takes there, such as q = "question"',
+            "lines": "write that there, and a line for each other field of your API",
+            "": 'name the fields of your API there, such as q = "question"',
         },
         check="request",
         status=422,
@@ -214,14 +216,15 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "http_method": _http(
         *_PRESET,
-        f"; it takes no {{method}} there: set method or path in {_TABLE}",
+        f"; it does not accept {{method}} there: set method or path in {_TABLE}",
         doctor=_OTHER_PLACE,
         status=405,
         reason="Method Not Allowed",
         method="POST",
     ),
     "http_session": _http(
-        f"; the server wants a session: name a function that opens one as {{setting}} in {_TABLE}",
+        "; the server requires a session: name a function that opens one as {setting} in "
+        f"{_TABLE}",
         doctor='write auth = "mcp_session:headers", with the function of '
         "docs/target.md#mcp-servers",
         check="session",
@@ -245,9 +248,9 @@ TARGET: Final[Mapping[str, _Row]] = {
     "documents_refused": Diagnosis(
         kind="http",
         says=(
-            "{address}: HTTP {status} to {verb}: the target takes no documents here; name another "
-            "place with [tool.rageval.documents] path, or let a rag_client fixture of your own "
-            "take them from the fixture rageval_documents",
+            "{address}: HTTP {status} to {verb}: the target accepts no documents here; set "
+            "another path in [tool.rageval.documents], or pass them on in a custom rag_client "
+            "fixture, from the fixture rageval_documents",
         ),
         doctor=_OTHER_PLACE,
         examples=({"address": "http://bot/documents", "status": 404, "verb": "PUT"},),
@@ -260,7 +263,7 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "placeholder_unicode": _placeholder("is not valid Unicode", "path"),
     "placeholder_header": _placeholder(
-        "holds a character that no header may hold", "headers.X-User"
+        "contains a character that headers do not allow", "headers.X-User"
     ),
     "query_shape": _request("a GET needs a request that is an object"),
     "query_field": _request(
@@ -280,26 +283,26 @@ TARGET: Final[Mapping[str, _Row]] = {
         n_events=3,
     ),
     "stream_text_closed": _stream(
-        "the connection was closed, which does not say that it is complete; serve it in {form} of "
+        "the connection was closed, so the stream may be incomplete; serve it in {form} of "
         "HTTP/1.1, as gunicorn and uvicorn do",
         doctor="run it on such a server",
         form="chunks",
     ),
     "stream_no_event": _stream(
-        "no event came",
+        "no event arrived",
         "; it begins: {begins}",
         "; it is {size}",
         doctor=f"set stream in {_TABLE} to the form in which the target answers",
         begins='{"answer": "Yes."}',
     ),
     "stream_closed": _stream(
-        "the connection was closed, which does not say that it is complete; name the event that "
+        "the connection was closed, so the stream may be incomplete; name the event that "
         f"ends it: {{setting}} in {_TABLE}",
         doctor=_LAST_EVENT,
         setting="last_event",
     ),
     "stream_no_last_event": _stream(
-        "last_event `{last_event}` holds for none of its {n_events:event}",
+        "last_event `{last_event}` matches none of its {n_events:event}",
         " ({names})",
         "; keys of the last one's data: {last_keys}",
         doctor=_LAST_EVENT,
@@ -368,7 +371,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         begins="<html><title>Sign in</title>",
     ),
     "reply_no_text": _reply(
-        "the reply is no plain text; it begins: {begins}",
+        "the reply is not plain text; it begins: {begins}",
         doctor=_READ_AS,
         begins='data: {"token": "Yes"}',
     ),
@@ -447,14 +450,14 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "raised": Diagnosis(
         kind="raised",
-        says=("{exception}", ": {said}", "; the reply says: {reason}", ", which holds {inner}"),
+        says=("{exception}", ": {said}", "; the reply says: {reason}", ", which contains {inner}"),
         examples=({"exception": "KeyError", "said": "'answer'"},),
     ),
 }
 _TAILS: Final = (
     f'; it looks like {{looks_like}}: set stream = "{{stream}}" in {_TABLE}',
     "; keys of the reply: {keys}",
-    "; it came as {came_as} and not as a stream",
+    "; it is {came_as}, not a stream",
 )
 _LAST: Final = (
     "; HTTP {accepted}: the answer comes later, wait for it in a client in Python",

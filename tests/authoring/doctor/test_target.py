@@ -229,7 +229,7 @@ def test_a_target_that_refuses_us_asks_for_a_look_at_the_token(status: int) -> N
         (405, 'set that in [tool.rageval.target], such as path = "/chat", or answer there'),
         (409, "answer POST {url}/api/v1/ask with 200, or set path and headers"),
         (429, "ask again later, or with a key of a higher limit"),
-        (502, "look at its log, and at that of a proxy before it"),
+        (502, "check the server log, and any proxy in front of it"),
     ],
 )
 def test_the_advice_fits_the_status(status: int, fix: str) -> None:
@@ -308,9 +308,9 @@ def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
 
 
 OUT = {"data": None, "errors": [{"message": "$question was not provided"}]}
-MEND = "fix what it names in [tool.rageval.target.request], or look at the log of the target"
-PROPOSED = "write that there, and a line for each other field that your API takes"
-NOT_PROPOSED = 'name the fields that your API takes there, such as q = "question"'
+MEND = "fix what it names in [tool.rageval.target.request], or check the log of the target"
+PROPOSED = "write that there, and a line for each other field of your API"
+NOT_PROPOSED = 'name the fields of your API there, such as q = "question"'
 WAITS = "write a rag_client fixture, or the client that [tool.rageval.target] names"
 
 

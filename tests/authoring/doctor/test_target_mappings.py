@@ -232,7 +232,7 @@ def test_an_mcp_server_that_wants_a_session_is_diagnosed_as_such() -> None:
     with fake_target(refused) as server:
         [found] = [one for one in diagnose(server.url, request=request) if one.level == "FAIL"]
     assert found.check == "session"
-    assert "Missing session ID; the server wants a session" in found.message
+    assert "Missing session ID; the server requires a session" in found.message
     assert "auth = " in found.fix
 
 

@@ -75,7 +75,7 @@ def test_an_explicit_key_is_one_only_before_a_blank() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (BOMB, "its aliases stand for more than 1,000,000 values"),
+        (BOMB, "its aliases expand to more than 1,000,000 values"),
         ("a: &a [*a]", "an alias is within what it names"),
         ("[" * 20_000, "nested too deeply"),
         ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),

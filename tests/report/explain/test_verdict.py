@@ -145,7 +145,7 @@ def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
     refused = target_error("http_fields", status=400, table=REQUEST_TABLE)
     found = explained(case(S), None, error=error_info(refused))
     (step,) = found.next_steps
-    assert step.startswith("Name the fields that your API takes in [tool.rageval.target.request]")
+    assert step.startswith("Name the fields of your API in [tool.rageval.target.request]")
 
 
 @pytest.mark.parametrize(
