@@ -182,7 +182,7 @@ def test_another_question_is_not_answered_from_the_cassette(scratch: Project) ->
     scratch.cases([case("ok/1", "How few?"), *CASES[1:]])
     run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
     found = errors(scratch, "replay")
-    assert "does not hold this request (POST to 127.0.0.1/api/v1/ask)" in found["ok/1"]["message"]
+    assert "does not contain this request (POST to 127.0.0.1/api/v1/ask)" in found["ok/1"]["message"]
     assert "--record-mode=rewrite" in found["ok/1"]["message"]
     assert found["OK/1"] is found["miss-1"] is None
 
@@ -464,7 +464,7 @@ def test_a_verdict_that_is_in_no_cassette_is_an_error_and_nobody_is_asked(
     assert judge.asked == []
     assert metrics(scratch, "replay")["metrics"]["groundedness"]["n_error"] == 3
     path = scratch.path / "evals" / "results" / "replay" / "results.jsonl"
-    assert "does not hold this request (POST to" in path.read_text(encoding="utf-8")
+    assert "does not contain this request (POST to" in path.read_text(encoding="utf-8")
 
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -217,7 +217,7 @@ def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
     project.write("tests/test_unit.py", "def test_ok(): pass\n")
     result = project.pytester.runpytest_subprocess(flag)
     assert result.ret == 0
-    assert sum("cases left out" in line for line in result.outlines) == lines
+    assert sum("evaluation cases skipped" in line for line in result.outlines) == lines
 
 
 def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(project: Project) -> None:
