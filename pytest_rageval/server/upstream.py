@@ -119,7 +119,7 @@ class Endpoint:
             raise UpstreamError(f"environment variable {self.api_key_env} is not set")
         # httpx would quote it in its error, and not as it was given.
         if not (key.isascii() and key.isprintable()):
-            what = "holds a character that no header may hold"
+            what = "contains a character that headers do not allow"
             raise UpstreamError(f"environment variable {self.api_key_env} {what}")
         return {"Authorization": f"Bearer {key}"}
 

@@ -95,7 +95,10 @@ def counted(n: int, noun: str, verbs: tuple[str, str] | None = None) -> str:
     ('1 case', '2 cases are')
     """
     text = f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-    return text if verbs is None else f"{text} {verbs[n != 1]}"
+    if verbs is None:
+        return text
+    one, several = verbs
+    return f"{text} {one if n == 1 else several}"
 
 
 def first_few(texts: Sequence[str], most: int, joint: str = ", ", last: str = " and ") -> str:

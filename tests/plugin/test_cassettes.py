@@ -182,7 +182,9 @@ def test_another_question_is_not_answered_from_the_cassette(scratch: Project) ->
     scratch.cases([case("ok/1", "How few?"), *CASES[1:]])
     run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
     found = errors(scratch, "replay")
-    assert "does not contain this request (POST to 127.0.0.1/api/v1/ask)" in found["ok/1"]["message"]
+    assert (
+        "does not contain this request (POST to 127.0.0.1/api/v1/ask)" in found["ok/1"]["message"]
+    )
     assert "--record-mode=rewrite" in found["ok/1"]["message"]
     assert found["OK/1"] is found["miss-1"] is None
 

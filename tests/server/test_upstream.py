@@ -145,7 +145,7 @@ def test_a_key_that_no_header_may_hold_is_refused_unshown(
     models: ModelServer, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("TOY_KEY", key)
-    with pytest.raises(UpstreamError, match="TOY_KEY holds a character") as error:
+    with pytest.raises(UpstreamError, match="TOY_KEY contains a character") as error:
         EndpointEmbedder(Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")).embed(["a"])
     assert "s3cr" not in str(error.value)
 

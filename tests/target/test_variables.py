@@ -169,8 +169,8 @@ def test_a_fact_of_a_case_names_no_variable_of_the_environment() -> None:
 def test_a_value_that_no_header_may_hold_is_refused(text: str) -> None:
     request = replace(REQUEST, case={**REQUEST.case, "metadata": {"user": text}})
     assert refusal(request, headers={"X-User": "{case.metadata.user}"}) == (
-        "[tool.rageval.target] headers.X-User: {case.metadata.user} holds a character that no "
-        "header may hold in case acl/1"
+        "[tool.rageval.target] headers.X-User: {case.metadata.user} contains a character that "
+        "headers do not allow in case acl/1"
     )
 
 

@@ -406,7 +406,7 @@ def check_sendable(value: str, what: str) -> None:
         ConfigError: it is one; the text begins with what it is.
     """
     if not is_sendable(value):
-        raise ConfigError(f"{what} holds a character that no header may hold")
+        raise ConfigError(f"{what} contains a character that headers do not allow")
 
 
 def _split(base: str, where: str) -> SplitResult:

@@ -172,7 +172,7 @@ def test_a_verdict_that_cannot_be_read_fails(reply: Canned) -> None:
 
 @pytest.mark.parametrize(
     ("status", "fix"),
-    [(401, "change the model"), (404, "change the model"), (503, "start the server")],
+    [(401, "the server was reached"), (404, "the server was reached"), (503, "start the server")],
 )
 def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     status: int, fix: str

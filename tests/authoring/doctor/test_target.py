@@ -345,7 +345,7 @@ UNBOUNDED = b"HTTP/1.1 200 OK\r\n\r\n" + EVENT
         (http(EVENT), {"last_event": "data.end"}, "set last_event in "),
         (UNBOUNDED, {}, "set last_event in "),
         (http(b"hello"), {}, "set stream in "),
-        (BROKEN, {}, "look at its log"),
+        (BROKEN, {}, "check the server log"),
     ],
 )
 def test_the_advice_for_a_stream_that_ended_early_is_that_of_its_error(
@@ -372,7 +372,7 @@ CUT = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nEvery\r\n"
     ("reply", "stream", "said", "fix"),
     [
         (CLOSED, "text", "as gunicorn and uvicorn do", "run it on such a server"),
-        (CUT, "off", "connection cut short", "look at its log"),
+        (CUT, "off", "connection cut short", "check the server log"),
     ],
 )
 def test_a_body_whose_end_is_not_said_is_no_service_to_start(

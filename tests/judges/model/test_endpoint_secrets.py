@@ -151,7 +151,7 @@ def test_a_key_given_in_place_of_its_name_is_not_repeated() -> None:
 
 
 def test_a_key_that_no_header_may_hold_is_not_repeated() -> None:
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY holds a character") as caught:
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY contains a character") as caught:
         opened({"OPENAI_API_KEY": KEY + "\u00e9"})
     assert KEY not in str(caught.value)
 
@@ -174,7 +174,7 @@ def test_the_account_that_is_billed_is_named_where_variables_name_it() -> None:
     assert named["openai-project"] == "proj-2"
     assert plain["authorization"] == f"Bearer {KEY}"
     assert not {"openai-organization", "openai-project"} & set(plain)
-    with pytest.raises(ConfigError, match="OPENAI_ORG_ID holds a character"):
+    with pytest.raises(ConfigError, match="OPENAI_ORG_ID contains a character"):
         opened({"OPENAI_ORG_ID": "org\u00e9"}, base_url="http://127.0.0.1:1/v1")
 
 
