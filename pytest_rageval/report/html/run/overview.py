@@ -209,9 +209,9 @@ def _error_rows(run: StoredRun, anchors: Mapping[str, str], *, redact: bool) -> 
 
 def _others(rows: Sequence[Row], *, opened: bool) -> Iterator[Block]:
     if rows:
-        words = Counter(str(row[0].value) for row in rows if isinstance(row[0], Cell))
-        counts = ", ".join(f"{n} {word}" for word, n in words.items())
-        warned = "warn" in words
+        found = Counter(str(row[0].value) for row in rows if isinstance(row[0], Cell))
+        counts = ", ".join(f"{n} {word}" for word, n in found.items())
+        warned = "warn" in found
         title = f"{counted(len(rows), 'other check')}: {counts}"
         yield Group(title, [Table(CHECK_COLUMNS, rows)], folded=not (opened and warned))
 
