@@ -100,6 +100,7 @@ def choose_baseline(
     on_main.sort(
         key=lambda run: (
             place.get(run.commit or "", 0),
+            run.tier != new.tier,
             run.config_hash != new.config_hash,
             run.dataset_hash != new.dataset_hash,
             -run.at,
@@ -147,7 +148,7 @@ def refusal(run: Candidate, new: Candidate) -> Refusal | None:
         return "no_records"
     if run.files and new.files and run.files.isdisjoint(new.files):
         return "other_files"
-    if run.partial and (run.tier is None or run.tier != new.tier):
+    if run.partial or run.tier not in {None, new.tier}:
         return "partial"
     if run.approved:
         return None

@@ -152,9 +152,8 @@ def baseline_name(project: Settings) -> str | None:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    from pytest_rageval.project.discovery import THRESHOLDS
     from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import load_thresholds
 
-    file = Path(project.rootdir) / THRESHOLDS
+    file = Path(project.rootdir) / project.thresholds
     return project.baseline or load_thresholds(file, known=KnownNames(more=True)).baseline

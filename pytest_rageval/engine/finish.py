@@ -29,6 +29,8 @@ from pytest_rageval.engine.sections import computed_sections
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.project.option_values import is_below
+from pytest_rageval.project.selecting import limits_of
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.faces.markdown import render
@@ -342,10 +344,16 @@ def thresholds_of(
     """
     configs = [run.config for run in runs]
     stored = [gate for config in configs for gate in config.settings.extra_gates]
-    return project_thresholds(
+    first = configs[0]
+    if first.settings.tier is not None and is_below(first.settings.thresholds):
+        project = replace(project, thresholds=first.settings.thresholds)
+    found = project_thresholds(
         project,
         gates=(*dict.fromkeys([*project.extra_gates, *stored]), *gates),
         judge_configured=runs[0].settings.judged,
         # A check of a group or of a conftest.py's metric that is newer than the run has no data.
         known=KnownNames(registry=registry_for_runs(project, *configs), more=True),
     )
+    if not first.settings.select:
+        return found
+    return limits_of(found, first.set.by_category, first.set.by_tag)

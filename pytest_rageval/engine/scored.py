@@ -14,7 +14,6 @@ from pytest_rageval.engine.recorded_lines import file_may_name
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import dataset_hash
-from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import load_thresholds
 from pytest_rageval.report.view.scores import Failures
@@ -35,7 +34,9 @@ def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    thresholds = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=KnownNames(more=True))
+    thresholds = load_thresholds(
+        Path(project.rootdir) / project.thresholds, known=KnownNames(more=True)
+    )
     return replace(
         project,
         judged_on=thresholds.judged_on,

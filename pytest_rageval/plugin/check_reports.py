@@ -56,15 +56,20 @@ _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
 """Figures of a check that JUnit keeps, if they have a value."""
 
 
-def check_report(result: CheckResult) -> pytest.TestReport:
-    """Return the report of one check: failed, passed, skipped or warned."""
+def check_report(result: CheckResult, file: str = THRESHOLDS) -> pytest.TestReport:
+    """Return the report of one check: failed, passed, skipped or warned.
+
+    Args:
+        result: of the check.
+        file: that sets its limit; ids of checks begin with the usual name.
+    """
     longrepr: Any = None
     line = max(result.check.line, 1)
     if result.status == "fail":
-        longrepr = failure_text(check_text(result), THRESHOLDS, line)
+        longrepr = failure_text(check_text(result, file), file, line)
     elif result.status == "skip":
-        longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
-    report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
+        longrepr = (file, line, f"Skipped: {result.message}")
+    report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line, file=file)
     ReportDetails(check=result.status).put_on(report)
     if result.status == "warn":
         report.wasxfail = report.longrepr = result.message
@@ -102,11 +107,11 @@ _CASES_OF: Final = {
 """Words before the ids of the cases behind a failed check, by metric and by kind of limit."""
 
 
-def check_text(result: CheckResult) -> str:
+def check_text(result: CheckResult, file: str = THRESHOLDS) -> str:
     """Describe why a check failed; the first line is shown in the short summary."""
     check = result.check
     elsewhere = "(a check that always exists)" if check.implicit else "(from --gate)"
-    where = f"{THRESHOLDS}:{check.line}" if check.line else elsewhere
+    where = f"{file}:{check.line}" if check.line else elsewhere
     lines = [f"{result.message}", f"{where}  metric {check.metric}"]
     if check.group is not None:
         lines[-1] += f", {check.table} {check.group}"
@@ -167,8 +172,8 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
             reason = report.longrepr[2].removeprefix("Skipped: ")
         if reason:
             terminal.write(f" ({reason})")
-    _, line, name = report.location
-    done = _report(name, "passed", None, line=(line or 0) + 1, when="teardown")
+    file, line, name = report.location
+    done = _report(name, "passed", None, line=(line or 0) + 1, file=file, when="teardown")
     done.user_properties = report.user_properties  # JUnit reads those of the teardown
     hook.pytest_runtest_logreport(report=done)
     hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
@@ -180,11 +185,12 @@ def _report(
     longrepr: Any,
     *,
     line: int = 1,
+    file: str = THRESHOLDS,
     when: Literal["call", "teardown"] = "call",
 ) -> pytest.TestReport:
     return pytest.TestReport(
         nodeid=f"{THRESHOLDS}::{name}",
-        location=(THRESHOLDS, line - 1, name),
+        location=(file, line - 1, name),
         keywords={},
         outcome=outcome,
         longrepr=longrepr,

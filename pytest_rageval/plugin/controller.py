@@ -367,7 +367,8 @@ class Controller:
         if terminal is not None:
             checks_apart(terminal)
             recount(terminal, {n: record.scores.outcome for n, record in self._changed.items()})
-        reports = [check_report(result) for result in self.finished.gate.checks]
+        file = self.state.settings.thresholds
+        reports = [check_report(result, file) for result in self.finished.gate.checks]
         if self.config.option.verbose <= 0:
             for report in reports:
                 leave_out_of_failures(report)  # the short summary has a line for each

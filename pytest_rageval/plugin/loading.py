@@ -58,6 +58,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.judges.spot_check import check_second_judge
     from pytest_rageval.plugin.state import State
     from pytest_rageval.project.case_variables import sent_fields
+    from pytest_rageval.project.selecting import limits_of, select_cases
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
     from pytest_rageval.support.slots import Slots
@@ -84,6 +85,11 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     registry = open_registry(settings, _registered(config, files))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
+    if settings.select:
+        sets = select_cases(sets, settings.select)
+        cases = [found.case for one in sets.values() for found in one.cases]
+        tags = {tag for case in cases for tag in case.tags}
+        thresholds = limits_of(thresholds, {case.category for case in cases}, tags)
     return State(
         settings=settings,
         thresholds=thresholds,

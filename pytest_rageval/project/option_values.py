@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import PurePath
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -68,7 +69,7 @@ def read_text(option: Setting, text: str) -> Read:
 
 def read_value(option: Setting, value: object) -> Read:
     """Read a value of pyproject.toml; no fault repeats that of a header."""
-    if option.kind in {"folders", "markers"} and isinstance(value, str):
+    if option.kind in {"folders", "markers", "selectors"} and isinstance(value, str):
         value = [value]
     return read(_model(option), value, secret=option.kind == "headers")
 
@@ -184,6 +185,21 @@ def _marker(pattern: str) -> str:
     return pattern
 
 
+def _selectors(names: tuple[str, ...]) -> tuple[str, ...]:
+    from pytest_rageval.project.selecting import SELECTOR_RULE, is_selector
+
+    for name in _texts(names):
+        if not is_selector(name):
+            raise Unfit(SELECTOR_RULE, shown(name))
+    return names
+
+
+def _below(path: str) -> str:
+    if not is_below(_text(path)):
+        raise Unfit("a path below the rootdir", shown(path))
+    return path
+
+
 def _folders(folders: tuple[str, ...]) -> tuple[str, ...]:
     from pytest_rageval.metrics.matching import norm_path
 
@@ -270,9 +286,17 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "vars": _vars,
     "markers": _markers,
     "folders": _folders,
+    "selectors": _selectors,
+    "below": _below,
     "marker": _marker,
     "trace_url": _trace_url,
 }
+
+
+def is_below(path: str) -> bool:
+    """Return whether a relative path stays below its folder."""
+    parts = PurePath(path)
+    return not (parts.is_absolute() or parts.drive or ".." in parts.parts)
 
 
 def is_secret_param(key: str, value: object) -> bool:

@@ -62,6 +62,8 @@ _PYPROJECT: Final = "pyproject.toml"
 _BY_KEY: Final = {option.key: option for option in OPTIONS if option.key}
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
 _TABLES: Final = {key.split(".")[0] for key in _BY_KEY if "." in key}
+_TIER: Final = "tier"
+"""Table of the tiers, each a table of settings."""
 _KEY_ALIASES: Final = {"judge.model": "judge"}
 """``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot be in one file."""
 
@@ -124,7 +126,7 @@ def load_settings(
         ConfigError: one line per fault, all sources in one message.
     """
     found = _Found()
-    _take_pyproject(found, rootdir / _PYPROJECT)
+    _take_pyproject(found, rootdir / _PYPROJECT, _tier(flags, environ))
     for option in OPTIONS:
         if option.env and environ.get(option.env, "").strip():
             _take_text(found, option, environ[option.env], source=option.env, env=True)
@@ -177,34 +179,62 @@ def target_kind(settings: Settings) -> Literal["url", "client", "vault", "none"]
 # --- sources -------------------------------------------------------------------------------
 
 
-def _take_pyproject(found: _Found, path: Path) -> None:
+def _tier(flags: Mapping[str, object], environ: Mapping[str, str]) -> str | None:
+    """Return the tier that a flag or a variable names; its settings are read before the others."""
+    option = _BY_NAME["tier"]
+    given = flags.get(option.dest) or environ.get(option.env or "", "").strip()
+    return str(given) if given else None
+
+
+def _take_pyproject(found: _Found, path: Path, tier: str | None) -> None:
     import tomllib
 
     try:
         found.text = read_plain(path, "utf-8")
         document = tomllib.loads(found.text)
     except FileNotFoundError:
-        return
+        document = {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{_PYPROJECT}: cannot be read: {error}") from error
     tool = document.get("tool", {})
     table = tool.get("rageval", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shown(table)}, expected a table")
+    tiers = table.get(_TIER, {})
+    _take_table(found, {key: value for key, value in table.items() if key != _TIER})
+    if tier is None:
+        return
+    place = f"tool.rageval.{_TIER}.{tier}"
+    if not isinstance(tiers, dict) or not isinstance(tiers.get(tier), dict):
+        facts = {
+            "what": f"tier {shown(tier)}",
+            **hint(tier, tiers if isinstance(tiers, dict) else ()),
+        }
+        facts.setdefault("advice", f"; expected a table [{place}] in {_PYPROJECT}")
+        found.fault(Fault(code="unknown", field="--rageval-tier", facts=facts))
+    else:
+        _take_table(found, tiers[tier], f"{_TIER}.{tier}")
+
+
+def _take_table(found: _Found, table: Mapping[str, Any], tier: str = "") -> None:
+    """Take the settings of a table of pyproject.toml: that of the package, or of a tier."""
+    origin = f"{_PYPROJECT}, {tier}" if tier else _PYPROJECT
+    top = ".".join(filter(None, ("tool.rageval", tier)))
     for section, key, value in _pyproject_items(table):
         path_of_key = f"{section}.{key}" if section else key
         option = _BY_KEY.get(_KEY_ALIASES.get(path_of_key, path_of_key))
         # A message loses the characters that a terminal obeys, of which a name may consist.
         name = key if key and clean(key) == key else shown_json(key)
-        place = f"[{'.'.join(filter(None, ('tool.rageval', section)))}] {name}"
+        place = f"[{'.'.join(filter(None, (top, section)))}] {name}"
+        here = f"{tier}.{path_of_key}" if tier else path_of_key
         if key in _TABLES and not section and option is None:
             facts = {"found": shown(value), "expected": "a table"}
-            found.fault(Fault(field=place, code="type", facts=facts), key)
+            found.fault(Fault(field=place, code="type", facts=facts), here)
         elif option is None:
             facts = {"what": "key", **_nearest_key(section, key)}
-            found.fault(Fault(field=place, code="unknown", facts=facts), path_of_key)
+            found.fault(Fault(field=place, code="unknown", facts=facts), here)
         else:
-            found.take(option, read_value(option, value), _PYPROJECT, place, path_of_key)
+            found.take(option, read_value(option, value), origin, place, here)
 
 
 def _take_preset(found: _Found, name: str) -> None:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import (
     ANY_NAMES,
     CASES,
@@ -327,7 +326,7 @@ def project_thresholds(
     Raises:
         ConfigError: with every fault.
     """
-    found = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=known, gates=gates)
+    found = load_thresholds(Path(project.rootdir) / project.thresholds, known=known, gates=gates)
     if project.allow_regressions:
         checks = [replace(c, severity="warn") if needs_baseline(c) else c for c in found.checks]
         found = replace(found, checks=tuple(checks))

@@ -95,6 +95,7 @@ def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
         partial=is_partial(run),
         has_records=bool(run.records) or (run.folder / RESULTS).is_file(),
         files=frozenset(config.set.files),
+        tier=config.settings.tier,
         config_hash=config.config_hash,
         dataset_hash=config.dataset_hash,
         # Jobs of CI may use one id for many runs.

@@ -256,6 +256,14 @@ class Settings:
         unset="UTC time and 4 hex digits")] = None
     repeats: Annotated[Repeats, Setting("subject",
         "how often each case is asked, to measure noise", "--rageval-repeats", "N")] = 1
+    tier: Annotated[str | None, Setting("part",
+        "table [tool.rageval.tier.NAME] whose settings go before those of the project",
+        "--rageval-tier", "NAME", key="")] = None
+    select: Annotated[tuple[str, ...], Setting("part",
+        'groups of cases that make up the set, as in ["tag:smoke", "category:faq"]',
+        kind="selectors", unset="all cases")] = ()
+    thresholds: Annotated[str, Setting("nothing",
+        "file of the limits, relative to the rootdir", kind="below")] = "thresholds.toml"
     resume: Annotated[str | None, Setting("part",
         "continue an interrupted run in its folder (an id, the beginning of one, last, last~N or "
         "a path), and ask only the missing cases",

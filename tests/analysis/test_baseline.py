@@ -77,9 +77,10 @@ def test_a_run_that_cannot_be_a_baseline_is_passed_over_with_the_reason(
 
 
 def test_a_part_of_the_set_is_compared_with_the_same_tier() -> None:
-    smoke = stored("r3", "m3", partial=True, tier="smoke")
+    smoke, whole = stored("r3", "m3", tier="smoke"), stored("r4", "m3", days=0.5)
     assert choose(smoke).code == "refused"
-    assert choose(smoke, tier="smoke").run_id == "r3"
+    assert choose(smoke, whole, tier="smoke").run_id == "r3"
+    assert choose(whole, tier="smoke").run_id == "r4"
 
 
 def test_a_commit_of_main_is_compared_with_an_earlier_one() -> None:

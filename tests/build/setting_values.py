@@ -10,8 +10,9 @@ from typing import Any
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.settings import Settings
 
+TEXT = "some-name"
 _BY_KIND: Mapping[str, Any] = {
-    "text": "some-name",
+    "text": TEXT,
     "url": "https://host.example/base",
     "judge_url": "https://host.example/base",
     "run_id": "nightly-1",
@@ -30,6 +31,8 @@ _BY_KIND: Mapping[str, Any] = {
     "markers": ("doc", "path"),
     "marker": r"\[(?P<n>\d+)\]",
     "folders": ("/srv/docs", "docs"),
+    "selectors": ("tag:smoke", "category:faq"),
+    "below": "evals/limits.toml",
     "trace_url": "https://traces.example.com/t/{trace_id}",
 }
 

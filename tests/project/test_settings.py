@@ -15,7 +15,14 @@ from pytest_rageval.project.settings import (
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.setting_values import another_value, as_flag, as_toml, as_variable, with_value
+from tests.build.setting_values import (
+    TEXT,
+    another_value,
+    as_flag,
+    as_toml,
+    as_variable,
+    with_value,
+)
 from tests.project.settings_files import faults, load, write
 
 FLAGS = [option for option in OPTIONS if option.flag is not None]
@@ -85,14 +92,20 @@ def test_every_key_of_pyproject_reaches_its_setting(tmp_path: Path, option: Sett
     assert load(tmp_path) == only(tmp_path, option, "pyproject.toml")
 
 
+TIER = f"[tool.rageval.tier.{TEXT}]\n"
+"""Table of the tier that a flag names."""
+
+
 @pytest.mark.parametrize("option", FLAGS, ids=lambda o: o.flag)
 def test_every_flag_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
+    write(tmp_path, TIER)
     given = as_flag(another_value(option))
     assert load(tmp_path, {option.dest: given}) == only(tmp_path, option, "flag")
 
 
 @pytest.mark.parametrize("option", FLAGS, ids=lambda o: o.env)
 def test_every_variable_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
+    write(tmp_path, TIER)
     environ = {str(option.env): as_variable(another_value(option))}
     expected = only(tmp_path, option, f"env {option.env}")
     assert load(tmp_path, environ=environ) == expected

@@ -115,11 +115,11 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
         thresholds = run_thresholds(settings, registry, readable, whole=whole, more=True)
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "fix what it names")
-    if not (Path(settings.rootdir) / THRESHOLDS).is_file():
+    if not (Path(settings.rootdir) / settings.thresholds).is_file():
         fix = f"rageval init writes a {THRESHOLDS} with comments"
-        message = f"no {THRESHOLDS}, so a case that does not pass fails a run"
+        message = f"no {settings.thresholds}, so a case that does not pass fails a run"
         return _FOUND.warn("thresholds", message, fix)
-    return _FOUND.ok("thresholds", f"{THRESHOLDS}: {_checks(thresholds)}")
+    return _FOUND.ok("thresholds", f"{settings.thresholds}: {_checks(thresholds)}")
 
 
 def _checks(thresholds: Thresholds) -> str:

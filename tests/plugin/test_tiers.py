@@ -1,0 +1,107 @@
+"""``--rageval-tier``: a named part of the cases with settings and limits of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from tests.plugin.scratch import PYPROJECT, SERIAL_AND_PARALLEL, Project, checks
+
+SMOKE = """
+[tool.rageval.tier.smoke]
+select = "tag:work"
+repeats = 2
+judge = "none"
+thresholds = "smoke.toml"
+"""
+LIMITS = '[overall]\nrecall_at_k = ">= 0.9"\n'
+WHOLE = """[overall]
+recall_at_k = ">= 0.1"
+[category.adversarial]
+doc_hit_at_k = { min = 0.5, severity = "warn" }
+"""
+
+
+@pytest.fixture
+def tiered(project: Project) -> Project:
+    project.write(
+        "pyproject.toml", PYPROJECT.replace('judge = "none"', 'judge = "offline"') + SMOKE
+    )
+    project.write("thresholds.toml", WHOLE)
+    project.write("smoke.toml", LIMITS)
+    return project
+
+
+def config(project: Project) -> dict[str, Any]:
+    found: dict[str, Any] = project.stored("config.json")
+    return found
+
+
+@SERIAL_AND_PARALLEL
+def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(
+    tiered: Project, workers: tuple[str, ...]
+) -> None:
+    assert tiered.run("--rageval-tier", "smoke", *workers).ret == 0
+    stored = config(tiered)
+    assert (stored["set"]["n_cases"], stored["settings"]["tier"]) == (1, "smoke")
+    assert (stored["settings"]["repeats"], stored["settings"]["judge"]) == (2, "none")
+    found = tiered.stored("gate.json")
+    assert checks(found) == {"recall_at_k": "pass", "error_rate": "pass"}
+
+
+def test_without_it_the_whole_set_is_asked(tiered: Project) -> None:
+    assert tiered.run().ret == 0
+    assert config(tiered)["set"]["n_cases"] == 4
+    assert "doc_hit_at_k [adversarial]" in checks(tiered.stored("gate.json"))
+
+
+def test_a_failed_check_names_the_file_of_the_tier(tiered: Project) -> None:
+    tiered.write("smoke.toml", "\n[overall]\nrecall_at_k = { max = 0.1 }\n")
+    result = tiered.run("--rageval-tier", "smoke", "-v")
+    assert result.ret == 1
+    assert "smoke.toml:3  metric recall_at_k" in result.stdout.str()
+
+
+def test_limits_of_the_project_on_groups_outside_of_the_tier_are_left_out(tiered: Project) -> None:
+    text = tiered.path.joinpath("pyproject.toml").read_text(encoding="utf-8")
+    tiered.write("pyproject.toml", text.replace('thresholds = "smoke.toml"\n', ""))
+    assert tiered.run("--rageval-tier", "smoke").ret == 0
+    assert set(checks(tiered.stored("gate.json"))) == {"recall_at_k", "error_rate"}
+
+
+def test_a_flag_goes_before_the_tier(tiered: Project) -> None:
+    assert tiered.run("--rageval-tier", "smoke", "--rageval-repeats", "1").ret == 0
+    assert config(tiered)["settings"]["repeats"] == 1
+
+
+def test_a_stored_run_is_decided_by_the_limits_of_its_tier(
+    tiered: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tiered.run("--rageval-tier", "smoke").ret == 0
+    capsys.readouterr()
+    assert cli.run(["gate", "last", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert checks(found) == {"recall_at_k": "pass", "error_rate": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("table", "tier", "says"),
+    [
+        (SMOKE, "smok", 'did you mean "smoke"?'),
+        ("", "smoke", "expected a table [tool.rageval.tier.smoke] in pyproject.toml"),
+        (SMOKE.replace("tag:work", "tag:wrk"), "smoke", 'did you mean "tag:work"?'),
+        (SMOKE.replace("tag:work", "work"), "smoke", 'expected a list of "tag:NAME"'),
+        (SMOKE.replace("smoke.toml", "../x.toml"), "smoke", "expected a path below the rootdir"),
+        (SMOKE.replace("repeats", "repeat"), "smoke", 'unknown key, did you mean "repeats"?'),
+    ],
+)
+def test_a_fault_of_a_tier_is_one_clear_line(
+    tiered: Project, table: str, tier: str, says: str
+) -> None:
+    tiered.write("pyproject.toml", PYPROJECT + table)
+    result = tiered.run("--rageval-tier", tier)
+    assert result.ret == 4
+    assert says in " ".join(result.stderr.str().split())
