@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendQuery, TrendRun, run_figures
@@ -50,10 +50,6 @@ class RunEntry:
     """Whether its records are stored, without which it cannot be compared."""
     figures: Mapping[str, float | None]
     """Those of ``LISTED`` that it has."""
-
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {**asdict(self), "tags": list(self.tags)}
 
 
 def documents_of_runs(results_dir: Path, *, groups: bool = False) -> Iterator[StoredRun]:

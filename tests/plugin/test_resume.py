@@ -367,7 +367,7 @@ def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
     results.write_bytes(whole)
     (folder / "config.json").write_bytes(b"")
     text = refused(project.run("--rageval-resume", "one"))
-    assert "config.json: not JSON" in text
+    assert "config.json: Input data was truncated" in text
     assert "start a new run" in text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -70,7 +70,7 @@ def command(
             _print(finding)
     code = _exit_code(found)
     if as_json:
-        print_json({"ok": code == ExitCode.YES, "checks": [asdict(one) for one in found]})
+        print_json({"ok": code == ExitCode.YES, "checks": found})
     else:
         counts = {level: sum(one.level == level for one in found) for level in _STYLES}
         click.echo(", ".join(f"{count} {level}" for level, count in counts.items()))

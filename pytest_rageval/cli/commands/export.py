@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,7 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
         "n_cases": len(cases),
         "written": written,
         "carried": dict(report.carried),
-        "left_out": [asdict(one) for one in report.left_out],
+        "left_out": report.left_out,
         "notes": list(report.notes),
     }
     lines = [
@@ -220,7 +220,7 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None
         "run_id": run.run_id,
         "n_cases": found.n_cases,
         "written": written,
-        "left_out": [asdict(one) for one in found.left_out],
+        "left_out": found.left_out,
         "differing": list(found.differing),
         "command": line,
     }

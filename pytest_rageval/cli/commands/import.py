@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ def command(
         "scope_prefix": found.scope_prefix,
         "carried": dict(found.carried),
         "kept_in_metadata": dict(found.kept),
-        "left_out": [asdict(one) for one in found.left_out],
+        "left_out": found.left_out,
         "clashes": dict(plan.clashes),
         "thresholds": dict(found.thresholds),
         "notes": list(found.notes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -64,7 +65,7 @@ def list_command(as_json: bool) -> None:
     results = project_settings({}).results_folder
     entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
     blocks = [_table(entries) if entries else str(no_runs(results))]
-    print_result({"runs": [entry.document() for entry in entries]}, blocks, as_json=as_json)
+    print_result({"runs": entries}, blocks, as_json=as_json)
 
 
 _HEADINGS: Final = {
@@ -117,7 +118,7 @@ def show_command(run: str | None, as_json: bool) -> None:
         "gate": stored.gate,
         "config": None if stored.config is NO_CONFIG else stored.config,
     }
-    document = {**entry.document(), "folder": str(folder), **documents}
+    document = {**asdict(entry), "folder": str(folder), **documents}
     print_result(document, _show_blocks(entry, stored), as_json=as_json)
 
 

@@ -249,7 +249,7 @@ def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
         "metrics_before_rerank": scores.metrics_before_rerank,
         "not_applicable": scores.not_applicable,
     }
-    return {**item, "verdicts": to_builtins(record.verdicts)} if judged else item
+    return {**item, "verdicts": record.verdicts} if judged else item
 
 
 def _numbers(totals: Aggregate, judge: str | None) -> dict[str, Any]:

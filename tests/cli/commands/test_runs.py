@@ -117,7 +117,7 @@ def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
 def test_a_document_that_cannot_be_read_is_named(capsys: Output) -> None:
     (RESULTS / "r5" / "metrics.json").write_text("{", encoding="utf-8")
     assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
-    assert "evals/results/r5/metrics.json: not JSON" in capsys.readouterr().out
+    assert "evals/results/r5/metrics.json: Input data was truncated" in capsys.readouterr().out
 
 
 def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
