@@ -109,6 +109,11 @@ class Since:
         return "; ".join((*parts, *self._others, *self.rates))
 
     @property
+    def changed(self) -> bool:
+        """Whether any case is worse or better."""
+        return bool(self.broke.n or self.erred.n or self.fixed.n or self.worse or self.better)
+
+    @property
     def counts(self) -> str:
         """The changes without names: ``14 broke, 2 fixed, of 60``."""
         erred = [f"{self.erred.n} error now"] if self.erred.n else []

@@ -35,6 +35,8 @@ _BROWSE: Final = {
     "q": "Leave",
     "Q": "Leave without saving",
 }
+_FIRST: Final = ("space", "s", "enter")
+"""Keys of the bar that a phone always shows."""
 _REVIEW: Final = {"d": "Reject the case", "e": "How to edit the case"}
 _TEXT: Final = {"enter": "Keep", "escape": "Leave as it was"}
 _SNIPPET: Final = {
@@ -112,10 +114,13 @@ def page_policy() -> str:
 
 def _context(view: SessionView, revision: int) -> dict[str, Any]:
     further = view.reviewing and view.mode == "browse"
+    controls = (_REVIEW if further else {}) | CONTROLS[view.keys]
+    first = {key: controls[key] for key in _FIRST if view.keys == "browse"} or controls
     return {
         "view": view,
         "revision": revision,
-        "controls": (_REVIEW if further else {}) | CONTROLS[view.keys],
+        "first": first,
+        "rest": {key: label for key, label in controls.items() if key not in first},
         "help_keys": help_of(view),
         "row_text": _row_text,
         "golds": [shortened(gold, _EXCERPT) for gold in view.golds],

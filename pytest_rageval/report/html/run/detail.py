@@ -28,7 +28,11 @@ from pytest_rageval.report.explain.verdict import (
     stage_of,
 )
 from pytest_rageval.report.html.markup import Element, harmless
-from pytest_rageval.report.html.run.highlight import citation_marks, phrase_marks
+from pytest_rageval.report.html.run.highlight import (
+    changed_marks,
+    citation_marks,
+    phrase_marks,
+)
 from pytest_rageval.report.html.run.values import (
     BaseDetail,
     CaseDetail,
@@ -251,13 +255,16 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
         ("answer", same_answer, now.answer),
         ("chunks", same_chunks, now.reply.retrieved_chunks),
     )
+    diff = diff_words(was, detail.answer) if was and detail.answer and not same_answer else None
+    if diff is not None:
+        detail.answer_marks = (*detail.answer_marks, *changed_marks(diff.new))
     if not same_chunks:
         old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
     base = BaseDetail(
         outcome=before.scores.outcome,
         stage=stage_of(before),
         answer=None if same_answer else was,
-        diff=diff_words(was, detail.answer) if was and detail.answer and not same_answer else None,
+        diff=diff,
         chunks=None if same_chunks else old,
         same=tuple(name for name, same, both in alike if same and both is not None),
         golds=tuple(_earlier_place(gold, before) for gold in detail.golds),

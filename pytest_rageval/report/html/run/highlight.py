@@ -12,8 +12,9 @@ from typing import Final, Literal
 from pytest_rageval.metrics.citation_numbers import BRACKETED
 from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.report.html.markup import Element, harmless
+from pytest_rageval.report.view.word_diff import Piece
 
-Kind = Literal["fact", "gold", "cite"]
+Kind = Literal["fact", "gold", "cite", "ins"]
 
 # A selector, which makes an emoji of a character, is not a part of a word.
 _SEPARATORS: Final = Separators({ord("_"): "_", 0xFE0F: " "})
@@ -100,6 +101,15 @@ def chunk_place(number: int, rank: int | str) -> str:
     return f"c{number}.{rank}"
 
 
+def changed_marks(pieces: Sequence[Piece]) -> Iterator[Mark]:
+    """Mark the parts of a text that changed."""
+    at = 0
+    for changed, text in pieces:
+        if changed:
+            yield at, at + len(text), "ins", "", ""
+        at += len(text)
+
+
 def marked_text(text: str, marks: Sequence[Mark]) -> Element:
     """Return a text with its marks; marks may overlap, and lie within the text."""
     if not marks:
@@ -132,6 +142,8 @@ def _one_by_one(text: str, marks: Sequence[Mark]) -> list[str] | None:
 @lru_cache(maxsize=256)
 def _around(kind: Kind, label: str, link: str) -> tuple[str, str]:
     """Return the markup before and after a part of a text with one mark."""
+    if kind == "ins":
+        return "<ins>", "</ins>"
     before, after = _marked("" if kind == "cite" else f"m-{kind}", link)
     return before, after + _label(label, kind) if label else after
 
@@ -140,8 +152,12 @@ def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[st
     """Yield one part of a text that every mark covers wholly or not at all."""
     around = [mark for mark in marks if mark[0] <= start and end <= mark[1]]
     link = next((link for *_, link in around if link), "")
-    kinds = sorted({f"m-{kind}" for _, _, kind, *_ in around if kind != "cite"})
-    yield harmless(text[start:end]).join(_marked(" ".join(kinds), link))
+    kinds = {kind for _, _, kind, *_ in around}
+    classes = " ".join(f"m-{kind}" for kind in sorted(kinds) if kind in {"fact", "gold"})
+    before, after = _marked(classes, link)
+    if "ins" in kinds:
+        before, after = f"<ins>{before}", f"{after}</ins>"
+    yield harmless(text[start:end]).join((before, after))
     ending = {label: kind for _, last, kind, label, _ in around if last == end and label}
     for label, kind in ending.items():
         yield _label(label, kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -176,7 +176,9 @@ def headline_of_run(run: StoredRun, baseline: RunComparison | None) -> Headline:
 
 def _news(run: StoredRun, baseline: RunComparison | None, *, redact: bool) -> Iterator[Block]:
     headline = headline_of_run(run, baseline)
-    yield from headline_facts(headline, public=redact)
+    # The table below has the causes of errors with their cases.
+    patterns = tuple(one for one in headline.patterns if one.code != "error")
+    yield from headline_facts(replace(headline, patterns=patterns), public=redact)
     if headline.worst and clean(headline.worst) == headline.worst:
         yield Command("next", f"rageval explain {run.run_id} {headline.worst}")
 

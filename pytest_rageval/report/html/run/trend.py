@@ -40,6 +40,7 @@ class TrendView:
     n: int
     """Runs that it shows."""
     charts: Sequence[Element]
+    """Time and cost after the first two."""
     table: Table
 
 
@@ -66,6 +67,7 @@ def view_trend(
     ours = [key for key in dict.fromkeys([*ASPECT_KEYS, *HEADLINE]) if key in present]
     more = [k for k in (LATENCY, COST) if any(_value(run, k) for run in shown)]
     keys = [*ours[:_PANELS], *own[:_PANELS], *more]
+    order = [*keys[:2], *more, *keys[2:]]
     breaks = breaks_of_runs(shown, keys)
     points = {key: _points(shown, key, breaks, current, address, base) for key in keys}
     infos = {key: registry.info(key) for key in keys}
@@ -80,7 +82,7 @@ def view_trend(
                 limits=_limits(shown[-1], key),
             ),
         )
-        for place, key in enumerate(keys)
+        for place, key in enumerate(dict.fromkeys(order))
     ]
     rows = [_row(run, [points[key][at] for key in keys]) for at, run in enumerate(shown)]
     head = ("run", "started", *(f">{TITLES.get(key, key)}" for key in keys), "changed")

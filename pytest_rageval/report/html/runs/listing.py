@@ -159,7 +159,7 @@ def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
         sentence=run.sentence,
         reason="" if run.gate is None else run.gate.reason or run.gate.sentence,
         failed=tuple(one.name for one in run.checks if one.status == "fail"),
-        news="" if since is None else since.counts,
+        news="" if since is None or not since.changed else since.counts,
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
         outcomes=tuple(
             (n, c) for n in CASE_OUTCOMES.values() if (c := getattr(run.aggregate, n, 0))

@@ -190,7 +190,7 @@ def test_the_token_leaves_the_address_and_its_page_can_be_loaded_again(
     assert tab.url == f"{served.base}/"
     go(tab, ["3"])
     tab.reload()
-    assert "[x] 3" in tab.inner_text("#row-3")
+    assert "✓ 3" in tab.inner_text("#row-3")
     assert tab.evaluate("document.cookie") == ""  # no script reads it
     assert len(served.addresses) == 1
 
@@ -336,13 +336,13 @@ def test_where_the_keys_go_is_seen_and_told(
     rows = tab.locator("#rows")
     assert rows.get_attribute("aria-activedescendant") == "row-2"
     assert tab.locator("#row-2").get_attribute("aria-selected") == "true"
-    assert tab.inner_text("#row-2 .mark") == "> [x] 2"
-    assert tab.inner_text("#row-3 .mark").strip() == "[ ] 3"
+    assert tab.inner_text("#row-2 .mark") == "✓ 2"
+    assert tab.inner_text("#row-3 .mark").strip() == "○ 3"
     assert "evidence, gold 1" in tab.inner_text("#row-2")
     assert said(tab) == "row 2 is evidence"
     tab.keyboard.press("Tab")
-    assert focused(tab) == "do-1-browse"
-    assert tab.evaluate(outline % "#do-1-browse") == "solid"
+    assert focused(tab) == "do-space-browse"
+    assert tab.evaluate(outline % "#do-space-browse") == "solid"
     assert tab.evaluate(outline % ".row.current") == "dashed"
 
 
@@ -369,7 +369,7 @@ def test_buttons_can_be_pressed_with_the_keyboard_and_keep_the_focus(
     tab.keyboard.press("Tab")
     go(tab, ["space"])
     assert len(served.session.marking.draft.golds) == 1
-    assert focused(tab) == "do-1-browse"
+    assert focused(tab) == "do-space-browse"
     go(tab, ["enter"])
     assert len(served.session.marking.draft.golds) == 0
     go(tab, ["j"])  # letters mean the same wherever the focus is
@@ -430,7 +430,7 @@ def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
     go(tab, ["/"])
     assert focused(tab) == "typed"
     go(tab, [*"item 44", "8", "enter"])
-    assert tab.locator("#passages li").all_inner_texts() == ["> [ ] 448\nItem 448 is kept."]
+    assert tab.locator("#passages li").all_inner_texts() == ["○ 448\nItem 448 is kept."]
     assert focused(tab) == "passages"
     go(tab, ["space", "escape"])
     assert tab.locator("#passages li").count() == 50
@@ -512,7 +512,7 @@ def test_a_second_tab_that_is_behind_is_told_and_changes_nothing(
     press(second, ["space", "n", "a"])
     settled(second)
     assert second.inner_text("#alarm") == STALE
-    assert "[x] 3" in second.inner_text("#row-3")
+    assert "✓ 3" in second.inner_text("#row-3")
     assert served.session.index == 0
     assert [gold["rel_path"] for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
     go(second, ["escape"])
@@ -595,3 +595,29 @@ def test_without_scripts_the_page_names_another_way(
 ) -> None:
     tab = open_page(serve(session_of()), java_script_enabled=False)
     assert "rageval label" in tab.inner_text("noscript")
+
+
+def test_a_phone_marks_quotes_and_saves_without_scrolling(
+    tmp_path: Path, open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    path = write_cases(tmp_path / "cases.jsonl")
+    tab = open_page(serve(file_session(path)), viewport={"width": 390, "height": 844})
+    for name in ("Mark or unmark", "Quote sentences", "Save and next", "More"):
+        box = tab.get_by_role("button", name=name, exact=False).first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 844, name
+        assert box["height"] >= 44, name
+    assert not tab.get_by_role("button", name="Previous case").is_visible()
+
+    tab.get_by_role("button", name="More").click()
+    tab.get_by_role("button", name="Previous case").wait_for()
+
+    tab.locator("#row-2").click()
+    tab.wait_for_selector("#row-2.current")
+    tab.get_by_role("button", name="Mark or unmark").click()
+    tab.wait_for_selector("#row-2.marked")
+    before = path.read_bytes()
+    tab.get_by_role("button", name="Save and next").click()
+    tab.wait_for_selector("#row-2:not(.marked)")
+    assert tab.title().startswith("2/")
+    assert path.read_bytes() != before

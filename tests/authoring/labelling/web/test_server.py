@@ -54,7 +54,7 @@ def test_a_page_that_shows_something_older_changes_nothing_and_is_told() -> None
     stale = pressed(face, "space", revision=0)
     assert session.marking.draft == before
     assert (stale.stale, stale.alarm, stale.revision) == (True, STALE, 1)
-    assert "[x] 1" in stale.html  # as it stands now
+    assert "✓</span> 1" in stale.html  # as it stands now
     assert pressed(face, "u", revision=stale.revision).alarm == ""
 
 

@@ -148,6 +148,11 @@
   });
 
   document.addEventListener("click", (event) => {
+    const more = event.target.closest("#all-actions");
+    if (more) {
+      more.setAttribute("aria-expanded", String(byId("controls").classList.toggle("open")));
+      return;
+    }
     const place = event.target.closest("[data-key]");
     if (!place || (place.matches("li") && String(getSelection()))) return;
     if (event.detail > 0) focus();  // after a click, space marks a row instead of clicking again

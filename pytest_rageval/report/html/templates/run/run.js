@@ -162,6 +162,10 @@
   addEventListener("hashchange", route);
   addEventListener("popstate", route);
   byId("facets").open = innerWidth >= 900;
+  // A phone begins with the words; paper has all.
+  const charts = [...document.querySelectorAll("details.charts")];
+  if (innerWidth < 720) for (const one of charts) one.open = false;
+  addEventListener("beforeprint", () => { for (const one of charts) one.open = true; });
   route();
   document.addEventListener("DOMContentLoaded", () => {
     cases.readAhead();
