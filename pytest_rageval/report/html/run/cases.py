@@ -49,7 +49,8 @@ def view_cases(
         whole_before, paired = baseline.base.whole, paired_records(baseline, run.records)
         readers = {key: partial(whole_before, record) for key, record in paired.items()}
         flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
-    most = len(run.records) if options.full else options.full_up_to
+    many = len(run.records)
+    most = many if options.full or many <= options.full_up_to else options.full_of_more
     order = sorted(run.records, key=first_to_see)
     flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
     whole = {case_key(record) for record in flipped[:most]}

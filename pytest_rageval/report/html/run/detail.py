@@ -50,6 +50,8 @@ from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import trace_link
 
 _ANSWER_CHARS: Final = 10_000
+_BRIEF_CHARS: Final = 250
+"""Maximum characters of the answer of a case whose details are left out."""
 _CHUNK_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 4_000
 """Maximum characters shown of a question or message."""
@@ -152,9 +154,9 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
     stage = stage_in_words(record)
     return CaseDetail(
         question=shortened(record.case.question, _TEXT_CHARS),
-        facts=tuple(_facts(record, ())) if brief else (),
+        facts=(),
         expected_answer=record.case.expected_answer,
-        answer=_answer(record),
+        answer=_answer(record, _BRIEF_CHARS if brief else _ANSWER_CHARS),
         error=_error(record),
         abstained=_abstained(record),
         stage_name=stage.name if stage else "",
@@ -174,7 +176,10 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
             (key.removesuffix("_ms"), ms) for key, ms in record.latency.items() if key != "total_ms"
         ),
         total_ms=record.latency.get("total_ms"),
-        commands=(f"pytest {shlex.quote(record.nodeid)}", _explain_command(run, record.nodeid)),
+        commands=(
+            *([] if brief else [f"pytest {shlex.quote(record.nodeid)}"]),
+            _explain_command(run, record.nodeid),
+        ),
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.config.settings.target.trace_url, record.trace_id),
     )
@@ -308,8 +313,8 @@ def _moved(
     return tuple(marked)
 
 
-def _answer(record: CaseRecord) -> str | None:
-    return None if record.answer is None else shortened(record.answer, _ANSWER_CHARS)
+def _answer(record: CaseRecord, most: int = _ANSWER_CHARS) -> str | None:
+    return None if record.answer is None else shortened(record.answer, most)
 
 
 def _error(record: CaseRecord) -> str:

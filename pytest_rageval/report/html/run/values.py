@@ -25,7 +25,9 @@ class ReportOptions:
     full: bool = False
     """Show the details of every case, however many there are."""
     full_up_to: int = 1000
-    """Number of cases whose details are all shown by default: those to look at first."""
+    """Number of cases up to which all details are shown by default."""
+    full_of_more: int = 300
+    """Number of cases of a larger run whose details are all shown: those to look at first."""
     address: Callable[[str], str] = report_beside
     """Returns the address of another run's page."""
 

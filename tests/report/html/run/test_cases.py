@@ -34,14 +34,17 @@ def compared(now: CaseRecord, before: CaseRecord, *, redact: bool = False) -> Ca
 
 
 def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
-    others, few = [passed("ok"), missed("miss"), errored("err")], ReportOptions(full_up_to=3)
+    others, few = (
+        [passed("ok"), missed("miss"), errored("err")],
+        ReportOptions(full_up_to=0, full_of_more=3),
+    )
     old, new = run([*others, missed("flip")]), run([*others, passed("flip")])
 
     found = view_cases(new, few, against(old, new))
 
     assert [row.case_id for row in found.rows if not row.brief] == ["err", "miss", "flip"]
     brief = next(row.detail for row in found.rows if row.brief)
-    assert (brief.answer, [fact.text for fact in brief.facts]) == ("Answer to ok.", ["a fact"])
+    assert (brief.answer, brief.facts) == ("Answer to ok.", ())
     assert brief.chunks is None
     assert found.n_brief == 1
 
@@ -56,7 +59,10 @@ def test_the_worst_cases_come_first_in_the_order_of_the_summary() -> None:
 def test_up_to_the_limit_or_when_asked_all_cases_are_shown_whole() -> None:
     records = [passed("a"), passed("b")]
 
-    for options in (ReportOptions(full_up_to=2), ReportOptions(full_up_to=1, full=True)):
+    for options in (
+        ReportOptions(full_up_to=2, full_of_more=1),
+        ReportOptions(full_up_to=1, full_of_more=1, full=True),
+    ):
         assert view_cases(run(records), options).n_brief == 0
 
 
