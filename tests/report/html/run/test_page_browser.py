@@ -175,7 +175,7 @@ def test_words_that_changed_are_told_by_more_than_colour(open_page: Open, scheme
     )
 
     for tag, word, mark in (("del", "old", "line-through"), ("ins", "new", "underline")):
-        found = tab.locator(f"#case-same .two {tag}")
+        found = tab.locator(f"#case-same .box {tag}")
         assert found.all_text_contents() == [word]
         assert found.evaluate("e => getComputedStyle(e).textDecorationLine") == mark
         assert found.is_visible()
