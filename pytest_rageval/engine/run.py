@@ -343,7 +343,7 @@ class Run:
             registry=state.registry,
             notes=[
                 *filter(None, [gave_up]),
-                *config_warnings(settings),
+                *map(str, config_warnings(settings)),
                 *target_notes(settings, state.asked),
                 *state.notes,
                 *(w for loaded in self._selected_sets() for w in loaded.warnings),

@@ -334,23 +334,25 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 # --- stored settings -------------------------------------------------------------------------
 
 
-def config_warnings(settings: Settings) -> list[str]:
-    """Return one sentence for each setting that is ignored or seems to hold an open secret."""
+def config_warnings(settings: Settings) -> list[Fault]:
+    """Return one fault for each setting that is ignored or seems to hold an open secret."""
+    place = {"place": "[tool.rageval.target] headers"}
     return [
-        *(f"[tool.rageval.target] {fault}" for fault in _target_faults(settings)),
+        *(fault.below("[tool.rageval.target]") for fault in _target_faults(settings)),
         *(
-            f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
+            Fault(code="secret_name", facts=place, field=f"params {key}")
             for key, value in settings.params.items()
             if is_secret_param(key, value)
         ),
     ]
 
 
-def _target_faults(settings: Settings) -> Iterator[str]:
-    target, variable = settings.target, "name an environment variable instead, as in"
+def _target_faults(settings: Settings) -> Iterator[Fault]:
+    target = settings.target
     for name, value in target.headers.items():
         if SENSITIVE_HEADER.search(name) and not ENV_VALUE.fullmatch(value):
-            yield f'headers {name}: the value stands in the file; {variable} "env:RAG_TOKEN"'
+            facts = {"where": "the value is in the file", "example": '"env:RAG_TOKEN"'}
+            yield Fault(code="open_secret", facts=facts, field=f"headers {name}")
     if target.vars:
         from pytest_rageval.project.presets.preset import load_preset
         from pytest_rageval.project.presets.resolve import unneeded
@@ -358,16 +360,17 @@ def _target_faults(settings: Settings) -> Iterator[str]:
         yield from unneeded(load_preset(target.preset) if target.preset else None, target.vars)
     for name, value in target.vars.items():
         if is_secret_param(name, value):
-            yield f"vars {name}: looks like a secret; send it in headers"
-    given = "ignored, because the client is given our request and returns answer and"
+            yield Fault(code="secret_name", facts={"place": "headers"}, field=f"vars {name}")
+    given = "the client is given our request and returns answer and debug.retrieved_chunks itself"
     for key in ("request", "response") if target_kind(settings) == "client" else ():
         if getattr(target, key):
-            yield f"{key}: {given} debug.retrieved_chunks itself"
+            yield Fault(code="ignored", facts={"reason": given}, field=key)
     if request_literals(target.request):
-        yield f"request: a key stands in it; {variable} env.RAG_TOKEN"
+        facts = {"where": "a key is in it", "example": "env.RAG_TOKEN"}
+        yield Fault(code="open_secret", facts=facts, field="request")
     if without_query_secrets(target.path) != target.path:
-        example = 'X-Api-Key = "env:RAG_TOKEN"'
-        yield f"path: a key stands in its query; send it in headers, as in {example}"
+        facts = {"example": 'X-Api-Key = "env:RAG_TOKEN"'}
+        yield Fault(code="secret_path", facts=facts, field="path")
 
 
 def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -82,7 +82,7 @@ def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str
 )
 def test_a_literal_secret_in_a_header_is_warned_about(name: str, value: str, count: int) -> None:
     settings = Settings(rootdir="", target=TargetSettings(headers={name: value}))
-    warnings = config_warnings(settings)
+    warnings = list(map(str, config_warnings(settings)))
     assert len(warnings) == count
     assert "abc" not in "".join(warnings)
 
@@ -93,12 +93,12 @@ def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
         "max_tokens": 5, "tokens": "many", "maxTokens": "many",
     })  # fmt: skip
     names = ["params api_key", "params openAIApiKey", "params accessToken"]
-    assert [warning.split(":")[0] for warning in config_warnings(settings)] == names
+    assert [warning.split(":")[0] for warning in list(map(str, config_warnings(settings)))] == names
 
 
 def test_a_mapping_beside_a_client_is_warned_about() -> None:
     mapped = TargetSettings(client="bot:ask", response={"answer": "data.text"})
-    (warning,) = config_warnings(Settings(rootdir="", target=mapped))
+    (warning,) = list(map(str, config_warnings(Settings(rootdir="", target=mapped))))
     assert warning.startswith("[tool.rageval.target] response: ignored, because the client")
     # An address on the command line goes before the client.
     assert config_warnings(Settings(rootdir="", target=replace(mapped, url="http://x"))) == []
@@ -107,10 +107,10 @@ def test_a_mapping_beside_a_client_is_warned_about() -> None:
 
 def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
     settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
-    (warning,) = config_warnings(settings)
+    (warning,) = list(map(str, config_warnings(settings)))
     assert "path" in warning
     assert "abc" not in warning
-    assert config_warnings(Settings(rootdir="")) == []
+    assert list(map(str, config_warnings(Settings(rootdir="")))) == []
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_a_key_in_the_text_of_a_request_is_warned_about_and_not_stored(
     request_: str | dict[str, str], stored: object
 ) -> None:
     settings = Settings(rootdir="", target=TargetSettings(request=request_))
-    (warning,) = config_warnings(settings)
+    (warning,) = list(map(str, config_warnings(settings)))
     assert "env.RAG_TOKEN" in warning
     assert stored_settings(settings).target.request == stored
     for harmless in ("{mode: 'hushed', max_tokens: '4096', token: env.TOKEN}", None):
         plain = Settings(rootdir="", target=TargetSettings(request=harmless))
-        assert config_warnings(plain) == []
+        assert list(map(str, config_warnings(plain))) == []
         assert stored_settings(plain).target.request == harmless
 
 

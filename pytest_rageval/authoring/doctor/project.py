@@ -32,15 +32,19 @@ def broken_settings(error: ConfigError) -> Finding:
     return _FOUND.fail("settings", _first_lines(error), "fix what it names; docs list every key")
 
 
+_KEEP_SECRETS: Final = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
+_FIXES: Final = {
+    "ignored": "remove it",
+    "no_such_variable": "remove it, or write the name as the preset does",
+}
+
+
 def check_settings(settings: Settings) -> Iterator[Finding]:
     """Check that the settings contain no secret and that none of them is ignored."""
     warnings = config_warnings(settings)
-    for said in warnings:
-        fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
-        if ": ignored, because " in said:
-            named = ", or write the name as the preset does" if ", because preset " in said else ""
-            fix = f"take it away{named}"
-        yield _FOUND.warn("settings", said, fix)
+    for fault in warnings:
+        fix = _FIXES.get(fault.code, _KEEP_SECRETS)
+        yield _FOUND.warn("settings", str(fault), fix)
     if not warnings:
         every = ", ".join(settings.origins.values()).split(", ")
         origins = {origin for origin in every if origin != "default"}

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.reading import hint
-from pytest_rageval.support.text import did_you_mean, nearest, shown
+from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.errors import Fault
 
 _PLACE: Final = re.compile(r"\{vars\.([A-Za-z_]\w*)\}")
@@ -55,14 +55,18 @@ def resolve(
     return {key: value for key, value in filled.items() if value not in ("", {}) or key in kept}, []
 
 
-def unneeded(preset: Preset | None, given: Mapping[str, Any]) -> list[str]:
-    """Return one sentence for each of the ``vars`` of a project that is ignored."""
+def unneeded(preset: Preset | None, given: Mapping[str, Any]) -> list[Fault]:
+    """Return one fault for each of the ``vars`` of a project that is ignored."""
     if preset is None:
-        return [f"vars {name}: ignored, because no preset is set" for name in given]
+        facts = {"reason": "no preset is set"}
+        return [Fault(code="ignored", facts=facts, field=f"vars {name}") for name in given]
     known = preset.variables
     return [
-        f"vars {name}: ignored, because preset {preset.name!r} has no such variable"
-        f"{did_you_mean(name, known)}"
+        Fault(
+            code="no_such_variable",
+            facts={"preset": preset.name, **hint(name, known)},
+            field=f"vars {name}",
+        )
         for name in given
         if name not in known
     ]

@@ -110,6 +110,19 @@ INPUT: Final[Mapping[str, _Row]] = {
     "weights": _input('weights are those of "{score}"', score="sweep_score"),
     "not_weighed": _input("expected a metric from 0 to 1 that is better when higher"),
     "no_build": _input("no way to build an index", _EXPECTED, expected="[index.build]"),
+    "ignored": _input("ignored, because {reason}", reason="no preset is set"),
+    "no_such_variable": _input(
+        "ignored, because preset '{preset}' has no such variable", preset="dify", nearest="user"
+    ),
+    "open_secret": _input(
+        "{where}; name an environment variable instead, as in {example}",
+        where="the value is in the file", example='"env:RAG_TOKEN"',
+    ),
+    "secret_path": _input(
+        "a key is in its query; send it in headers, as in {example}",
+        example='X-Api-Key = "env:RAG_TOKEN"',
+    ),
+    "secret_name": _input("looks like a secret; send it in {place}", place="headers"),
     # --- documents, labels, recorded responses ---------------------------------------------
     "outside": _input(
         "{found} is not a path below the scope prefix '{prefix}'",

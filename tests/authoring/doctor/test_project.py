@@ -167,6 +167,6 @@ def test_every_setting_that_is_ignored_or_holds_a_secret_has_a_warning_with_its_
     secret = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
     assert [(one.message.split(":")[0], one.fix) for one in found] == [
         ("[tool.rageval.target] headers X-Ignored-Key", secret),
-        ("[tool.rageval.target] vars kb", "take it away"),
-        ("[tool.rageval.target] response", "take it away"),
+        ("[tool.rageval.target] vars kb", "remove it"),
+        ("[tool.rageval.target] response", "remove it"),
     ]
