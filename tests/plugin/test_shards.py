@@ -103,7 +103,8 @@ def test_shards_together_are_one_whole_run(project: Project) -> None:
     one, other = project.folder("merged"), project.folder("whole")
     assert figures(document(one)) == figures(document(other))
     gate, expected = document(one, "gate.json"), document(other, "gate.json")
-    assert {**gate, "run_id": ""} == {**expected, "run_id": ""}
+    alike = {"run_id": "", "headline": {}}  # the whole is the last full run before the merged one
+    assert {**gate, **alike} == {**expected, **alike}
     assert stripped(one) == stripped(other)
     asked = [trace for name in ("s1", "s2", "s3") for trace in traces(project.folder(name))]
     assert traces(one) == sorted(asked)
@@ -161,7 +162,7 @@ def test_parts_that_are_older_than_a_metric_of_a_conftest_have_no_data_for_its_l
     project.write("thresholds.toml", '[overall]\n"acme.words" = ">= 3"\n')
     capsys.readouterr()
     assert merge("s1", "s2", "s3") == 1
-    assert "acme.words no data" in capsys.readouterr().out
+    assert "acme.words: no data" in capsys.readouterr().out
 
 
 def test_the_time_is_left_out_where_a_killed_part_stores_none(
@@ -175,8 +176,8 @@ def test_the_time_is_left_out_where_a_killed_part_stores_none(
     capsys.readouterr()
     for runs, known in ((("s1", "s3"), True), (("s1", "s2", "s3"), False)):
         merge(*runs)
-        (head,) = [line for line in capsys.readouterr().out.splitlines() if "0 errors" in line]
-        assert bool(re.search(r"0 errors   \d+\.\d s\b", head)) is known
+        head = capsys.readouterr().out.splitlines()[0]
+        assert bool(re.search(r"; judge off; \d+\.\d s$", head)) is known
 
 
 def test_the_gate_decides_about_the_exit_code(
@@ -187,7 +188,7 @@ def test_the_gate_decides_about_the_exit_code(
     capsys.readouterr()
     assert merge("s1", "s2", "s3") == 1
     printed = capsys.readouterr().out
-    assert "FAIL 1 of 2 checks: recall_at_k 0.667 is below min 0.900" in printed
+    assert "FAIL     recall_at_k: 0.667 is below min 0.900 (n 3)" in printed
     assert "pytest --rageval-failed-from" in printed
     project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.6"\n')
     assert merge("s1", "s2", "s3") == 0

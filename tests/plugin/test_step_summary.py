@@ -31,7 +31,7 @@ def test_two_runs_of_a_step_stand_one_below_the_other(project: Project, step: Pa
     project.run("--rageval-run-id", "two")
     text = step.read_text(encoding="utf-8")
     assert text.count("## rageval: PASS") == 2
-    assert text.index("**run** one:") < text.index("**run** two:")
+    assert text.index("**run** one\n") < text.index("**run** two\n")
 
 
 def test_a_session_that_asks_nothing_appends_nothing(project: Project, step: Path) -> None:
