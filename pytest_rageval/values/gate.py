@@ -238,7 +238,8 @@ class GateResult:
         counts = Counter(one.status for one in self.checks)
         if not counts["fail"] or not self.complete:
             return self.sentence
-        return f"FAIL {counts['fail']} of {len(self.checks) - counts['skip']} checks"
+        decided = len(self.checks) - counts["skip"]
+        return f"FAIL {counts['fail']} of {decided} checks" if decided > 1 else "FAIL 1 check"
 
 
 def paired_text(n: int, documents: int | None) -> str:

@@ -56,7 +56,7 @@ def test_an_error_of_the_client_fixture_is_shown_once_with_its_cases(
     ]
     text = result.stdout.str()
     assert text.count("no key for the index") == 2  # the message and the line of code
-    assert "3 cases, 0 missed, 0 flawed, 3 errors" in text
+    assert "; 3 cases: 3 errored; judge off; " in text
     assert outcomes(result) == {"errored": 3, "checks failed": 1}
     assert broken.stored("metrics.json")["errored"] == 3
     assert {one["error"]["kind"] for one in broken.records().values()} == {"fixture"}
@@ -297,7 +297,7 @@ def test_a_run_that_could_check_nothing_is_no_pass(project: Project) -> None:
     client(project, 'return {"answer": "a", "docs": []}')
     result = project.run("evals")
     assert result.ret == 1
-    assert any(line.startswith("gate     NOTHING CHECKED: 3 cases") for line in result.outlines)
+    assert any(line.startswith("NOTHING CHECKED: 3 cases") for line in result.outlines)
     result.stdout.fnmatch_lines(["FAILED thresholds.toml::checked - NOTHING CHECKED: 3 cases*"])
     gate = project.stored("gate.json")
     assert gate["verdict"] == "fail"

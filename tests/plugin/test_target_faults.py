@@ -74,9 +74,7 @@ def test_an_exception_is_on_the_first_screen_with_its_place(
     assert "             return question.lower()" in found
     assert "         cases: case-0, case-1, case-2" in found
     text = result.stdout.str()
-    assert (
-        text.index("errors of the target") < text.index("= FAILURES =") < text.index("= rageval =")
-    )
+    assert text.index("errors of the target") < text.index("= rageval =")
     assert text.count(PLACE) == 1
     assert "ERRORED" not in text
 
@@ -96,7 +94,9 @@ def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ..
         assert record["error"]["traceback"].splitlines() == [PLACE, "    return question.lower()"]
     (folder,) = raising.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "- **error** raised in 3 cases: AttributeError at conftest.py:7" in summary
+    assert (
+        "- **error** 3 raised: AttributeError at conftest.py:7: case-0, case-1, case-2" in summary
+    )
     assert "has no attribute" not in summary
     assert PLACE in (folder / "report.html").read_text(encoding="utf-8")
     for case_xml in ElementTree.parse(raising.path / "j.xml").iter("testcase"):
@@ -220,7 +220,7 @@ def test_an_errored_case_counts_as_a_failure_to_stop_at(
     assert result.ret == (2 if workers else 1)
     errored = result.parseoutcomes()["errored"]
     assert errored == n if not workers else errored < 20
-    assert any("gate     not evaluated" in line for line in result.outlines)
+    assert any(line.startswith("not evaluated: ") for line in result.outlines)
 
 
 def test_errors_of_an_earlier_session_do_not_stop_the_one_that_continues_it(
@@ -345,7 +345,7 @@ def test_the_reason_of_a_server_is_shown(
     assert "in 3 of 3 cases" in found
     (folder,) = project.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "in 3 cases" in summary
+    assert "in 3 of 3 cases" in summary
     assert shown not in summary
 
 
@@ -445,6 +445,4 @@ def judge():
     conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
     project.write("conftest.py", conftest + own)
     result = project.run("evals", "--judge=offline")
-    text = result.stdout.str()
-    run_line = text.partition("\nrun ")[2].partition("\nstages")[0]
-    assert run_line.endswith("judge mine/1")
+    result.stdout.fnmatch_lines(["PASS *; judge mine/1; *"])
