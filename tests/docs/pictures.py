@@ -63,7 +63,7 @@ def _pages(project: Path) -> dict[str, Path]:
     _run(project, "-m", "pytest", "evals", "-q", "--rageval-run-id", "without-guides")
     _run(project, "-m", "pytest_rageval.cli.main", "report", "--baseline", "whole")
     _run(project, "-m", "pytest_rageval.cli.main", "runs", "tag", "whole", "main")
-    _run(project, "-m", "pytest_rageval.cli.main", "runs", "site", "-o", "site")
+    _run(project, "-m", "pytest_rageval.cli.main", "runs", "site", "-o", "site", "--full-text")
     pages = {run: results / run / "report.html" for run in ("whole", "without-guides")}
     site = {"list": "index.html", "compare": "compare-without-guides.html"}
     return {**pages, **{name: project / "site" / file for name, file in site.items()}}

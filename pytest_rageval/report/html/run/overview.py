@@ -139,9 +139,12 @@ def first_screen(
     rows = [row for row in cases.rows if row.record.counted] or cases.rows
     groups = group_repeats(row.record for row in rows)
     flips = () if baseline is None else baseline.comparison.flips
+    headline = Headline() if run.gate is None else run.gate.headline
+    headline = headline if baseline is None else baseline.headline
+    news = news_blocks(headline, run.run_id, redact=options.redact, causes=False)
     return FirstScreen(
         made=[*parts(made_facts(run))],
-        news=[*parts(_news(run, baseline, redact=options.redact), links)],
+        news=[*parts(news, links)],
         changes=[*_changes(flips)],
         compared=baseline is not None,
         failed=[*parts([Table(CHECK_COLUMNS, [*errors, *failed])], title="What failed")],
@@ -167,20 +170,29 @@ def made_facts(run: StoredRun) -> Iterator[Fact]:
     yield Fact("Judge", "off" if run.judge == "none" else run.judge or "")
 
 
-def headline_of_run(run: StoredRun, baseline: RunComparison | None) -> Headline:
-    """Return the headline against a baseline, or else that of the gate."""
-    if baseline is not None:
-        return baseline.headline
-    return Headline() if run.gate is None else run.gate.headline
+def without_names(headline: Headline) -> Headline:
+    """Return a headline without patterns that name a document, a section or a folder."""
+    named = {"document", "section", "folder"}
+    kept = [one for one in headline.patterns if one.facts.get("kind") not in named]
+    return replace(headline, patterns=tuple(kept))
 
 
-def _news(run: StoredRun, baseline: RunComparison | None, *, redact: bool) -> Iterator[Block]:
-    headline = headline_of_run(run, baseline)
-    # The table below has the causes of errors with their cases.
-    patterns = tuple(one for one in headline.patterns if one.code != "error")
-    yield from headline_facts(replace(headline, patterns=patterns), public=redact)
+def news_blocks(
+    headline: Headline, run_id: str, *, redact: bool = False, causes: bool = True
+) -> Iterator[Block]:
+    """Yield what is new, the pattern that the failing cases share, and the next command.
+
+    Args:
+        headline: of a run.
+        run_id: its id.
+        redact: leave out text of the target, and names of documents and folders.
+        causes: whether causes of errors are named; a table may have them.
+    """
+    shown = without_names(headline) if redact else headline
+    kept = tuple(one for one in shown.patterns if causes or one.code != "error")
+    yield from headline_facts(replace(shown, patterns=kept), public=redact)
     if headline.worst and clean(headline.worst) == headline.worst:
-        yield Command("next", f"rageval explain {run.run_id} {headline.worst}")
+        yield Command("next", f"rageval explain {run_id} {headline.worst}")
 
 
 def _changes(flips: Sequence[CaseFlip]) -> Iterator[CountRow]:

@@ -28,7 +28,7 @@ from pytest_rageval.report.html.run.figures import (
     times_table,
 )
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
-from pytest_rageval.report.html.run.overview import FirstScreen, first_screen
+from pytest_rageval.report.html.run.overview import FirstScreen, first_screen, without_names
 from pytest_rageval.report.html.run.panels import (
     Section,
     abstention_panel,
@@ -180,7 +180,7 @@ def _sections(
         yield Section(
             id="compare",
             title=f"Compared with {baseline.base.run_id}",
-            parts=[*parts(compared_blocks(baseline), links, public=options.redact)],
+            parts=[*parts(compared_blocks(baseline, options), links, public=options.redact)],
         )
     if figures:
         table = metrics_table(figures, compared=baseline is not None)
@@ -215,8 +215,10 @@ def _sections(
     yield Section(id="made", title="Run details", parts=[*parts(_facts(run))])
 
 
-def compared_blocks(found: RunComparison) -> Iterator[Block]:
+def compared_blocks(found: RunComparison, options: ReportOptions) -> Iterator[Block]:
     """Yield a comparison as every face shows it, without its metrics."""
+    if options.redact:
+        found = replace(found, headline=without_names(found.headline))
     view = view_of_comparison(CheckedComparison(found=found))
     yield paragraph("".join(text for text, _ in view.title), "strong")
     for block in view.blocks:

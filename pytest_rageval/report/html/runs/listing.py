@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.metrics.definitions import stored_registry
@@ -12,8 +13,8 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of
+from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view_trend
-from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
@@ -122,16 +123,25 @@ def view_runs(
         before = base_of(run)
         breaks = breaks_of_runs([before, run], columns)[1] if before else {}
         rows.append(_row(run, [_cell(run, key, before, breaks) for key in columns]))
-    headline = newest.gate.headline if newest and newest.gate else None
     return RunList(
         columns=columns,
         rows=tuple(rows),
-        news=[*parts(headline_facts(headline, public=redact))] if headline else [],
+        news=[] if newest is None else [*_news(newest, address(newest.run_id), redact=redact)],
         trend=trend,
         unusable=unusable,
         tags=tuple(sorted({tag for row in rows for tag in row.tags})),
         verdicts=tuple(dict.fromkeys(row.verdict for row in rows)),
     )
+
+
+def _news(run: StoredRun, page: str, *, redact: bool) -> Iterator[Part]:
+    """Yield the headline of a run, whose cases lead to its page."""
+    if run.gate is not None:
+        headline, since = run.gate.headline, run.gate.headline.since
+        groups = [since.broke, since.erred, since.fixed] if since and page else []
+        names = [name for group in groups for name in group.names if "::" not in name]
+        links = {name: f"{page}#case-{quote(name, safe='/')}" for name in names}
+        yield from parts(news_blocks(headline, run.run_id, redact=redact), links)
 
 
 def _broken(runs: Sequence[StoredRun]) -> dict[str, str]:

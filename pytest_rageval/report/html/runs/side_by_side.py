@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -12,10 +12,10 @@ from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.cases import case_anchors
+from pytest_rageval.report.html.run.overview import news_blocks, without_names
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.view import case_links
 from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
-from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.report.view.word_diff import Piece, diff_words
 from pytest_rageval.support.text import cut
 from pytest_rageval.values.run import StoredRun
@@ -84,9 +84,14 @@ def view_side_by_side(
         links: addresses of the pages of the runs.
         redact: leave out what quotes cases, documents and models.
     """
+    if redact:
+        found = [replace(one, headline=without_names(one.headline)) for one in found]
     base = found[0].base
     runs = [base, *(one.new for one in found)]
-    news = [[], *([*parts(headline_facts(one.headline, public=redact))] for one in found)]
+    news: list[list[Part]] = [[]]
+    for one in found:
+        blocks = news_blocks(one.headline, one.new.run_id, redact=redact)
+        news.append([*parts(blocks, _addresses(one, links))])
     rows = [*_rows(runs, links, redact=redact)]
     rows.sort(key=lambda row: not row.differs)
     return SideBySide(
@@ -113,11 +118,16 @@ def _side(run: StoredRun, news: Sequence[Part]) -> Side:
     )
 
 
-def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -> Section:
-    view = view_of_comparison(CheckedComparison(found=found))
+def _addresses(found: RunComparison, links: Links) -> dict[str, str]:
+    """Return the address of each case of the later run, by its shortest name."""
     page = links.run(found.new.run_id, base=found.base.run_id)
     of_cases = case_links(found.new, case_anchors(found.new.records))
-    addresses = {name: f"{page}{anchor}" for name, anchor in of_cases.items()}
+    return {name: f"{page}{anchor}" for name, anchor in of_cases.items()}
+
+
+def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -> Section:
+    view = view_of_comparison(CheckedComparison(found=found))
+    addresses = _addresses(found, links)
     return Section(
         id=f"compare-{number}",
         title=f"{found.new.run_id} compared with {found.base.run_id}",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from pytest_rageval.analysis.two_runs import compare_runs
@@ -9,6 +10,8 @@ from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import ReportView, view_report
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from tests.report.html.builders import (
     against,
@@ -274,3 +277,22 @@ def test_a_slower_run_says_so_beside_its_time() -> None:
 
     assert tile.change is not None
     assert (tile.change.value, tile.change.status) == ("worse p95 +1188", "bad")
+
+
+def test_a_redacted_page_names_no_folder_that_the_failing_cases_share() -> None:
+    def of(make: Callable[..., CaseRecord], name: str) -> list[CaseRecord]:
+        gold = (Anchor(rel_path="secret/plan.md"),)
+        case = {n: Case(id=n, question="?", gold_supports=gold) for n in ("a", "b", "c", "d")}
+        kept = [passed(f"p{n}") for n in range(6)]
+        return [*(make(n, case=one, cluster="secret/plan.md") for n, one in case.items()), *kept]
+
+    old, new = run(of(passed, "old"), "old"), run(of(missed, "new"), "new")
+
+    shown, redacted = (
+        page(new, baseline=old, options=ReportOptions(redact=redact)) for redact in (False, True)
+    )
+
+    assert "4 of 4" in shown
+    assert "secret" in shown
+    assert "secret" not in redacted
+    assert "4 newly failing" in redacted
