@@ -100,7 +100,7 @@ def test_a_replay_without_network_gives_the_same_numbers(scratch: Project) -> No
         "eval_set/miss-1.yaml",
         "eval_set/ok%2F1.yaml",
     ]
-    result = run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
+    result = run(scratch, "replay", "-v", "--rag-url", fake.url, *REPLAY)
     assert result.parseoutcomes()["flawed"] == 2  # the answers are found, and wrong
     assert metrics(scratch, "replay") == metrics(scratch, "live")
     assert metrics(scratch, "live")["errored"] == 0
@@ -513,7 +513,7 @@ retrieved_chunks = "last.data.chunks"
         )
         run(scratch, "live")
         run(scratch, "recorded", *RECORD)
-    result = run(scratch, "replayed", *REPLAY)
+    result = run(scratch, "replayed", "-v", *REPLAY)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["latency_ms.ttft.p95 * <= 5000 *skipped"])
     assert metrics(scratch, "live") == metrics(scratch, "recorded") == metrics(scratch, "replayed")

@@ -432,7 +432,7 @@ def test_the_concurrency_of_all_processes_is_stored_with_the_latency(
     project: Project, arguments: list[str], concurrency: int
 ) -> None:
     project.cases(numbered_cases(12))
-    result = project.run("--rageval-run-id", "r1", *arguments)
+    result = project.run("-v", "--rageval-run-id", "r1", *arguments)
     folder = project.path / "evals" / "results" / "r1"
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert config["concurrency"] == concurrency

@@ -559,5 +559,5 @@ def test_a_first_signal_after_the_loop_shows_the_run_and_interrupts(project: Pro
     assert result.ret == pytest.ExitCode.INTERRUPTED
     text = result.stdout.str() + result.stderr.str()
     assert "interrupted while the session ended; the run is stored" in text
-    assert "gate     PASS" in text
+    assert "\nPASS " in text
     assert "Traceback" not in text
