@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -33,7 +33,9 @@ _DEEPER: Final = 1.0
 """Loss of mean rank that is told."""
 _NAMED: Final = 4
 _GOOD: Final = frozenset({"passed", "unchecked"})
+_PASSED: Final = frozenset({"passed"})
 _BAD: Final = frozenset({"missed", "flawed"})
+_ERROR: Final = frozenset({"error"})
 _RETRIEVAL: Final = frozenset({"not_indexed", "out_of_scope", "not_retrieved", "lost_in_rerank"})
 
 
@@ -53,18 +55,16 @@ def headline_of(
         run_id: its id.
     """
     cases = group_repeats(record for record in records if record.counted)
+    names = case_names(records)
     since, base = None, dict[str, CaseGroup]()
     subject = [case for case in cases if case.outcome not in _GOOD]
     if found is not None:
         pairs = found.pairing.pairs
         base = {pair.new.first.nodeid: pair.base for pair in pairs}
-        since = _since(found, name=name, run_id=run_id)
+        since = _since(found, names, name=name, run_id=run_id)
         worse = {flip.nodeid for flip in found.flips if flip.direction == "worse"}
-        subject = [
-            p.new for p in pairs if p.new.first.nodeid in worse or _erred(p.alike)
-        ] or subject
+        subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
     worst = min((case.deciding for case in subject), key=first_to_see, default=None)
-    names = case_names(records)
     return Headline(
         since=since,
         patterns=tuple(_patterns(cases, subject, base, since.name if since else "", names)),
@@ -76,33 +76,21 @@ def headline_of(
 # --- what is new -------------------------------------------------------------------------------
 
 
-def _broke(pair: CasePair) -> bool:
-    return pair.base.outcome == "passed" and pair.new.outcome in _BAD
+def _since(found: Comparison, names: Mapping[str, str], *, name: str, run_id: str) -> Since:
+    pairs, flips = found.pairing.pairs, {flip.nodeid: flip for flip in found.flips}
+    changed = [pair.alike.new.deciding for pair in pairs if pair.new.first.nodeid in flips]
+    moved = [flips[record.nodeid] for record in sorted(changed, key=first_to_see)]
 
+    def named(base: Container[str], new: Container[str]) -> Named:
+        cases = [
+            names[one.nodeid]
+            for one in moved
+            if one.base_outcome in base and one.new_outcome in new
+        ]
+        return Named(n=len(cases), names=tuple(cases[:_MOST]))
 
-def _erred(pair: CasePair) -> bool:
-    return pair.base.outcome in {"passed", *_BAD} and pair.new.outcome == "error"
-
-
-def _fixed(pair: CasePair) -> bool:
-    return pair.base.outcome not in _GOOD and pair.new.outcome == "passed"
-
-
-def _changed(pairs: Iterable[CasePair], is_so: Callable[[CasePair], bool]) -> list[CasePair]:
-    """Return pairs that changed in a way, the worst first."""
-    found = [pair for pair in (pair.alike for pair in pairs) if is_so(pair)]
-    return sorted(found, key=lambda pair: first_to_see(pair.new.deciding))
-
-
-def _since(found: Comparison, *, name: str, run_id: str) -> Since:
-    pairs = found.pairing.pairs
-    names = case_names(record for pair in pairs for record in pair.new.records)
-
-    def named(is_so: Callable[[CasePair], bool]) -> Named:
-        changed = [names[pair.new.first.nodeid] for pair in _changed(pairs, is_so)]
-        return Named(n=len(changed), names=tuple(changed[:_MOST]))
-
-    broke, erred, fixed = named(_broke), named(_erred), named(_fixed)
+    broke, fixed = named(_PASSED, _BAD), named({*_BAD, *_ERROR}, _PASSED)
+    erred = named({*_PASSED, *_BAD}, _ERROR)
     worse = sum(flip.direction == "worse" for flip in found.flips)
     return Since(
         name=name,
