@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.html.markup import script_json, visible
-from pytest_rageval.report.view.summary import interval_text
+from pytest_rageval.report.html.parts import parts
+from pytest_rageval.report.view.blocks import Cell, Cells, Row, Table
+from pytest_rageval.report.view.embeddings import embedding_tables
 from pytest_rageval.support.text import counted, cut, format_value
 
 if TYPE_CHECKING:
@@ -22,22 +23,6 @@ _COLOURS: Final = 10
 _MISSES: Final = 500
 _WRONG: Final = 3
 """Wrong chunks of a question in the table."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissRow:
-    """A question that did not pass, as a row of the table."""
-
-    point: int
-    name: str
-    outcome: str
-    stage: str
-    question: str
-    golds: tuple[str, ...]
-    similarity: str
-    n_nearer: str
-    wrong: tuple[tuple[str, str], ...]
-    """Place and similarity."""
 
 
 def render_map(
@@ -166,6 +151,8 @@ def _texts(
     where = source["file"] if source["kind"] == "file" else f"{source['model']}, {source['url']}"
     kinds = Counter(point.kind for point in found.points)
     numbers = ", ".join(counted(kinds[kind], kind) for kind in ("chunk", "gold", "question"))
+    head = ("case", "question", "gold", ">similarity", ">wrong, nearer", "nearest wrong chunks")
+    table = Table(head, [_miss(case, found.points) for case in misses[:_MISSES]])
     return {
         "run_id": document["run_id"],
         "n": len(found.points),
@@ -173,16 +160,9 @@ def _texts(
         "source": f"Vectors of {where}.",
         "reading": _reading(projection, found.vectors.shape[1]),
         "notes": document["warnings"],
-        "misses": [_miss(case, found.points) for case in misses[:_MISSES]],
-        "n_misses": len(misses),
-        "silhouettes": [
-            (name, format_value(row["value"]), row["n"], row["n_labels"])
-            for name, row in document["embedding_silhouette"].items()
-        ],
-        "similarities": [
-            (key, format_value(row["mean"]), interval_text(row["low"], row["high"]), row["n"])
-            for key, row in document["statistics"].items()
-        ],
+        "misses": [*parts([table], title="Misses")] if misses else [],
+        "n_left_out": max(len(misses) - _MISSES, 0),
+        "figures": [*parts(embedding_tables(document))],
     }
 
 
@@ -201,18 +181,18 @@ def _reading(projection: Projection, dimensions: int) -> str:
     )
 
 
-def _miss(case: MapCase, points: Sequence[MapPoint]) -> MissRow:
+def _miss(case: MapCase, points: Sequence[MapPoint]) -> Row:
     question = points[case.point]
-    return MissRow(
-        point=case.point,
-        name=question.name,
-        outcome=str(question.outcome),
-        stage=case.stage or "",
-        question=cut(question.text, _TEXT_CHARS),
-        golds=tuple(_place(one) for one in case.anchors),
-        similarity=format_value(case.gold_similarity),
-        n_nearer="-" if case.n_nearer is None else str(case.n_nearer),
-        wrong=tuple(
-            (_place(points[one.point]), format_value(one.similarity)) for one in case.wrong[:_WRONG]
-        ),
+    outcome = f"{question.outcome} {case.stage or ''}".strip()
+    wrong = [
+        Cell(f"{format_value(one.similarity)} {_place(points[one.point])}")
+        for one in case.wrong[:_WRONG]
+    ]
+    return (
+        Cell(question.name, link=f"#point-{case.point}", note=outcome),
+        cut(question.text, _TEXT_CHARS),
+        Cells([Cell(_place(one)) for one in case.anchors]),
+        case.gold_similarity,
+        case.n_nearer,
+        Cells(wrong),
     )

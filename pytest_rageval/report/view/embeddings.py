@@ -112,6 +112,11 @@ def _warnings(
 def embedding_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the document as blocks of a terminal."""
     yield paragraph(_heading(document))
+    yield from embedding_tables(document)
+
+
+def embedding_tables(document: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield means over cases, and how well the chunks of each label lie together."""
     rows = [
         (key, *(row[name] for name in _COLUMNS), interval_text(row["low"], row["high"]))
         for key, row in document["statistics"].items()

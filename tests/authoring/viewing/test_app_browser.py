@@ -276,3 +276,53 @@ def test_the_site_needs_no_server_and_asks_for_nothing(
     tab.fill("#q", "release")
     assert tab.locator("tr.run:visible").count() == 1
     harmless(tab, watched, folder)
+
+
+def test_runs_are_gone_through_chosen_and_opened_by_keys(visit: Visit, shown: Shown) -> None:
+    tab = admitted(visit, shown)
+    tab.keyboard.press("?")
+    assert tab.locator("#keys").is_visible()
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#keys").is_visible()
+    for key, run in (("j", "r3"), ("j", "r2"), ("j", "r1"), ("j", "r1"), ("k", "r2")):
+        tab.keyboard.press(key)
+        assert tab.evaluate("document.activeElement.closest('tr').id") == f"run-{run}"
+    for key in ("x", "k", "x"):
+        tab.keyboard.press(key)
+    assert tab.locator(".pick input:checked").count() == 2
+    tab.keyboard.press("/")
+    tab.keyboard.type("nothing like this")
+    assert tab.locator("#none").is_visible()
+    tab.click("#clear")
+    assert tab.locator("tr.run:visible").count() == 3
+    tab.keyboard.press("/")
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.closest('tr').id") == "run-r3"
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/run-r3")
+
+
+def test_side_by_side_shows_only_what_differs_until_all_is_asked_for(
+    visit: Visit, shown: Shown, watched: Watched
+) -> None:
+    tab = admitted(visit, shown)
+    tab.goto(f"{shown.base}/compare?run=r1&run=r3")
+    rows = tab.locator(".answers tbody tr:visible")
+    differing = rows.count()
+    assert 0 < differing < 8
+    tab.keyboard.press("d")
+    assert rows.count() == 8
+    tab.keyboard.press("j")
+    assert tab.evaluate(
+        "document.activeElement.closest('tr') === document.querySelector('tr[data-row]')"
+    )
+    tab.keyboard.press("/")
+    tab.keyboard.type("no such case")
+    assert tab.locator("#none").is_visible()
+    tab.keyboard.press("Escape")
+    assert rows.count() == 8
+    harmless(tab, watched, shown.base)
+    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.keyboard.press("d")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert rows.count() == differing

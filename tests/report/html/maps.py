@@ -31,7 +31,8 @@ def built(records: list[CaseRecord], texts: dict[Anchor, str] | None = None) -> 
 
 
 def document(**fields: Any) -> dict[str, Any]:
-    figure = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 2}
+    counts = {"n": 2, "n_not_applicable": 0, "n_error": 0}
+    figure = {"mean": 0.5, "low": 0.4, "high": 0.6, **counts}
     return {
         "run_id": "run-1",
         "source": {"kind": "endpoint", "model": "lsa", "url": "http://h/v1/embeddings"},

@@ -95,8 +95,8 @@ def test_misses_are_a_table_in_words_the_worst_first() -> None:
     html = page_of(example())
     table = html[html.index('id="misses"') : html.index('id="figures"')]
     words = text_of(table)
-    assert '<button type="button" data-point="5">beta</button>' in table
-    assert "missed not_retrieved What does beta ask?" in words
+    assert '<a href="#point-5">beta</a>' in table
+    assert "beta missed not_retrieved What does beta ask?" in words
     assert "docs/file1.md &gt; # File 1 &gt; ## Part" in words
     assert "alpha" not in table
 
@@ -114,7 +114,7 @@ def test_figures_notes_and_the_shown_share_are_on_the_page() -> None:
     assert "3 chunks, 1 gold, 2 questions." in words
     assert "Vectors of lsa, http://h/v1/embeddings." in words
     assert "a warning" in words
-    assert "document -0.250 3 2" in words
+    assert "document 3 2 -0.250" in words
 
 
 def test_the_page_says_what_another_projection_shows() -> None:

@@ -285,7 +285,7 @@ def test_the_table_of_misses_selects_on_the_map(open_page: Open) -> None:
     tab = open_page(page_of(example()))
     tab.fill("#q", "alpha")
 
-    tab.click("#misses button")
+    tab.click("#misses tbody a")
 
     assert detail(tab).startswith("beta")
     assert tab.input_value("#q") == ""

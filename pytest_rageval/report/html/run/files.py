@@ -18,6 +18,7 @@ from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.notes import readable_notes
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import REPORT, stored_time, write_text_document
+from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.values.run import StoredRun
 
 _HISTORY: Final = 12
@@ -42,7 +43,10 @@ def read_history(folder: Path) -> tuple[StoredRun, ...]:
     order = {other: (time, other.name) for other, time in begun.items() if time is not None}
     until = [other for other, place in order.items() if place <= (own, folder.name)]
     latest_first = sorted(until, key=order.__getitem__, reverse=True)
-    runs = (read_documents(other, groups=False) for other in latest_first)
+    tags = tags_by_run(folder.parent)
+    runs = (
+        read_documents(other, tags=tags.get(other.name, ()), groups=False) for other in latest_first
+    )
     whole = (run for run in runs if run.aggregate and not is_partial(run))
     return tuple(islice(whole, _HISTORY))[::-1]
 

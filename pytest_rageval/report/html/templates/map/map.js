@@ -152,6 +152,7 @@
     }
     schedule();
   }
+  for (const link of document.querySelectorAll('#misses a[href^="#point-"]')) link.dataset.point = link.hash.slice(7);
   function mark(button) {
     if (Number(button.dataset.point) === selected) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
@@ -184,7 +185,7 @@
       byId("said").textContent = `Selected ${KINDS[data.kind[i]]}: ${data.title[i]}`;
     }
     if (focus) detail.focus();
-    document.querySelectorAll("button[data-point]").forEach(mark);
+    document.querySelectorAll("[data-point]").forEach(mark);
     schedule();
   }
   function describe(i) {
@@ -331,8 +332,9 @@
     if (event.target.closest("#points button, #detail button")) hover(-1);
   });
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("button[data-point]");
+    const button = event.target.closest("[data-point]");
     if (!button) return;
+    event.preventDefault();
     const i = Number(button.dataset.point), far = !button.closest("#points");
     if (!shown[i]) { clear(); }
     select(i, far);
