@@ -19,8 +19,9 @@ OWN = {
     "asked",
     "asked_at",
     "cores_needed",
+    "headline",
 }
-"""Keys of documents that name the run, its times or the way to its target."""
+"""Keys of documents that name the run, its times, the way to its target or an earlier run."""
 
 
 def comparable(value: Any) -> Any:

@@ -180,11 +180,9 @@ def _sensitivity_text(outcome: SweepOutcome) -> str:
     least = (
         "no difference of a 0/1 metric"
         if found.least is None
-        else f"a 0/1 metric must change in {counted(found.least_cases, unit)}, all for the better "
-        f"({format_value(found.least)})"
+        else f"a 0/1 metric has to get better in at least {counted(found.least_cases, unit)}"
     )
-    usual = f"a difference of {found.typical:.2f} on a scale from 0 to 1 is usually found"
-    return f"with {cases}, {least}; {usual}"
+    return f"{cases} would show a difference of {found.typical:.2f} or more (80 % power); {least}"
 
 
 def weights_text(objectives: Sequence[ObjectiveRow]) -> str:

@@ -40,11 +40,12 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     answers = f"{n_judged:,} answer{'' if n_judged == 1 else 's'}"
     yield "judge", f"{document['judge']}, {answers}, {price}"
     found = document["sensitivity"]
-    yield "visible", f"differences of {found['typical']:.1%}, with 80 % power as usual"
+    text = f"these cases would show a difference of {found['typical']:.2f} or more (80 % power)"
+    yield "visible", text
     if found["least"] is not None:
         grouped = found["n"] < found["n_cases"]
         of = f"{found['n']} {'groups of cases' if grouped else 'cases'}"
         share = f"{found['least_cases']} of {of} ({found['least']:.1%})"
-        yield "", f"{share} at the least, all changed for the better"
+        yield "", f"a 0/1 metric has to get better in at least {share}"
         if grouped:
             yield "", f"groups of cases: {GROUP_WORDS}"

@@ -135,8 +135,8 @@ def test_a_tie_above_the_baseline_has_its_settings_as_comments() -> None:
 def test_the_usual_difference_names_the_scale_that_it_is_of() -> None:
     outcome = swept(planned(n_cases=150), lambda one, id: 1.0)
     assert facts(outcome)["can show"] == (
-        "with 150 cases, a 0/1 metric must change in 7 cases, all for the better (0.047); "
-        "a difference of 0.09 on a scale from 0 to 1 is usually found"
+        "150 cases would show a difference of 0.09 or more (80 % power); "
+        "a 0/1 metric has to get better in at least 7 cases"
     )
 
 

@@ -21,7 +21,7 @@ def test_questions_builds_cost_and_the_smallest_difference_are_shown(tmp_path: P
     assert "requests        810 of 1,800 of the whole grid (45%)" in text
     assert "index builds    2" in text
     assert "gpt-x, 450 answers, what that costs is not known" in text
-    assert "7 of 150 cases (4.7%) at the least" in text
+    assert "at least 7 of 150 cases (4.7%)" in text
     assert text.endswith("nothing was asked")
 
 
