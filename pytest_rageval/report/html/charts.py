@@ -239,7 +239,7 @@ def histogram(one: Histogram) -> Element:
             right = share > 0.6
             x = area.x(share) + (-4 if right else 4)
             parts.append(label(x, y, name, "axis strong", "end" if right else "start"))
-    if one.curve:
+    if len(one.curve) > 1:
         track = [(area.x(x), area.y(y)) for x, y in one.curve]
         parts.append(polyline(track, "curve"))
         parts += (circle(x, y, 2.5, "curve-dot") for x, y in track)

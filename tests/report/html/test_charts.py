@@ -115,7 +115,10 @@ def test_bars_are_as_high_as_their_numbers_and_lead_to_their_cases() -> None:
 
 def test_nothing_strikes_through_a_number_above_a_bar() -> None:
     marks = [(0.5, "p50"), (0.9, "p95")]
-    for drawn in (histogram(bars(1, 3, marks=marks)), histogram(bars(3, 1, curve=[(0.2, 0.5)]))):
+    for drawn in (
+        histogram(bars(1, 3, marks=marks)),
+        histogram(bars(3, 1, curve=[(0.2, 0.5), (0.7, 1.0)])),
+    ):
         crossing = 'class="curve"' if "curve" in drawn else 'class="mean"'
         before, *after = drawn.split(crossing)
         assert "count" not in before, "what comes later in an SVG is drawn over what came before"

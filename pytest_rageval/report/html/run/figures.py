@@ -14,7 +14,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.links import cases_link, worst_first
-from pytest_rageval.report.view.blocks import Cell, Cells, Row, Scale, Status, Table
+from pytest_rageval.report.view.blocks import Cell, Cells, CellValue, Row, Scale, Status, Table
 from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.support.text import counted, format_limit_pair, format_value
@@ -163,21 +163,29 @@ def beyond_limits(run: StoredRun, baseline: RunComparison | None) -> frozenset[s
 
 def metrics_table(figures: Sequence[Figure], *, compared: bool) -> Table:
     """Return the table of metrics; folded is what is less important, or equal without a limit."""
-    counts = any(one.found.n_error or one.found.n_not_applicable for one in figures)
-    last = (">not applicable", ">errors") if counts else ()
+    erred = any(one.found.n_error for one in figures)
     change = (">baseline", "change") if compared else ()
-    columns = ("metric", ">mean", "scale", "interval", "limit", *change, ">n", *last)
+    columns = (
+        "metric",
+        ">mean",
+        "scale",
+        "interval",
+        "limit",
+        *change,
+        ">n",
+        *([">errors"] if erred else []),
+    )
     rows: list[Row] = []
     more: list[Row] = []
     for one in figures:
         # What did not change says little beside what did.
         quiet = compared and one.verdict == "equal" and not one.checks
-        row = _metric_row(one, compared=compared, counts=counts)
+        row = _metric_row(one, compared=compared, erred=erred)
         (rows if one.headline and not quiet else more).append(row)
     return Table(columns, rows, more=more) if rows else Table(columns, more)
 
 
-def _metric_row(one: Figure, *, compared: bool, counts: bool) -> Row:
+def _metric_row(one: Figure, *, compared: bool, erred: bool) -> Row:
     info = one.info
     lower = info is not None and info.direction == "lower"
     title = info.title if info is not None and info.title.lower() != one.key else ""
@@ -189,12 +197,12 @@ def _metric_row(one: Figure, *, compared: bool, counts: bool) -> Row:
         for mean_limits in (True, False)
     )
     cells = [Cell(one.key, note="; ".join(notes), link=one.link), mean, scale_of(one)]
-    change = [Cell(None), Cells([*_change_cells(one), *about_change])] if compared else []
-    if compared and one.change is not None:
-        change[0] = Cell(one.change.base, unit_of(one.key))
-    found = one.found
-    rest = (found.n_not_applicable, found.n_error) if counts else ()
-    return (*cells, one.interval, Cells(about_mean), *change, found.n, *rest)
+    change: list[CellValue] = []
+    if compared:
+        base = None if one.change is None else one.change.base
+        change = [Cell(base, unit_of(one.key)), Cells([*_change_cells(one), *about_change])]
+    errors = [one.found.n_error] if erred else []
+    return (*cells, one.interval, Cells(about_mean), *change, one.found.n, *errors)
 
 
 def _change_cells(one: Figure) -> Iterator[Cell]:

@@ -48,7 +48,7 @@ def test_a_mean_stands_with_counts_interval_and_limit() -> None:
     assert scale.interval is not None
     assert scale.interval[0] < 0.5 < scale.interval[1]
     cells: list[Any] = [*metrics_table([recall], compared=False).rows]
-    ((name, mean, _, interval, limit, n, _, errors),) = cells
+    ((name, mean, _, interval, limit, n, errors),) = cells
     assert (name.value, mean.value, mean.status, n, errors) == (
         "recall_at_k", "0.500", "bad", 2, 1,
     )  # fmt: skip
