@@ -188,7 +188,7 @@ def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
     assert all(f"e{i:02}" in summary for i in range(25))
-    assert "- **missed** 1 " in summary
+    assert "- **missed** 1: lost\n" in summary
 
 
 def test_a_run_that_is_broken_off_is_not_kept(

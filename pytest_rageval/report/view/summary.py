@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
     CASE_OUTCOMES,
-    CaseOutcome,
     case_names,
     first_to_see,
     group_repeats,
@@ -256,7 +255,7 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
     labels = {r.nodeid: g.label for g in group_errors(view.run.records) for r in g.records}
     since = view.gate.headline.since
     new = {*since.broke.names, *since.erred.names} if since else set()
-    found: dict[tuple[CaseOutcome, bool, str], list[str]] = {}
+    found: dict[tuple[str, bool, str], list[str]] = {}
     for record in sorted((case.deciding for case in cases), key=first_to_see):
         if not _failed(record) or (record.error and not errors):
             continue
@@ -265,6 +264,10 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
             cause = ": ".join(filter(None, (record.error.kind, labels.get(record.nodeid))))
         name = names[record.nodeid]
         found.setdefault((record.scores.outcome, name not in new, cause), []).append(name)
+    named = {name for listed in found.values() for name in listed}
+    for outcome, every in view.aggregate.failed_cases.items() if errors else ():
+        if rest := [name for name in every if name not in named]:  # without their records
+            found[outcome, True, ""] = rest
     for (outcome, old, cause), listed in sorted(found.items(), key=lambda one: one[0][1]):
         words = " ".join(filter(None, (str(len(listed)), "" if old else "new", cause)))
         status: Status = "bad" if outcome == "error" else "warn"
