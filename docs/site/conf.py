@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
@@ -24,6 +25,7 @@ napoleon_google_docstring = True
 html_theme = "furo"
 html_title = f"pytest-rageval {release}"
 html_extra_path = ["extra"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sphinx = False
 
 

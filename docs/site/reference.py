@@ -154,8 +154,8 @@ def _commands(
 
 
 def _exit_codes_page() -> str:
-    tour = (Path(__file__).parent.parent / "tour.md").read_text(encoding="utf-8")
-    (of_pytest,) = re.findall(r"^\| exit code \| means \|\n(?:\|.*\n)+", tour, re.MULTILINE)
+    runs = (Path(__file__).parent.parent / "runs.md").read_text(encoding="utf-8")
+    (of_pytest,) = re.findall(r"^\| exit code \| means \|\n(?:\|.*\n)+", runs, re.MULTILINE)
     rows = [f"| {int(code)} | {means} |" for code, means in EXIT_CODES.items()]
     return f"""# Exit codes
 

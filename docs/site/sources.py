@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from docs.site.links import METRICS, Site, slug
 from docs.site.metric_pages import metric_groups, overview
 from docs.site.reference import PAGES, reference_pages
+from docs.site.search import scorer, with_words
 
 _PROJECT = {
     "README.md": "project/readme.md",
@@ -54,19 +55,17 @@ def write_sources(root: Path, folder: Path) -> None:
     pages |= generated.pages
     listed = site.moved(overview(head, groups), METRICS)
     pages["reference/metrics.md"] = listed + _tree([f"/metrics/{one.name}" for one in entries])
-    recipes = sorted(path for path in pages if path.startswith("recipes/"))
-    pages["target.md"] += _tree([f"/{path.removesuffix('.md')}" for path in recipes])
     reference = "".join(
         f"- [{title}](/reference/{name}.md):{content}.\n"
         for name, (title, _, content) in (
             (n, one.partition(":")) for n, one in {**_METRICS, **PAGES}.items()
         )
     )
-    pages["index.md"] = _index(_with_reference(pages["index.md"], reference))
-    for name, text in pages.items():
+    pages |= _sections(_with_reference(pages["index.md"], reference))
+    pages |= dict(with_words(pages))
+    for name, text in {**pages, "scorer.js": scorer()}.items():
         _write(folder / name, text)
     lists = {
-        "Recipes of systems": {path: _title(pages[path]) for path in recipes},
         "Metrics, one by one": {f"metrics/{one.name}.md": f"`{one.key}`" for one in entries},
     }
     llms = llms_text(_with_reference(texts[_INDEX], reference.replace("(/", "(")), lists)
@@ -78,31 +77,38 @@ def write_sources(root: Path, folder: Path) -> None:
 
 def _with_reference(text: str, rows: str) -> str:
     """Put rows below the heading of the reference."""
-    return text.replace("## Reference\n\n", f"## Reference\n\n{rows}", 1)
+    return re.sub(r"^## Reference\n\n.+\n\n", lambda found: found[0] + rows, text, flags=re.M)
 
 
-def _title(page: str) -> str:
-    return page.partition("\n")[0].removeprefix("# ")
-
-
-def _index(text: str) -> str:
-    """Add the pages of each section to the navigation of the site."""
-    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
-    trees = []
-    for part in parts[1:]:
-        title = part.splitlines()[0].removeprefix("## ")
-        listed = [
-            f"/{row['target'].lstrip('/').removesuffix('.md')}" for row in _ROW.finditer(part)
-        ]
+def _sections(text: str) -> dict[str, str]:
+    """Return the index with the pages of its first section, and a page for each other section."""
+    head, first, *others = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    pages, lines = {}, []
+    for part in others:
+        title, _, body = part.removeprefix("## ").partition("\n")
+        name = f"sections/{title.lower().replace(' ', '-')}.md"
         own = sorted(_PROJECT.values()) if title == "The project" else []
-        pages = [*listed, *(f"/{name.removesuffix('.md')}" for name in own)]
-        trees.append(_tree(list(dict.fromkeys(pages)), caption=title))
-    return text + "".join(trees)
+        pages[name] = f"# {title}\n{body}" + _tree(
+            dict.fromkeys(
+                [*_listed(body).values(), *(f"/{one.removesuffix('.md')}" for one in own)]
+            )
+        )
+        about = body.strip().partition("\n- [")[0].strip().partition("\n\n")[0]
+        lines.append(f"- [{title}](/{name}): {' '.join(about.split())}\n")
+    core = [f"{title} <{path}>" for title, path in _listed(first).items()]
+    rest = [f"/{name.removesuffix('.md')}" for name in pages]
+    pages["index.md"] = head + first + "## More\n\n" + "".join(lines) + _tree([*core, *rest])
+    return pages
 
 
-def _tree(pages: list[str], caption: str | None = None) -> str:
-    head = f":caption: {caption}\n" if caption else ""
-    return "\n```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(pages) + "\n```\n"
+def _listed(rows: str) -> dict[str, str]:
+    """Return the pages of rows: title and path."""
+    found = {one["title"].strip("`"): one["target"] for one in _ROW.finditer(rows)}
+    return {title: f"/{path.lstrip('/').removesuffix('.md')}" for title, path in found.items()}
+
+
+def _tree(pages: Iterable[str]) -> str:
+    return "\n```{toctree}\n:hidden:\n\n" + "\n".join(pages) + "\n```\n"
 
 
 def _write(path: Path, text: str) -> None:

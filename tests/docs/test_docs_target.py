@@ -22,7 +22,7 @@ def test_a_tool_of_an_mcp_server_is_asked_in_a_session(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clear_settings(monkeypatch)
-    (page,) = [one for one in sections(read_document("target.md")) if one.title == "MCP servers"]
+    (page,) = [one for one in sections(read_document("streams.md")) if one.title == "MCP servers"]
     blocks = {block.language: block.text for block in page.blocks}
     content = [{"type": "text", "text": "Every 14 days."}]
     result = {"content": content, "structuredContent": {"documents": [DOCUMENT]}}
@@ -67,7 +67,7 @@ def test_the_example_of_a_stream_reads_the_events_that_the_page_shows(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clear_settings(monkeypatch)
-    (page,) = [one for one in sections(read_document("target.md")) if one.title == "Streams"]
+    (page,) = [one for one in sections(read_document("streams.md")) if one.title == "Streams"]
     toml = page.blocks[0].text
     parts = [sse({"event": "message", "answer": text}) for text in ("Every ", "14 days.")]
     resources = [{"document_name": "pump.md", "content": "Every 14 days."}]

@@ -67,9 +67,7 @@ def test_the_index_lists_every_page_once() -> None:
     folder = ROOT / "docs"
     pages = sorted(page.relative_to(folder).as_posix() for page in folder.rglob("*.md"))
     listed = re.findall(r"^- \[[^\]]+\]\(((?!\.\.)[\w/-]+\.md)\)", index, re.MULTILINE)
-    assert sorted(listed) == [
-        page for page in pages if page != "index.md" and not page.startswith("recipes/")
-    ]
+    assert sorted(listed) == [page for page in pages if page != "index.md"]
 
 
 def test_the_case_lines_of_the_readme_are_valid(tmp_path: Path) -> None:
@@ -126,7 +124,7 @@ def test_every_link_of_the_documents_leads_somewhere() -> None:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_tour_names_the_group_of_options_that_pytest_prints() -> None:
+def test_the_page_on_runs_names_the_group_of_options_that_pytest_prints() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--help"],
         cwd=ROOT,
@@ -134,6 +132,6 @@ def test_the_tour_names_the_group_of_options_that_pytest_prints() -> None:
         encoding="utf-8",
         check=True,
     )
-    tour = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
-    (group,) = re.findall(r"`pytest --help`, group \*([^*]+)\*", tour)
+    page = (ROOT / "docs" / "runs.md").read_text(encoding="utf-8")
+    (group,) = re.findall(r"`pytest --help`, group \*([^*]+)\*", page)
     assert f"\n{group}:\n" in done.stdout

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from docs.site.links import Site
+from docs.site.search import WORDS
 from docs.site.sources import write_sources
 from pytest_rageval import __all__
 from pytest_rageval.cli.main import COMMANDS
@@ -75,6 +76,26 @@ def test_public_names_fixtures_hooks_and_exit_codes_are_in_the_reference(sources
     assert [code for code in codes if code not in pages["exit-codes"]] == []
 
 
+def test_words_of_the_search_lead_to_their_pages(sources: Path) -> None:
+    for name, words in WORDS.items():
+        assert f"!{words[0]}" in (sources / name).read_text(encoding="utf-8").splitlines()[2]
+    script = (sources / "scorer.js").read_text(encoding="utf-8")
+    assert '"project/changelog": -100' in script
+
+
+def test_the_navigation_begins_with_the_five_commands(sources: Path) -> None:
+    tree = (sources / "index.md").read_text(encoding="utf-8").partition(":hidden:\n\n")[2]
+    listed = tree.splitlines()
+    assert [line.partition(" <")[0] for line in listed[:5]] == [
+        "rageval init",
+        "pytest evals/",
+        "rageval explain",
+        "rageval compare",
+        "rageval gate",
+    ]
+    assert all((sources / f"{line.lstrip('/')}.md").is_file() for line in listed[5:-1])
+
+
 def test_sources_replace_no_folder_of_others(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("mine", encoding="utf-8")
     with pytest.raises(ValueError, match="no sources of the site"):
@@ -87,7 +108,7 @@ def test_llms_txt_lists_pages_as_the_site_has_them(sources: Path) -> None:
     assert text.startswith("# pytest-rageval\n\n> ")
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert len(links) > 100
-    assert {"reference/settings.html", "recipes/dify.html", "metrics/latency_ms-p95.html"} <= {
+    assert {"reference/settings.html", "recipes/servers.html", "metrics/latency_ms-p95.html"} <= {
         *links
     }
     assert [link for link in links if ".md" in link or link.startswith("..")] == []

@@ -264,7 +264,7 @@ def hayhooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_wrappers_of_hayhooks_are_read_by_its_preset(
     pipeline: str, hayhooks: str, tmp_path: Path
 ) -> None:
-    toml = block("recipes/hayhooks.md", "Haystack behind hayhooks", "toml")
+    toml = block("recipes/servers.md", "Haystack behind hayhooks", "toml")
     toml = toml.replace('"rag"', f'"{pipeline}"') + 'strip_root = "/srv/docs"\n'
     found = asked(tmp_path, toml, hayhooks)
     assert found.response.answer == TEXT
@@ -274,9 +274,9 @@ def test_wrappers_of_hayhooks_are_read_by_its_preset(
 
 
 def test_a_pipeline_from_yaml_is_read_as_the_recipe_says(hayhooks: str, tmp_path: Path) -> None:
-    page = read_document("recipes/hayhooks.md")
+    page = read_document("recipes/servers.md").partition("## Haystack behind hayhooks")[2]
     lines = [line for line in page.split("`") if line.startswith(("response.", "response.retr"))]
-    toml = block("recipes/hayhooks.md", "Haystack behind hayhooks", "toml")
+    toml = block("recipes/servers.md", "Haystack behind hayhooks", "toml")
     toml = toml.replace('"rag"', '"components"') + "\n".join(lines)
     found = asked(tmp_path, toml, hayhooks)
     assert found.response.answer == TEXT
@@ -290,7 +290,7 @@ def test_a_pipeline_from_yaml_is_read_as_the_recipe_says(hayhooks: str, tmp_path
 def langserve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     needs("langserve")
     folder, port = tmp_path_factory.mktemp("langserve"), unused_port()
-    recipe = block("recipes/langserve.md", "LangServe", "python")
+    recipe = block("recipes/servers.md", "LangServe", "python")
     (folder / "app.py").write_text(CONTENTS + LANGSERVE.replace("RECIPE", recipe))
     with served(folder, "app.py", str(port), port=port) as url:
         yield url
@@ -300,7 +300,7 @@ def langserve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_chains_of_langserve_are_read_by_its_preset(
     route: str, paths: list[str], langserve: str, tmp_path: Path
 ) -> None:
-    toml = block("recipes/langserve.md", "LangServe", "toml")
+    toml = block("recipes/servers.md", "LangServe", "toml")
     toml = toml.replace('"rag"', f'"{route}"') + 'strip_root = "docs"\n'
     found = asked(tmp_path, toml, langserve)
     assert found.response.answer == TEXT

@@ -226,7 +226,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         "; the server requires a session: name a function that opens one as {setting} in "
         f"{_TABLE}",
         doctor='write auth = "mcp_session:headers", with the function of '
-        "docs/target.md#mcp-servers",
+        "docs/streams.md#mcp-servers",
         check="session",
         status=400,
         reason="Missing session ID",
