@@ -17,7 +17,7 @@ WORDS = {
         "ollama", "vllm", "llama.cpp", "litellm", "openrouter", "local model",
     ),
     "languages.md": ("german", "french", "japanese", "multilingual", "tables", "pdf pages"),
-    "machines.md": ("cost of a run", "distributed"),
+    "performance.md": ("cost of a run", "distributed", "many machines"),
     "matching.md": ("anchor", "chunk id", "citation formats"),
     "recipes/frameworks.md": ("langchain", "llamaindex", "haystack"),
     "recipes/servers.md": ("dify", "ragflow", "langgraph", "open webui", "flowise"),
@@ -36,7 +36,6 @@ _RANKS = {
     "sections/": -30,
     "metrics/": -4,
     "reference/": -3,
-    "migrate/": -2,
     "tutorials/": -1,
 }
 """Beginnings of the names of pages, the first that fits, and what is added to their scores."""

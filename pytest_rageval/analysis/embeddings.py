@@ -1,4 +1,4 @@
-"""Figures about the embeddings of a whole run, for analysis rather than gates (docs/embeddings.md).
+"""Figures about the embeddings of a whole run, not for gates (docs/studies.md#embeddings).
 
 This module needs numpy and is imported only where vectors are stored. Vectors are those of
 stored questions and chunk texts: a target need not report any.

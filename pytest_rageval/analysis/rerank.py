@@ -1,4 +1,4 @@
-"""Effect of other orders of the candidates that a run stored (docs/rerank.md).
+"""Effect of other orders of the candidates that a run stored (docs/studies.md#reranking-study).
 
 An order is compared with the one that the target delivered, and with the ceiling: the best value
 of each metric that any order of the same chunks reaches.

@@ -1,4 +1,4 @@
-"""Figures of a standard suite beside the published ones (docs/suites.md).
+"""Figures of a standard suite beside the published ones (docs/studies.md#standard-suites).
 
 Published figures rank documents, and a target delivers chunks: a document counts once, at its first
 chunk, before the list is cut. The document with the id of the question is left out, as trec_eval

@@ -48,6 +48,18 @@ def read_document(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
+def read_chapter(name: str, title: str) -> str:
+    """Return a part of a page, from its heading of level 2, with all headings a level higher."""
+    found = [one for one in sections(read_document(name)) if one.level <= 2]
+    titles = [one.title for one in found]
+    place = titles.index(title)
+    lines = read_document(name).splitlines()
+    end = found[place + 1].line - 1 if place + 1 < len(found) else len(lines)
+    text = "\n".join(lines[found[place].line - 1 : end]) + "\n"
+    marks = {match.start() for match in re.finditer(r"^#", _without_fences(text), re.MULTILINE)}
+    return "".join(char for index, char in enumerate(text) if index not in marks)
+
+
 def sections(document: str) -> list[Section]:
     """Split a document at its headings; a ``#`` inside a fenced block is none."""
     prose = _without_fences(document)

@@ -1,4 +1,4 @@
-"""docs/plugin-package.md shows parts of the example package, which is built, installed and used."""
+"""docs/extending.md shows parts of the example package, which is built, installed and used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.build.projects import clear_settings
-from tests.docs.examples import read_document, sections
+from tests.docs.examples import read_chapter, sections
 from tests.plugin.scratch import Project, case
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples/acme_rag_metrics"
+TITLE = "Tutorial: a package of metrics"
 BLOCKS = [
-    b.text for section in sections(read_document("plugin-package.md")) for b in section.blocks
+    b.text for section in sections(read_chapter("extending.md", TITLE)) for b in section.blocks
 ]
 FILES = {match[1]: text for text in BLOCKS if (match := re.match(r"# (\S+)\n", text))}
 

@@ -34,7 +34,7 @@ def test_every_file_of_a_new_project_has_its_row(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["start.md", "check.md", "generate.md"])
+@pytest.mark.parametrize("name", ["start.md", "check.md"])
 def test_every_flag_of_a_page_is_one_of_its_commands(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The commands and the output of docs/suites.md are those of the package."""
+"""The commands and the output of docs/studies.md are those of the package."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from pytest_rageval.authoring.suites.catalogue import SUITES
 from pytest_rageval.cli import main as cli
 from tests.build.projects import work_in
-from tests.docs.examples import read_document
+from tests.docs.examples import read_chapter
 
-PAGE = read_document("suites.md")
+PAGE = read_chapter("studies.md", "Standard suites")
 EXAMPLE = PAGE.split("```console\n")[1].split("```")[0]
 
 

@@ -20,14 +20,14 @@ TRACE = trace_id("nightly", "evals/eval_set.jsonl::refunds_001", 0)
 
 
 def test_the_header_and_the_formula_are_those_of_a_run() -> None:
-    header, _ = BLOCKS["Traces"]
+    header, _ = BLOCKS["Traces and cassettes"]
     assert header == f"traceparent: {traceparent(TRACE)}\n"
     (formula,) = BLOCKS["Ids"]
     exec(formula)
 
 
 def test_the_settings_are_read(tmp_path: Path) -> None:
-    _, settings = BLOCKS["Traces"]
+    _, settings = BLOCKS["Traces and cassettes"]
     (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
     target = load_settings(tmp_path, flags={}, environ={}).target
     assert target.trace

@@ -6,24 +6,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.examples import DOCS
+from tests.docs.examples import DOCS, read_chapter
 from tests.docs.tutorials import Reader, missing_part
 
-TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
-MIGRATIONS = sorted((DOCS / "migrate").glob("*.md"))
+TUTORIALS = {
+    path.stem: path.read_text(encoding="utf-8") for path in (DOCS / "tutorials").glob("*.md")
+}
+MIGRATIONS = {
+    name: read_chapter("migrate.md", f"From {name}") for name in ("ragas", "deepeval", "promptfoo")
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [*TUTORIALS, *MIGRATIONS], ids=lambda page: page.stem)
-def test_every_command_of_a_page_prints_what_it_shows(page: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sorted({**TUTORIALS, **MIGRATIONS}))
+def test_every_command_of_a_page_prints_what_it_shows(name: str, tmp_path: Path) -> None:
     reader = Reader(tmp_path)
-    reader.follow(page.read_text(encoding="utf-8"))
+    reader.follow({**TUTORIALS, **MIGRATIONS}[name])
     assert "\n\n".join(reader.faults) == ""
     assert reader.n_commands
 
 
 def test_there_are_tutorials() -> None:
-    assert (len(TUTORIALS), len(MIGRATIONS)) == (5, 3)
+    assert len(TUTORIALS) == 5
+    assert all("\n```console\n" in page for page in {**TUTORIALS, **MIGRATIONS}.values())
 
 
 PAGE = """# T

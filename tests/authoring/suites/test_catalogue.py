@@ -1,15 +1,14 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from pytest_rageval.authoring.interchange.ir_datasets import open_dataset
 from pytest_rageval.authoring.suites.catalogue import SUITES, find_suite
 from pytest_rageval.values.errors import ConfigError
 from tests.build.ir_datasets import library
+from tests.docs.examples import read_chapter
 
-PAGE = Path(__file__).parents[3] / "docs" / "suites.md"
+PAGE = read_chapter("studies.md", "Standard suites")
 
 
 def test_every_dataset_is_one_of_the_library_and_of_the_size_that_it_gives(
@@ -30,11 +29,7 @@ def test_every_dataset_is_one_of_the_library_and_of_the_size_that_it_gives(
 def test_every_figure_is_of_the_page_that_it_cites() -> None:
     for suite in SUITES.values():
         assert all(0 < value <= 1 for one in suite.published for value in one.values.values())
-        row = next(
-            line
-            for line in PAGE.read_text(encoding="utf-8").splitlines()
-            if line.startswith(f"| `{suite.name}` |")
-        )
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{suite.name}` |"))
         for one in suite.published:
             for value in one.values.values():
                 assert f"{value:.4f}" in row, (suite.name, one.key)

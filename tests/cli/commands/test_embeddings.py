@@ -27,6 +27,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.records import changed, cut_to_begins, measure
 from tests.build.targets import fake_target, json_reply, unused_port
+from tests.docs.examples import read_chapter
 from tests.server.builders import NOTES, write_vault
 
 Output = pytest.CaptureFixture[str]
@@ -454,7 +455,7 @@ def test_umap_without_its_library_names_the_extra(
 
 
 def test_the_page_names_the_options_there_are_and_lines_that_can_be_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs/embeddings.md").read_text(encoding="utf-8")
+    page = read_chapter("studies.md", "Embeddings")
     table = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `--")]
     documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
     assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}

@@ -16,9 +16,10 @@ from pytest_rageval.values.record import CaseRecord
 from tests.build.records import cut_to_begins, record
 from tests.build.scores import case, chunk
 from tests.build.targets import fake_target, http_reply, json_reply, unused_port
+from tests.docs.examples import read_chapter
 
 Output = pytest.CaptureFixture[str]
-PAGE = Path(__file__).parents[3] / "docs" / "rerank.md"
+PAGE = read_chapter("studies.md", "Reranking study")
 
 
 def asked(case_id: str, texts: Sequence[str], gold: int, **fields: Any) -> CaseRecord:
@@ -65,7 +66,7 @@ def run_json(capsys: Output, *arguments: str) -> dict[str, Any]:
 
 def write_function(project: Path, body: str | None = None) -> None:
     """Write the function that the page shows, or another body of it."""
-    page = PAGE.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    page = PAGE.split("```python\n")[1].split("```")[0]
     text = page if body is None else f"def score(query, documents):\n    {body}\n"
     (project / "ranked.py").write_text(text, encoding="utf-8")
 
