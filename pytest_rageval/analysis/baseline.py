@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What the choice needs to know of a stored run."""
+    """Facts of a stored run that the choice needs."""
 
     run_id: str
     at: float
@@ -47,12 +47,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What git knows of the commit that is tested and of the main branch."""
+    """Facts from git about the tested commit and the main branch."""
 
     problem: Literal["", "no_repository", "no_main", "shallow", "unrelated"] = ""
     """Reason why there is no merge base."""
     main: str = ""
-    """Name of the main branch, or where there is none, the names that were tried."""
+    """Name of the main branch, or the names that were tried without success."""
     head: str | None = None
     commits: Sequence[str] = ()
     """First parents from the merge base back, itself first."""
@@ -89,7 +89,7 @@ def choose_baseline(
         new: the run that is tested.
         runs: all others.
         history: as git knows it.
-        approval: of a run; None: there is none.
+        approval: of a run; None if absent.
         approved_at: time of the approval, in seconds since 1970.
         given: time, place and limits of age.
     """

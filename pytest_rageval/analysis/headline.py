@@ -50,7 +50,7 @@ def headline_of(
 
     Args:
         records: of the run, its repeats included.
-        found: the comparison with an earlier run; None: there is none, or not of such a one.
+        found: the comparison with an earlier run; None without a comparable one.
         name: the earlier run, as the user named it.
         run_id: its id.
     """

@@ -73,7 +73,7 @@ class RunComparison:
     comparison: Comparison
     """Comparison of all comparable metrics; of every metric if invariants were ignored."""
     headline: Headline = field(default_factory=Headline)
-    """What is new in the later run."""
+    """Changes in the later run."""
     ignored: bool = False
     """Whether differing invariants were ignored, which makes the numbers unreliable."""
 
@@ -138,7 +138,7 @@ class CheckedComparison:
 
     @property
     def decision(self) -> str:
-        """The result of the checks; empty: there are none."""
+        """The result of the checks; empty without checks."""
         if not self.checks:
             return ""
         if failed := sum(result.status == "fail" for result in self.checks):

@@ -38,7 +38,7 @@ def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCalibration:
-    """What later commands read of a stored calibration."""
+    """Part of a stored calibration that later commands read."""
 
     schema_version: Literal[1]
     judge: str

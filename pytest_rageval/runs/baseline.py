@@ -154,7 +154,7 @@ def approval_path(project: Settings) -> Path:
 
 
 def read_approval(project: Settings) -> Approval | None:
-    """Return the approval of a run; None: there is none.
+    """Return the approval of a run; None if absent.
 
     Raises:
         StorageError: the file is malformed.

@@ -112,7 +112,7 @@ def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun 
     """Choose of all runs, oldest first, the one that a reader most likely wants the differences to.
 
     That is the baseline of its gate, or else the last run before it, which asked the whole set if
-    this one did. Only runs with records count; None: there is none.
+    this one did. Only runs with records count; None if absent.
     """
     stored = [one for one in runs if (one.folder / RESULTS).is_file()]
     named = run.baseline.run_id

@@ -412,7 +412,7 @@ def stored_time(document: Path) -> float | None:
 
 
 def time_in(timestamp: object) -> float | None:
-    """Return a ``timestamp`` in seconds since 1970; None: it is none."""
+    """Return a ``timestamp`` in seconds since 1970, or None."""
     try:
         stamp = datetime.fromisoformat(timestamp)  # type: ignore[arg-type]
     except (TypeError, ValueError):

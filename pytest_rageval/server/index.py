@@ -30,7 +30,7 @@ class Index:
     frequencies: TermFrequencies
     lexical: LexicalIndex
     vectors: NDArray[np.float32]
-    """One unit vector for each chunk; zeros where there is none."""
+    """One unit vector for each chunk; zeros without one."""
     lsa: LsaModel | None
     """None: an endpoint embeds."""
     embedder: EndpointEmbedder | None

@@ -196,7 +196,7 @@ _FORMS = {
 }
 """Stem of an irregular verb to the stems of all its forms."""
 _MODAL = re.compile(r"\b(?:may|might|must|shall)\b|^\W*(?:May|Might|Must|Shall)\b")
-"""Function words that searching keeps; `in May` is none."""
+"""Function words that searching keeps; not `in May`."""
 
 _NUMBER = (
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|half|hundred|"

@@ -27,7 +27,7 @@ _SAME_SUBJECT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Positions of two retrieved chunks, from 0, of which one is newer."""
+    """Positions of two retrieved chunks, from 0; one is newer."""
 
     newer: int
     older: int

@@ -101,7 +101,7 @@ class Inspection:
     reply: tuple[str, ...] = ()
     """Those of the decoded reply; empty: it cannot be read."""
     proposal: Proposal | None = None
-    """Settings that read more; None: there are none, or nothing is missing."""
+    """Settings that read more; None if nothing is missing."""
 
 
 class HttpRagClient:
@@ -211,7 +211,7 @@ class HttpRagClient:
         return found
 
     async def _exchange(self, request: AskRequest) -> tuple[AskResult, object, object]:
-        """Return the result, and body and decoded reply without secrets; None: there is none."""
+        """Return the result, and body and decoded reply without secrets; None if absent."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
         environment = resolve_request(target.request, self._environ)

@@ -107,7 +107,7 @@ def likely_request(refusal: str, sent: Collection[str], *, asks: bool = True) ->
 
 
 def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
-    """Return a field that was sent and that a refusal names as missing; empty: there is none.
+    """Return a field that was sent and that a refusal names as missing; empty if absent.
 
     A server that reads a form finds no field of JSON.
 
@@ -124,7 +124,7 @@ def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
 def likely_answer(reply: object, sent: object = None) -> str:
     """Return the expression of the longest text in a decoded reply, outside its chunks.
 
-    A text with a usual name goes before. Empty: there is none of several words, or with such a
+    A text with a usual name goes before. Empty without one of several words, or with such a
     name.
 
     Args:
@@ -196,7 +196,7 @@ def likely_chunks(reply: object, golds: Collection[str] = ()) -> str:
     """Return the expression of the list in a decoded reply that holds the chunks.
 
     Each of its items has a long text and the name of a document, or is the path of one. Lists in
-    lists, lists below a document and parallel lists count, too. Empty: there is none.
+    lists, lists below a document and parallel lists count, too. empty if absent.
 
     Args:
         reply: decoded.
@@ -229,7 +229,7 @@ def likely_references(reply: object, paths: Collection[str], golds: Collection[s
 
 
 def _chunk_list(reply: object, golds: Collection[str] = ()) -> _List:
-    """Return the likeliest list of chunks; one without items: there is none."""
+    """Return the likeliest list of chunks; one without items if absent."""
     found = []
     for one in _lists(reply):
         if fields := _chunk_fields(one, golds):
@@ -342,7 +342,7 @@ _Columns = Mapping[str, Sequence[Any]]
 
 
 def _chunk_fields(found: _List, golds: Collection[str]) -> dict[str, str]:
-    """Return the expression of each field of a chunk; empty: the items are none."""
+    """Return the expression of each field of a chunk; empty if the items are no chunks."""
     items, columns = found.items, _columns(found.items)
     words = {
         at: values

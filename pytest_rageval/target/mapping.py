@@ -125,7 +125,7 @@ def mapping_report(
     Args:
         target: the mappings, which compile.
         body: the request before it was mapped.
-        reply: the decoded reply before it was mapped; None: there is none.
+        reply: the decoded reply before it was mapped; None if absent.
     """
     whole = whole_request(body)
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}

@@ -75,20 +75,20 @@ class ChoiceRemark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineChoice:
-    """Baseline that was found, or the reason why there is none."""
+    """Baseline that was found, or the reason why it is absent."""
 
     code: ChoiceCode
     """Rule that chose it, or found none."""
     facts: Mapping[str, ChoiceFact] = field(default_factory=dict, hash=False)
     """Values that its sentence names."""
     run_id: str | None = None
-    """None: there is none."""
+    """None if absent."""
     days: int | None = None
     """Whole days since it was made; None: it has no time."""
     commits: int | None = None
     """Commits of the main branch since; None: unknown."""
     passed_over: Refusal | None = None
-    """Reason why the run of the merge base was not taken; None: there is none, or it was taken."""
+    """Reason why the run of the merge base was not taken; None if absent, or it was taken."""
     remarks: tuple[ChoiceRemark, ...] = ()
     """Warnings about it."""
 

@@ -227,7 +227,7 @@ class GateResult:
     baseline: BaselineInfo | None = None
     """None: no comparison was requested."""
     headline: Headline = field(default_factory=Headline)
-    """What is new since the baseline or else the last full run, and what the failing cases
+    """News since the baseline or else the last full run, and what the failing cases
     share."""
     confidence: float = 0.95
     """Of the intervals of the run, and of proofs."""

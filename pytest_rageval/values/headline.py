@@ -20,7 +20,7 @@ _SENTENCES: Final[Mapping[PatternCode, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What the cases that fail have in common."""
+    """Pattern that the failing cases share."""
 
     code: PatternCode
     facts: Mapping[str, str | int | float] = field(default_factory=dict, hash=False)
@@ -138,12 +138,12 @@ def _times(values: tuple[float, float], more: str, less: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """What to know first of a run: what is new, the cause in common, and the case to look at."""
+    """First facts of a run: what is new, the cause in common, and the case to look at."""
 
     since: Since | None = None
     """None: there is no earlier run to compare with."""
     patterns: tuple[Pattern, ...] = ()
-    """What the newly failing cases share, or else all that fail; the most telling first."""
+    """Patterns of the newly failing cases, or else of all that fail; the most telling first."""
     worst: str | None = None
     """Name of the worst of those cases; None: none fails."""
     n_failing: int = 0

@@ -16,7 +16,7 @@ _NUMBER: Final = (int, float)
 
 
 def value(document: object, *path: str) -> object:
-    """Return the value at a path; None: there is none."""
+    """Return the value at a path; None if absent."""
     for name in path:
         # What is often missing costs no look for a mapping of another class.
         if document is None or not isinstance(document, OBJECT):
@@ -26,13 +26,13 @@ def value(document: object, *path: str) -> object:
 
 
 def part(document: object, *path: str) -> Mapping[str, Any]:
-    """Return the object at a path; empty: there is none."""
+    """Return the object at a path; empty if absent."""
     found = value(document, *path)
     return found if isinstance(found, OBJECT) else {}
 
 
 def items(document: object, *path: str) -> Sequence[Any]:
-    """Return the list at a path; empty: there is none."""
+    """Return the list at a path; empty if absent."""
     found = value(document, *path)
     return found if isinstance(found, _LIST) else ()
 
@@ -43,7 +43,7 @@ def texts(document: object, *path: str) -> list[str]:
 
 
 def number(document: object, *path: str) -> float | None:
-    """Return the finite number at a path; None: there is none."""
+    """Return the finite number at a path; None if absent."""
     found = value(document, *path) if path else document
     if isinstance(found, bool) or not isinstance(found, _NUMBER):
         return None
@@ -55,13 +55,13 @@ def number(document: object, *path: str) -> float | None:
 
 
 def word(document: object, *path: str) -> str | None:
-    """Return the text at a path; None: there is none."""
+    """Return the text at a path; None if absent."""
     found = value(document, *path)
     return found if isinstance(found, str) else None
 
 
 def count(document: object, *path: str) -> int:
-    """Return the whole number at a path; 0: there is none."""
+    """Return the whole number at a path; 0 if absent."""
     return int(number(document, *path) or 0)
 
 

@@ -43,7 +43,7 @@ def check_through_pytest(
     """Ask the client of a case of each file through pytest, and check its replies.
 
     Args:
-        sets: case files of the project, of which one has a case.
+        sets: case files of the project; at least one has a case.
         flags: given to ``rageval doctor``, by destination of the option.
         question: to ask in place of that of the cases; None: theirs.
         settings: of the project, with the flags.

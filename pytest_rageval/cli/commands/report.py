@@ -70,7 +70,7 @@ def command(
 
 
 def _baseline_of(stored: StoredRun, named: str | None) -> StoredRun | None:
-    """Return the run of a name, or else that of the gate; None: there is none, or it is gone."""
+    """Return the run of a name, or else that of the gate; None if absent, or it is gone."""
     from pytest_rageval.runs.baseline import find_baseline, stored_runs
     from pytest_rageval.runs.read import read_compared
 

@@ -140,7 +140,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
         )
     if goal.main.info.judged and settings.judge == "none":
         raise ConfigError(
-            f"objective {goal.main.info.key}: judged, and the judge is none; name one, or another "
+            f"objective {goal.main.info.key}: judged, and no judge is set; set one, or another "
             "objective"
         )
     plan = plan_sweep(sweep, counted, goal, settings.repeats)

@@ -117,7 +117,7 @@ class ClaimReason:
     text: str
     supported: bool
     rank: int | None = None
-    """Rank of the deciding chunk; None: there is none, or it is unknown."""
+    """Rank of the deciding chunk; None if absent, or it is unknown."""
     chunk: RetrievedChunk | None = None
     """That chunk."""
     reason: str = ""
@@ -162,7 +162,7 @@ class MetricReason:
     before_rerank: float | None
     """Its value before reranking; None: not reported, or not a ranking metric."""
     scale_end: float | None
-    """The best value of a score from 0, where it is not 1; None: it is, or there is none."""
+    """The best value of a score from 0, where it is not 1; None if it is 1, or open."""
     reason: str
     """The arithmetic in one line, the rule that makes it not applicable, or the error."""
     population: str

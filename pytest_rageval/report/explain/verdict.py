@@ -48,7 +48,7 @@ class Stage(NamedTuple):
     meaning: str
     """One sentence."""
     step: str = ""
-    """What to try, where it is the same for each case."""
+    """Advice that is the same for each case."""
 
 
 STAGES: Final[Mapping[FailureStage, Stage]] = {
@@ -134,7 +134,7 @@ _MISSES: Final[Mapping[str, str]] = {
     "nowhere": "No chunk of the document of gold {golds} came back: is it indexed, and does it "
     "share words or meaning with the question? Try a larger --rag-k or other weights.",
 }
-"""What to try for golds that were not found, by the reason."""
+"""Advice for golds that were not found, by the reason."""
 
 
 def explain_expectations(

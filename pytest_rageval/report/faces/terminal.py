@@ -200,7 +200,7 @@ def _first_lines(text: str, most: int, width: int) -> str:
 def _row(
     cells: Sequence[Text], widths: Sequence[int], gap: int = 0, right: Sequence[int] = ()
 ) -> RenderableType:
-    """Return texts side by side, each in a column of its width; there is none of width 0."""
+    """Return texts side by side, each in a column of its width; one of width 0 is left out."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, gap, 0, 0))

@@ -23,7 +23,7 @@ class Cell:
     """One value of a table, where a plain text or number does not say enough."""
 
     value: str | float | None
-    """None: there is none."""
+    """None if absent."""
     unit: Unit = "score"
     """Of a number."""
     status: Status = ""

@@ -24,7 +24,7 @@ def view_of_comment(run: StoredRun, found: RunComparison | None) -> View:
 
     Args:
         run: with its gate.
-        found: its comparison with the baseline; None: there is none.
+        found: its comparison with the baseline; None if absent.
     """
     title, status = _verdict(run, found)
     usable = found is not None and found.comparable and not _refused(run, found)

@@ -384,7 +384,7 @@ def flip_value(flip: CaseFlip) -> str:
 
 
 def _bounds_text(change: MetricChange) -> str:
-    """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
+    """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` without one."""
     if change.low is None or change.high is None:
         return "-"
     decimals = 0 if max(-change.low, change.high) >= 100 else 2

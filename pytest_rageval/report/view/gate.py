@@ -63,7 +63,7 @@ def check_facts(
 
 
 def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
-    """Yield a baseline, or why there is none, and what changed since."""
+    """Yield a baseline, or why it is missing, and what changed since."""
     # After the name, "no baseline" would say it twice.
     sentence = info.sentence.replace("no baseline: ", "none: ", 1)
     yield Fact("baseline", sentence, "strong", "warn" if info.problem else "")

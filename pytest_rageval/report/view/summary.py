@@ -306,7 +306,7 @@ def _scores(view: FinishedRun) -> Iterator[Fact]:
 
 
 def scale_text(registry: Registry, key: str) -> str:
-    """Return the end of a metric's scale as `` of 5``; empty: it is 1, or there is none."""
+    """Return the end of a metric's scale as `` of 5``; empty if it is 1, or open."""
     info = registry.cases.get(key)
     top = 1.0 if info is None else info.bounds[1]
     return f" of {top:g}" if top != 1 and math.isfinite(top) else ""
@@ -444,7 +444,7 @@ def _run_rows(view: FinishedRun, checks: Mapping[str, Sequence[CheckResult]]) ->
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
         if metric not in view.registry.cases and metric not in rows:
-            # A skipped check has no estimate, but the run may have the figure; a change is none.
+            # A skipped check has no estimate, but the run may have the figure; not for a change.
             held = [r.estimate for r in results if r.check.kind not in CHANGE_WORDS]
             rows[metric] = view.aggregate.rates.get(metric, held[0] if held else None)
     for metric, value in rows.items():
@@ -489,7 +489,7 @@ def _check_rows(
 
 
 def change_text(metric: str, change: float | None) -> str:
-    """Show a difference with its sign, such as ``-0.020``; ``-`` where there is none."""
+    """Show a difference with its sign, such as ``-0.020``; ``-`` without one."""
     if change is None:
         return "-"
     text = format_value(abs(change), unit_of(metric))

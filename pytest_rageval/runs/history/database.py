@@ -35,7 +35,7 @@ _EXAMPLES: Final = (
 _MISTYPED: Final = re.compile(
     r"\s*(?:postgres|sqlite)[\w+]*:(?!//)|(?![a-z]:[/\\])(?!.*://)[^@]*:[^@]*@", re.IGNORECASE
 )
-"""A URL with too few slashes or no scheme, which may contain a password; a drive is none."""
+"""A URL with too few slashes or no scheme, which may contain a password; not a drive."""
 _PSYCOPG: Final = {
     "connect_timeout": 5,  # a server that is down must not delay the end of a run
     "tcp_user_timeout": 10_000,

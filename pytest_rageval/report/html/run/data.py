@@ -18,7 +18,7 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
     """Return the columns of all cases, each in the order of the list.
 
     ``case`` is one number for all repeats of a case; ``facets`` holds for each key its names and
-    the indices of a case's names; ``metrics`` the values by key, None if there is none; ``rank``
+    the indices of a case's names; ``metrics`` the values by key, None if absent; ``rank``
     is that of the first gold, from 1, None if none came back or the case has none.
     """
     rows = cases.rows
@@ -66,7 +66,7 @@ def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:
 
 
 def first_rank(record: CaseRecord) -> int | None:
-    """Return the rank, from 1, of the first chunk that matches a gold; None: there is none."""
+    """Return the rank, from 1, of the first chunk that matches a gold; None if absent."""
     chunks = record.reply.retrieved_chunks or ()
     return next((rank for rank, one in enumerate(chunks, start=1) if one.matched_golds), None)
 

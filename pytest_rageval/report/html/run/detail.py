@@ -80,7 +80,7 @@ def view_detail(
     Args:
         record: of the case, perhaps without its texts.
         run: the run.
-        read_before: returns the record of the baseline; None: there is none.
+        read_before: returns the record of the baseline; None if absent.
         number: of the case on the page.
         options: extent of the page.
         registry: the metrics of the run.

@@ -19,7 +19,7 @@ class PageFrame:
     home: str = ""
     """Address of the list of all runs; empty: the page stands alone."""
     compare: str = ""
-    """Address of the comparison with the baseline; empty: there is none."""
+    """Address of the comparison with the baseline; empty if absent."""
     choices: tuple[str, ...] = ()
     """Ids of the runs that can be the baseline, newest first."""
     baseline: str = ""

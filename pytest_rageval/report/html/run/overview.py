@@ -125,7 +125,7 @@ def first_screen(
         run: on the page, with its numbers.
         figures: its means.
         cases: what did not pass first.
-        baseline: the comparison with it; None: there is none.
+        baseline: the comparison with it; None if absent.
         history: the last runs, oldest first.
         links: anchors of the cases by their shortest name.
         options: extent of the page.

@@ -168,7 +168,7 @@ def _share(bins: Sequence[Bin], value: float) -> float:
 
 
 def latency_panel(records: Sequence[CaseRecord], whole: LatencySummary) -> Panel | None:
-    """Show the distribution of the time of a case; None: there is none.
+    """Show the distribution of the time of a case; None if absent.
 
     Args:
         records: of the run.

@@ -130,7 +130,7 @@ class BaseDetail:
     outcome: str
     stage: str
     answer: str | None
-    """None: there is none, or it is the same."""
+    """None if absent, or it is the same."""
     chunks: tuple[ChunkView, ...] | None
     """None: not reported, or the same."""
     same: tuple[str, ...]
