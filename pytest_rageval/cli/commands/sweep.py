@@ -171,7 +171,7 @@ def _explained(name: str, command: str) -> Iterator[None]:
     from pytest_rageval.engine.sweep.runner import NothingToCompareError
     from pytest_rageval.engine.sweep.trials import TargetGoneError
 
-    again = f"what was measured is kept; `{command}` goes on"
+    again = f"what was measured is kept; `{command}` resumes"
     try:
         yield
     except TargetGoneError as error:
