@@ -57,7 +57,7 @@ def test_the_command_that_an_empty_folder_is_left_with_passes(
     assert (lines[-2:], err) == (["Next:", "pytest evals/"], "")
     done = run_last(lines[-1], tmp_path)
     assert done.returncode == 0, done.stdout
-    assert "gate     PASS 7 checks" in done.stdout
+    assert "\nPASS 7 checks, " in done.stdout
     assert re.search(r"^multi_hop +2 +1\.000", done.stdout, re.M)
     assert re.search(r"^unanswerable +3", done.stdout, re.M)
 
