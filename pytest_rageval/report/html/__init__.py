@@ -1,1 +1,1 @@
-"""Pages: one folder of templates, one design, charts drawn as SVG; none asks the network."""
+"""Pages: one set of macros, one style sheet, charts from series; none asks the network."""

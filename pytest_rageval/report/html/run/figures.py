@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -365,38 +365,40 @@ def costs_table(run: StoredRun, base: StoredRun | None) -> Table:
     """Return what a run cost, beside a baseline; an unknown price stays unknown."""
     before = {} if base is None else _costs(base)
     rows: list[Row] = []
-    for name, (value, show) in _costs(run).items():
-        was = before[name][0] if name in before else None
+    for name, value in _costs(run).items():
+        was = before.get(name)
         delta = None if was is None or value is None else value - was
-        sign = "+" if (delta or 0) > 0 else "-" if (delta or 0) < 0 else ""
-        signed = "-" if delta is None else f"{sign}{show(abs(delta))}"
-        compared = [] if base is None else ["-" if was is None else show(was), signed]
-        rows.append((name, show(value), *compared))
+        sign = "" if not delta else "+" if delta > 0 else "-"
+        signed = "-" if delta is None else f"{sign}{_cost_text(name, abs(delta))}"
+        shown = _cost_text(name, was) if name in before else "-"
+        rows.append((name, _cost_text(name, value), *([] if base is None else [shown, signed])))
     change = [] if base is None else [">baseline", ">change"]
     return Table(("cost", ">this run", *change), rows)
 
 
-def _costs(run: StoredRun) -> dict[str, tuple[float | None, Callable[[float | None], str]]]:
-    """Return each figure of the cost by name, with the function that shows it."""
-    numbers = numbers_of(run)
-    found: dict[str, tuple[float | None, Callable[[float | None], str]]] = {
-        "Judge, this run": (numbers.cost_usd, _money),
-        "Judge, without its cache": (numbers.cost_usd_uncached, _money),
-        "Judge tokens": (numbers.judge_tokens, _whole),
+def _costs(run: StoredRun) -> dict[str, float | None]:
+    numbers, usage = numbers_of(run), numbers_of(run).usage
+    found: dict[str, float | None] = {
+        _JUDGED: numbers.cost_usd,
+        _UNCACHED: numbers.cost_usd_uncached,
+        "Judge tokens": numbers.judge_tokens,
     }
-    for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
-        if name in numbers.usage:
-            found[f"Target, {label} an answer"] = (numbers.usage[name].mean, _whole)
-    if "cost_usd" in numbers.usage:
-        found["Target, as reported"] = (numbers.usage["cost_usd"].total, _money)
+    names = {"input_tokens": "input tokens", "output_tokens": "output tokens"}
+    found |= {f"Target, {w} an answer": usage[key].mean for key, w in names.items() if key in usage}
+    if "cost_usd" in usage:
+        found[_REPORTED] = usage["cost_usd"].total
     if run.config.wall_s is not None:
-        found["Wall time"] = (run.config.wall_s, lambda s: f"{s:.1f} s")
+        found[_WALL] = run.config.wall_s
     return found
 
 
-def _whole(number: float | None) -> str:
-    return "-" if number is None else f"{number:,.0f}"
+_JUDGED, _UNCACHED = "Judge, this run", "Judge, without its cache"
+_REPORTED, _WALL = "Target, as reported", "Wall time"
 
 
-def _money(usd: float | None) -> str:
-    return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"
+def _cost_text(name: str, value: float | None) -> str:
+    if name in {_JUDGED, _UNCACHED, _REPORTED}:
+        return "price unknown" if value is None else f"${format_value(value, unit_of(COST))}"
+    if value is None:
+        return "-"
+    return f"{value:.1f} s" if name == _WALL else f"{value:,.0f}"
