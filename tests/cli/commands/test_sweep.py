@@ -239,7 +239,7 @@ def test_an_error_in_the_middle_says_how_to_go_on(
 
     monkeypatch.setattr(SweepRunner, "run", fails)
     text = refused(capsys)
-    assert "disk full; what was measured is kept; `rageval sweep --resume` goes on" in text
+    assert "disk full; what was measured is kept; `rageval sweep --resume` resumes" in text
 
 
 def test_requests_in_flight_have_one_limit(target: SweepTarget, capsys: Output) -> None:
@@ -267,7 +267,7 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     target.answer_all()
     if number != signal.SIGKILL:
         assert process.returncode == ExitCode.INTERRUPTED
-        assert "`rageval sweep --resume` goes on" in err
+        assert "`rageval sweep --resume` resumes" in err
     lines = sum(len(f.read_text("utf-8").splitlines()) for f in FOLDER.glob("*/results.jsonl"))
     assert lines >= 40
     before = target.settled_total()
@@ -305,7 +305,7 @@ def test_a_terminated_sweep_ends_the_build_that_is_running(target: SweepTarget) 
         process.terminate()
         _, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert "`rageval sweep --resume` goes on" in err
+    assert "`rageval sweep --resume` resumes" in err
     wait_until(Path("ended").exists, "the build to end")
 
 
@@ -333,10 +333,10 @@ def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Outpu
     write_sweep_project("http://127.0.0.1:9")
     text = refused(capsys, code=ExitCode.UNREACHABLE)
     assert "the target cannot be reached: gave up after 10 connection errors" in text
-    assert text.endswith("`rageval sweep --resume` goes on")
+    assert text.endswith("`rageval sweep --resume` resumes")
     again = ["sweep.toml", "--name", "mine"]
     text = refused(capsys, *again, code=ExitCode.UNREACHABLE)
-    assert text.endswith("`rageval sweep sweep.toml --name mine --resume` goes on")
+    assert text.endswith("`rageval sweep sweep.toml --name mine --resume` resumes")
 
 
 def test_a_baseline_without_an_answer_leaves_nothing_to_compare(
