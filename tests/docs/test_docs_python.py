@@ -1,15 +1,14 @@
-"""docs/python.md names the fields that are there, and its files run together as a project."""
+"""docs/python.md names what is there, and its files run together as a project."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import runpy
 from pathlib import Path
 
 import pytest
 
-from pytest_rageval import AskRequest, AskResponse, CaseRecord, Citation, RetrievedChunk
+from pytest_rageval import CaseRecord
 from tests.build.projects import clear_settings
 from tests.build.targets import fake_target, json_reply
 from tests.docs.examples import read_document, sections
@@ -28,47 +27,18 @@ judge = "none"
 [tool.rageval.target]
 client = "{}:make_client"
 """
-FOUND_BY_SCORING = {
-    "chunk_rank",
-    "matched_by",
-    "matched_golds",
-    "irrelevant",
-    "text_truncated",
-    "text_hash",
-    "reply_keys",
-}
 
 
-def rows(section: str) -> list[str]:
-    """Names in the first cells of the tables of a section."""
-    cells = re.findall(r"^\| (`.*?) \|", SECTIONS[section].text, re.MULTILINE)
-    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
-
-
-def fields(kind: type) -> set[str]:
-    return {field.name for field in dataclasses.fields(kind)} - FOUND_BY_SCORING
-
-
-def test_the_tables_of_request_and_reply_are_complete() -> None:
-    assert set(rows("AskRequest")) == fields(AskRequest)
-    assert set(rows("AskResponse")) == fields(AskResponse) | fields(RetrievedChunk)
-    named = SECTIONS["AskResponse"].text.split("A `Citation` has")[1]
-    assert set(re.findall(r"`(\w+)`", named)) == fields(Citation)
-
-
-def test_every_attribute_of_the_record_is_there() -> None:
-    assert [name for name in rows("The record of a case") if not hasattr(CaseRecord, name)] == []
-
-
-def test_every_fixture_of_the_page_is_there_and_no_public_one_is_missing() -> None:
+def test_the_page_names_every_fixture_and_only_attributes_that_are_there() -> None:
     from pytest_rageval.plugin import hooks
 
-    offered = set(re.findall(r"^@pytest\.fixture.*\ndef ([a-z]\w+)", source(hooks), re.MULTILINE))
-    assert set(rows("Fixtures")) == offered
-
-
-def source(module: object) -> str:
-    return Path(str(vars(module)["__file__"])).read_text(encoding="utf-8")
+    source = Path(str(vars(hooks)["__file__"])).read_text(encoding="utf-8")
+    offered = re.findall(r"^@pytest\.fixture.*\ndef ([a-z]\w+)", source, re.MULTILINE)
+    assert [name for name in offered if f"`{name}`" not in SECTIONS["Fields"].text] == []
+    record = SECTIONS["The record of a case"].text
+    named = re.findall(r"`(?:eval_record\.)?(scores|verdicts|latency|error|reply)\b", record)
+    assert {"scores", "verdicts", "latency", "error"} <= set(named)
+    assert [name for name in named if not hasattr(CaseRecord, name)] == []
 
 
 @pytest.fixture
