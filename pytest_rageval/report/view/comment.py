@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.view.blocks import Block, Cell, Fact, Status, Table, View
 from pytest_rageval.report.view.comparison import flip_value, moved_stages, verdict_status
-from pytest_rageval.report.view.gate import GATE_STYLES, baseline_facts, check_facts
+from pytest_rageval.report.view.gate import GATE_STYLES, baseline_facts
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.run import StoredRun
 
 _CASES: Final = 15
-_FACTS: Final = 5
-"""Failed checks, and causes in common."""
+_PATTERNS: Final = 5
 
 
 def view_of_comment(run: StoredRun, found: RunComparison | None) -> View:
@@ -69,8 +67,6 @@ def _run_facts(run: StoredRun) -> Iterator[Block]:
         )
     if run.gate is not None:
         yield Fact("gate", run.gate.sentence, "strong", GATE_STYLES[run.gate.verdict])
-        failed = [one for one in run.gate.checks if one.status == "fail"]
-        yield from islice(check_facts(failed, run.gate.baseline), _FACTS)
         if run.gate.baseline is not None:
             yield from baseline_facts(run.gate.baseline)
 
@@ -81,7 +77,7 @@ def _moved(found: RunComparison) -> Iterator[Block]:
         yield Fact("seen", _visible(found))
     if moved := moved_stages(found):
         yield Fact("stages", moved)
-    for one in found.headline.patterns[:_FACTS]:
+    for one in found.headline.patterns[:_PATTERNS]:
         yield Fact("pattern", one.public)
     if since is not None and since.fixed.n:
         yield Fact("fixed", since.fixed.counted("fixed"))
