@@ -256,10 +256,10 @@ class Settings:
         unset="UTC time and 4 hex digits")] = None
     repeats: Annotated[Repeats, Setting("subject",
         "how often each case is asked, to measure noise", "--rageval-repeats", "N")] = 1
-    tier: Annotated[str | None, Setting("part",
+    tier: Annotated[str | None, Setting("nothing",
         "table [tool.rageval.tier.NAME] whose settings go before those of the project",
         "--rageval-tier", "NAME", key="")] = None
-    select: Annotated[tuple[str, ...], Setting("part",
+    select: Annotated[tuple[str, ...], Setting("nothing",
         'groups of cases that make up the set, as in ["tag:smoke", "category:faq"]',
         kind="selectors", unset="all cases")] = ()
     thresholds: Annotated[str, Setting("nothing",

@@ -20,7 +20,12 @@ from pytest_rageval.values.json_documents import part
 CASES: Final = "evals/eval_set.jsonl"
 PYPROJECT: Final = "pyproject.toml"
 GITIGNORE: Final = ".gitignore"
-WORKFLOW: Final = ".github/workflows/evals.yml"
+GITLAB: Final = ".gitlab-ci.yml"
+CI: Final = {
+    "github": (".github/workflows/evals.yml", "workflow.yml"),
+    "gitlab": (GITLAB, "gitlab.yml"),
+}
+"""File of the job and its template, by the service."""
 VAULT: Final = "evals/vault"
 
 _PYTEST_TABLE: Final = b"[tool.pytest.ini_options]\n"
@@ -44,7 +49,6 @@ _TEMPLATES: Final = {
     THRESHOLDS: THRESHOLDS,
     PYPROJECT: "pyproject.txt",
     GITIGNORE: "gitignore.txt",
-    WORKFLOW: "workflow.yml",
 }
 """Template by path in the project; notes of the vault keep their names."""
 _OWN_CASES_TEMPLATES: Final = {
@@ -82,7 +86,9 @@ class Scaffold:
     """Required step before the cases can run, as an imperative; empty: none."""
 
 
-def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = None) -> Scaffold:
+def plan_scaffold(
+    templates: _Files, existing: _Files, preset: Preset | None = None, ci: str | None = None
+) -> Scaffold:
     """Decide which files a project needs.
 
     Args:
@@ -91,10 +97,12 @@ def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = N
         existing: content of the project's planned files, of pytest's settings files, of its
             conftest files and, or empty, of its other case files, by path.
         preset: of the user's system; None: none was named.
+        ci: service that runs the cases, a key of ``CI``; None: GitLab where it has a file.
     """
     if _configures_pytest({}, existing):  # whose settings an own table would replace
         templates = {name: text.removeprefix(_PYTEST_TABLE) for name, text in templates.items()}
-    sources = dict(_TEMPLATES)
+    service = ci or ("gitlab" if GITLAB in existing else "github")
+    sources = {**_TEMPLATES, CI[service][0]: CI[service][1]}
     own_cases = existing.get(CASES, templates[_TEMPLATES[CASES]]) != templates[_TEMPLATES[CASES]]
     if CASES not in existing and any(path.endswith(".jsonl") for path in existing):
         own_cases = True
@@ -123,7 +131,7 @@ def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = N
             first = f"put your own questions into {CASES}"
     return Scaffold(
         files=content,
-        additions=(*pyproject, *_gitignore_addition(templates, existing)),
+        additions=(*pyproject, *_other_additions(templates, existing)),
         notes=notes,
         first=first,
     )
@@ -146,7 +154,7 @@ def _plan_preset(
         first += f", put your questions into {CASES}"
     return Scaffold(
         files=content,
-        additions=(*additions, *_gitignore_addition(templates, existing)),
+        additions=(*additions, *_other_additions(templates, existing)),
         notes=faults,
         first=f"fix {PYPROJECT}" if faults else first,
     )
@@ -216,6 +224,16 @@ def _configures_pytest(document: Mapping[str, Any], existing: _Files) -> bool:
     )
 
 
+def _other_additions(templates: _Files, existing: _Files) -> tuple[Addition, ...]:
+    """Return what .gitignore and the pipeline of GitLab lack."""
+    found = _gitignore_addition(templates, existing)
+    name = CI["gitlab"][1]
+    if GITLAB in existing and b"pytest-rageval" not in existing[GITLAB]:
+        lines = [one for one in templates[name].decode().splitlines() if not one.startswith("#")]
+        found += (Addition(path=GITLAB, lines=tuple(lines), needed=False),)
+    return found
+
+
 def _gitignore_addition(templates: _Files, existing: _Files) -> tuple[Addition, ...]:
     if GITIGNORE not in existing:
         return ()
@@ -245,17 +263,17 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield f"{prefix}{entry.name}", entry.read_bytes()
 
 
-def read_project(folder: Path, preset: Preset | None = None) -> Scaffold:
+def read_project(folder: Path, preset: Preset | None = None, ci: str | None = None) -> Scaffold:
     """Return the files that the project in a folder needs; the folder need not exist.
 
     Raises:
         ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """
     templates = read_templates()
-    names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES, *CONFTESTS]
+    names = [*plan_scaffold(templates, {}).files, GITLAB, *PYTEST_FILES, *CONFTESTS]
     found = iter_case_files(rootdir=folder.absolute(), testpaths=DEFAULT_TESTPATHS)
     existing = {str(path): b"" for path in found} | dict(_existing(folder, names))
-    return plan_scaffold(templates, existing, preset)
+    return plan_scaffold(templates, existing, preset, ci)
 
 
 def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     shell_complete=complete_preset,
     help="Known system to ask, such as dify, instead of the notes; an unknown name lists all.",
 )
-def command(folder: Path, preset: str | None) -> None:
+@click.option("--ci", type=click.Choice(["github", "gitlab"]),
+              help="Service of the job.  [default: github, or gitlab by its file]")  # fmt: skip
+def command(folder: Path, preset: str | None, ci: str | None) -> None:
     """Create a project that works offline.
 
     It has cases, notes, limits and a CI job. DIR is the folder to write to, by default the current
@@ -36,7 +38,7 @@ def command(folder: Path, preset: str | None) -> None:
     from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
     from pytest_rageval.project.discovery import THRESHOLDS
 
-    scaffold = read_project(folder, None if preset is None else _known(preset))
+    scaffold = read_project(folder, None if preset is None else _known(preset), ci)
     done: Counter[bool] = Counter()
     for path, created in write_scaffold(folder, scaffold):
         done[created] += 1

@@ -42,10 +42,27 @@ def test_an_empty_folder_needs_every_file_and_no_addition() -> None:
     assert (scaffold.additions, scaffold.notes) == ((), ())
 
 
+def test_a_project_on_gitlab_has_its_job_there() -> None:
+    scaffold = plan_scaffold(TEMPLATES, {}, ci="gitlab")
+    assert ".gitlab-ci.yml" in scaffold.files
+    assert ".github/workflows/evals.yml" not in scaffold.files
+    existing = {".gitlab-ci.yml": b"stages: [test]\n"}
+    (added,) = plan_scaffold(TEMPLATES, existing).additions
+    assert (added.path, added.lines[0]) == (".gitlab-ci.yml", "include:")
+    existing = {".gitlab-ci.yml": TEMPLATES["gitlab.yml"]}
+    assert plan_scaffold(TEMPLATES, existing).additions == ()
+
+
 def test_every_template_is_used_by_one_of_the_plans() -> None:
     own = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b""})
     known = plan_scaffold(TEMPLATES, {}, load_preset("dify"))
-    used = {*plan().files.values(), *own.files.values(), *known.files.values()}
+    gitlab = plan_scaffold(TEMPLATES, {}, ci="gitlab")
+    used = {
+        *gitlab.files.values(),
+        *plan().files.values(),
+        *own.files.values(),
+        *known.files.values(),
+    }
     assert used >= set(TEMPLATES.values())
 
 

@@ -36,8 +36,15 @@ def test_every_template_is_in_the_wheel_as_it_is_here(tmp_path: Path) -> None:
     assert held == read_templates()
 
 
-def test_the_ci_job_is_yaml_that_runs_the_cases() -> None:
+def test_the_job_of_github_is_a_checkout_and_the_action() -> None:
     job = load_yaml(read_templates()["workflow.yml"].decode("utf-8"))["jobs"]["evals"]
-    commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert any(command.startswith("pytest evals/") for command in commands)
+    assert [step["uses"].rpartition("@")[0] for step in job["steps"]] == [
+        "actions/checkout",
+        "OWNER/pytest-rageval",
+    ]
     assert job["timeout-minutes"] > 0
+
+
+def test_the_pipeline_of_gitlab_includes_the_job_of_this_repository() -> None:
+    (included,) = load_yaml(read_templates()["gitlab.yml"].decode("utf-8"))["include"]
+    assert (ROOT / included["remote"].partition("/v1/")[2]).is_file()
