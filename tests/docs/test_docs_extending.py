@@ -12,7 +12,7 @@ from tests.docs.examples import read_document, sections
 from tests.plugin.scratch import Project, case
 from tests.test_public_names import parameters
 
-PAGE = read_document("extending.md").partition("\n## Tutorial:")[0]
+PAGE = read_document("extending.md")
 FILES = {
     match[1]: block.text
     for section in sections(PAGE)

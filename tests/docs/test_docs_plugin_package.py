@@ -1,4 +1,4 @@
-"""docs/extending.md shows parts of the example package, which is built, installed and used."""
+"""The README of the example package shows parts of it, which is built, installed and used."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.build.projects import clear_settings
-from tests.docs.examples import read_chapter, sections
+from tests.docs.examples import sections
 from tests.plugin.scratch import Project, case
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples/acme_rag_metrics"
-TITLE = "Tutorial: a package of metrics"
-BLOCKS = [
-    b.text for section in sections(read_chapter("extending.md", TITLE)) for b in section.blocks
-]
+README = (PACKAGE / "README.md").read_text(encoding="utf-8")
+BLOCKS = [b.text for section in sections(README) for b in section.blocks]
 FILES = {match[1]: text for text in BLOCKS if (match := re.match(r"# (\S+)\n", text))}
 
 
