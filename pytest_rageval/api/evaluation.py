@@ -19,6 +19,7 @@ from pytest_rageval.engine.preparing import (
     check_results_dir,
     check_target,
     read_labels,
+    refuse_select,
     run_thresholds,
 )
 from pytest_rageval.engine.registry import open_registry
@@ -85,6 +86,7 @@ def evaluate(
     settings = option_settings(root, judge, options)
     if not save and settings.resume is not None:
         raise ConfigError("resume: got save=False, expected a run that is written to be continued")
+    refuse_select(settings)
     chosen = choose_cases(cases, settings)
     _check(settings, target, judge, chosen, save=save)
     registry = open_registry(settings)

@@ -100,6 +100,17 @@ def check_open_files(settings: Settings, n_cases: int) -> None:
         )
 
 
+def refuse_select(settings: Settings) -> None:
+    """Refuse a selection, such as that of a tier, where it would be passed over.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    if settings.select:
+        found = ", ".join(settings.select)
+        raise ConfigError(f"select: got {found}, which pytest alone selects; leave the tier out")
+
+
 def run_thresholds(
     settings: Settings,
     registry: Registry,

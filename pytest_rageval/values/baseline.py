@@ -58,6 +58,13 @@ _REMARKS: Final[Mapping[RemarkCode, str]] = {
 }
 
 
+class _Facts(dict[str, ChoiceFact]):
+    """Facts of a sentence; a damaged file may lack one."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceRemark:
     """Warning about a baseline that was found."""
@@ -70,7 +77,7 @@ class ChoiceRemark:
     @property
     def sentence(self) -> str:
         """One plain-ASCII sentence."""
-        return _REMARKS[self.code].format_map(self.facts)
+        return _REMARKS[self.code].format_map(_Facts(self.facts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +102,10 @@ class BaselineChoice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence, with the age of the run."""
-        facts = dict(self.facts)
-        if (why := facts.get("why")) is not None:
-            facts["refusal"] = _REFUSALS[why].format_map(facts)  # type: ignore[index]
+        facts = _Facts(self.facts)
+        for refusal, text in _REFUSALS.items():
+            if facts.get("why") == refusal:
+                facts["refusal"] = text.format_map(facts)
         text = _SENTENCES[self.code].format_map(facts)
         if self.run_id is not None and (age := age_text(self.days, self.commits)):
             text += f", {age} old"

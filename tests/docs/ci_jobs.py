@@ -1,7 +1,7 @@
 """Runs the jobs of a CI configuration on this machine: its shell steps as they are, in order.
 
 What the services themselves do is played by plain copying within a folder: checkout, artifacts and
-caches of GitHub Actions, and the commands ``gh``, ``curl`` and ``pip`` by small scripts that are
+caches of GitHub Actions, and the commands ``gh`` and ``pip`` by small scripts that are
 found first. An expression, action or input that is not known here is an error.
 """
 
@@ -26,8 +26,6 @@ INPUTS: Final[Mapping[str, frozenset[str]]] = {
     "actions/download-artifact@v7": frozenset(
         {"name", "path", "pattern", "run-id", "github-token"}
     ),
-    "actions/upload-pages-artifact@v4": frozenset({"path"}),
-    "actions/deploy-pages@v4": frozenset(),
 }
 """Inputs that these majors have, as far as they are used."""
 
@@ -40,20 +38,6 @@ wanted="$wanted --limit 1 --json databaseId --jq .[0].databaseId // empty"
 [ "$*" = "$wanted" ] || { echo "$*" > "$FORGE/misused"; exit 64; }
 [ -f "$FORGE/workflow-is-known" ] || { echo "could not find any workflows" >&2; exit 1; }
 cat "$FORGE/good-run-of-main" 2>/dev/null || true
-""",
-    "curl": """\
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --output) out=$2; shift ;;
-    --header) [ "$2" = "JOB-TOKEN: job-token" ] || exit 64; shift ;;
-    --fail|--silent|--location) ;;
-    *) url=$1 ;;
-  esac
-  shift
-done
-[ "$url" = "https://forge/api/v4/projects/7/jobs/artifacts/main/download?job=evals" ] || exit 64
-[ -f "$FORGE/main.zip" ] || exit 22
-cp "$FORGE/main.zip" "$out"
 """,
 }
 
@@ -134,7 +118,6 @@ class Forge:
         self,
         job: Mapping[str, Any],
         *,
-        branch: str,
         environ: Mapping[str, str] = {},
         needs: Sequence[JobResult] = (),
     ) -> JobResult:
@@ -146,10 +129,6 @@ class Forge:
         for one in needs:
             shutil.copytree(one.workspace / results, run.workspace / results, dirs_exist_ok=True)
         run.environ |= {
-            "CI_API_V4_URL": "https://forge/api/v4",
-            "CI_PROJECT_ID": "7",
-            "CI_DEFAULT_BRANCH": "main",
-            "CI_JOB_TOKEN": "job-token",
             **self.secrets,
             **environ,
         }
@@ -157,11 +136,6 @@ class Forge:
         artifacts = job["artifacts"]
         kept = [*artifacts["paths"], *artifacts.get("reports", {}).values()]
         assert all([*run.workspace.glob(path)] for path in kept)
-        if branch == "main" and ok:
-            staged = self.root / f"{self._runs}-staged"
-            for path in job["artifacts"]["paths"]:
-                shutil.copytree(run.workspace / path, staged / path)
-            shutil.make_archive(str(self.root / "main"), "zip", staged)
         return run.result(ok=ok)
 
     def artifact(self, run_id: str, name: str) -> Path:

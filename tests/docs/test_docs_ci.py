@@ -109,10 +109,10 @@ def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system
     jobs = load_yaml(fenced(MACHINES, "Several machines on GitLab", "yaml"))
     total = jobs["part"]["parallel"]
     places = [{"CI_NODE_INDEX": str(n + 1), "CI_NODE_TOTAL": str(total)} for n in range(total)]
-    parts = [forge.run_gitlab_job(jobs["part"], branch="a", environ=place) for place in places]
+    parts = [forge.run_gitlab_job(jobs["part"], environ=place) for place in places]
     assert all(part.ok for part in parts)
     assert len(system.server.asked) == N_CASES
-    whole = forge.run_gitlab_job(jobs["whole"], branch="a", needs=parts)
+    whole = forge.run_gitlab_job(jobs["whole"], needs=parts)
     assert whole.ok, whole.log
     run = whole.workspace / "evals" / "results" / "ci"
     assert json.loads((run / "metrics.json").read_text("utf-8"))["total"] == N_CASES

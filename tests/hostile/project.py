@@ -81,6 +81,7 @@ def make_project(folder: Path) -> str:
             config = json.loads((run / "config.json").read_bytes())
             (run / "config.json").write_bytes(dumped(config | {"set": SET}))
     assert cli.run(["runs", "tag", "one", "main"]) == 0
+    assert cli.run(["runs", "approve", "one", "--because", "as planned"]) == 0
     one = folder / "evals" / "results" / "one"
     (one / "notes.json").write_bytes(dumped({"notes": [NOTE]}))
     (one / "sections.json").write_bytes(dumped({"sections": SECTIONS}))
@@ -117,6 +118,11 @@ GATE: Final = {
     "baseline": {
         "name": "main", "run_id": "one", "problem": None, "n_paired": 3, "n_changed": 0,
         "n_only_base": 0, "n_only_new": 0,
+        "choice": {
+            "code": "main", "run_id": "one", "days": 3, "commits": 2, "passed_over": "failed",
+            "facts": {"main": "main", "commit": "abc", "why": "failed", "run": "one"},
+            "remarks": [{"code": "old", "facts": {"days": 14, "commits": 50, "main": "main"}}],
+        },
     },
     "checks": [
         {

@@ -88,6 +88,10 @@ OF_LIMITS: tuple[Command, ...] = (
     ("gate", "one"), ("compare", "one", "two"), ("runs", "prune", "--keep", "9"),
     ("merge", "two", "more", "--run-id", "m"), ("report", "one", "-o", "o.html"),
 )  # fmt: skip
+OF_APPROVAL: tuple[Command, ...] = (
+    ("gate", "two", "--baseline", "auto"), ("runs", "prune", "--keep", "9"),
+    ("report", "two", "--comment", "--baseline", "auto", "-o", "o.md"),
+)  # fmt: skip
 OF_CALIBRATIONS: tuple[Command, ...] = (
     ("report", "one", "-o", "o.html"), ("judge", "one"), ("merge", "two", "more", "--run-id", "m"),
     ("calibrate", "labels.jsonl", "--rubric", "groundedness", "--save"),
@@ -116,6 +120,7 @@ ATTACKED: Mapping[str, tuple[Command, ...]] = {
     "thresholds.toml": OF_LIMITS,
     f"evals/judge_calibration/offline%2F{VERSION}-groundedness.json": OF_CALIBRATIONS,
     "evals/labels/me.jsonl": OF_LABELS,
+    "evals/baseline.json": OF_APPROVAL,
     "labels.jsonl": (("calibrate", "labels.jsonl", "--rubric", "groundedness"),),
     "evals/history.sqlite": OF_INDEX,
     "evals/cache/judge.sqlite": OF_CACHE,

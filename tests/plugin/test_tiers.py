@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.api.evaluation import evaluate
 from pytest_rageval.cli import main as cli
+from pytest_rageval.values.errors import ConfigError
 from tests.plugin.scratch import PYPROJECT, SERIAL_AND_PARALLEL, Project, checks
 
 SMOKE = """
@@ -105,3 +107,11 @@ def test_a_fault_of_a_tier_is_one_clear_line(
     result = tiered.run("--rageval-tier", tier)
     assert result.ret == 4
     assert says in " ".join(result.stderr.str().split())
+
+
+def test_a_function_that_passes_over_a_selection_refuses_it(
+    tiered: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tiered.path)
+    with pytest.raises(ConfigError, match="select: got tag:work, which pytest alone selects"):
+        evaluate("evals", lambda request: "An answer.", tier="smoke")

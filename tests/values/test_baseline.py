@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from pytest_rageval.values.baseline import BaselineChoice, age_text
+from pytest_rageval.values.baseline import (
+    BaselineChoice,
+    ChoiceCode,
+    ChoiceRemark,
+    RemarkCode,
+    age_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -13,6 +21,12 @@ from pytest_rageval.values.baseline import BaselineChoice, age_text
 )
 def test_an_age_says_what_is_known(days: int | None, commits: int | None, text: str) -> None:
     assert age_text(days, commits) == text
+
+
+def test_a_choice_of_a_damaged_file_has_a_sentence() -> None:
+    for code in get_args(ChoiceCode):
+        assert BaselineChoice(code=code, facts={"why": "x"}, run_id="r").sentence
+    assert all(ChoiceRemark(code=code).sentence for code in get_args(RemarkCode))
 
 
 def test_only_a_choice_without_a_run_is_a_problem() -> None:

@@ -11,6 +11,7 @@ from pytest_rageval.engine.preparing import (
     check_target,
     read_labels,
     read_sets,
+    refuse_select,
     run_thresholds,
 )
 from pytest_rageval.engine.registry import open_registry
@@ -38,6 +39,7 @@ def read_cases(settings: Settings) -> SweepCases:
     """
     if target_kind(settings) == "none":
         raise ConfigError(no_target(settings, fixtures=False))
+    refuse_select(settings)
     check_target(settings.target, os.environ)
     check_results_dir(settings)
     check_offline(settings)
