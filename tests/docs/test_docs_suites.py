@@ -47,10 +47,3 @@ def test_the_table_has_every_suite_and_its_size() -> None:
     assert rows == [
         (one.name, f"{one.n_documents:,}", f"{one.n_questions:,}") for one in SUITES.values()
     ]
-
-
-def test_the_table_of_options_is_that_of_the_command() -> None:
-    group = cli.cli.get_command(click.Context(cli.cli), "suite")
-    assert isinstance(group, click.Group)
-    options = {one.opts[0] for one in group.commands["run"].params if isinstance(one, click.Option)}
-    assert set(re.findall(r"^\| `(-[\w-]+)", PAGE, re.MULTILINE)) == options
