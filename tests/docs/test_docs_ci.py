@@ -1,4 +1,4 @@
-"""Jobs of docs/performance.md are run shell step by shell step; docs/ci.md agrees with files."""
+"""Jobs of examples/shards are run shell step by shell step; docs/ci.md agrees with files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from pytest_rageval.authoring.scaffold.plan import read_templates
 from tests.build.loopback import LoopbackServer, Question, good_reply, http_json, loopback_server
 from tests.build.yaml_values import load_yaml
 from tests.docs.ci_jobs import INPUTS, Forge
-from tests.docs.examples import read_document, sections
+from tests.docs.examples import DOCS, read_document, sections
 from tests.plugin.rag_server import hit_or_miss
 
 pytestmark = pytest.mark.slow
 
-PAGE, MACHINES = read_document("ci.md"), read_document("performance.md")
+PAGE = read_document("ci.md")
+SHARDS = DOCS.parent / "examples/shards"
 ROOT = Path(__file__).parents[2]
 KEY = "sk-of-the-judge-0123456789"
 MERGE = "Decide over the whole"
@@ -87,7 +88,7 @@ def gate_of(run: Path) -> dict[str, Any]:
 
 
 def test_three_machines_and_a_merge_decide_as_one(forge: Forge, system: System) -> None:
-    workflow = load_yaml(fenced(MACHINES, "Several machines on GitHub", "yaml"))
+    workflow = load_yaml((SHARDS / "github.yml").read_text(encoding="utf-8"))
     results = forge.run_workflow(workflow, branch="main")
     assert [*results] == ["part-1", "part-2", "part-3", "gate"]
     assert all(result.ok for result in results.values())
@@ -106,7 +107,7 @@ def test_three_machines_and_a_merge_decide_as_one(forge: Forge, system: System) 
 
 
 def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system: System) -> None:
-    jobs = load_yaml(fenced(MACHINES, "Several machines on GitLab", "yaml"))
+    jobs = load_yaml((SHARDS / "gitlab.yml").read_text(encoding="utf-8"))
     total = jobs["part"]["parallel"]
     places = [{"CI_NODE_INDEX": str(n + 1), "CI_NODE_TOTAL": str(total)} for n in range(total)]
     parts = [forge.run_gitlab_job(jobs["part"], environ=place) for place in places]
@@ -140,7 +141,7 @@ def test_the_page_is_short() -> None:
 
 
 def test_every_action_of_the_job_on_machines_is_pinned_to_a_major_version_that_is_known() -> None:
-    jobs = load_yaml(fenced(MACHINES, "Several machines on GitHub", "yaml"))["jobs"].values()
+    jobs = load_yaml((SHARDS / "github.yml").read_text(encoding="utf-8"))["jobs"].values()
     used = {step["uses"] for job in jobs for step in job["steps"] if "uses" in step}
     assert used <= INPUTS.keys()
     assert len(used) >= 5
