@@ -179,7 +179,7 @@ def test_the_site_is_built_without_a_warning_and_without_a_dead_link(
         for path in tmp_path.rglob("*.html")
         if "_static" not in path.parts
     }
-    assert len(pages) > 150
+    assert len(pages) > 130
     dead = []
     for path, page in pages.items():
         for link in page.links:
