@@ -116,8 +116,12 @@ def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -
         elif b"\0" in data:
             reason = "it holds NUL bytes, so it is not text"
         else:
-            if data.decode(errors="replace").encode() != data:
-                findings.append((rel_path, "read with U+FFFD in place of what is not UTF-8"))
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                line = data.count(b"\n", 0, error.start) + 1
+                place = f"byte {error.start} (line {line})"
+                findings.append((rel_path, f"invalid UTF-8 at {place}; read with U+FFFD there"))
             return data
     findings.append((rel_path, f"not read: {reason}"))
     return None

@@ -12,11 +12,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# Before pytester takes a snapshot of the modules: a driver that a run within the process loads is
+# dropped after it, and the errors of its second copy are not those that SQLAlchemy knows.
+with suppress(ImportError):
+    importlib.import_module("psycopg")
 
 _SOCKET_CHARS = 100
 """Longest path of a socket that every system takes, less its name."""

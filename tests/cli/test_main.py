@@ -559,7 +559,9 @@ def test_the_server_answers_at_the_url_it_prints_until_ctrl_c(tmp_path: Path) ->
 
 def test_a_setting_that_the_server_refuses_is_a_line(tmp_path: Path, capsys: Output) -> None:
     assert cli.run(["serve", "--vault", str(tmp_path), "--k", "0"]) == ExitCode.USAGE
-    assert capsys.readouterr().err == "rageval: k: got 0, expected 1 to 1000\n"
+    errors = capsys.readouterr().err
+    assert errors.startswith("rageval: k: got 0, expected ")
+    assert errors.count("\n") == 1
 
 
 def test_a_model_endpoint_that_is_not_there_is_code_4(tmp_path: Path, capsys: Output) -> None:

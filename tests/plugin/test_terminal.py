@@ -98,7 +98,7 @@ def test_faults_of_a_vault_are_told_in_a_run_that_passes(project: Project) -> No
     assert result.ret == 0
     told = " ".join(line[9:] for line in summary_lines(result))
     expected = [
-        "bad.md: invalid UTF-8 at byte 12 (line 3); read with U+FFFD in its place",
+        "bad.md: invalid UTF-8 at byte 12 (line 3); read with U+FFFD there",
         "empty.md: no chunk made: the note is empty",
         "gone.md: not read: No such file or directory",
     ]

@@ -78,7 +78,7 @@ def test_invalid_utf_8_is_read_with_a_warning(tmp_path: Path) -> None:
     write_vault(tmp_path, {"a.md": b"# A\nok\nbad \xff byte\n"})
     vault = read_vault(tmp_path)
     assert len(vault.notes) == 1
-    assert warnings_of(vault) == ["a.md: read with U+FFFD in place of what is not UTF-8"]
+    assert warnings_of(vault) == ["a.md: invalid UTF-8 at byte 11 (line 3); read with U+FFFD there"]
 
 
 @pytest.mark.parametrize(

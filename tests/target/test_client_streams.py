@@ -268,7 +268,7 @@ def test_a_document_in_place_of_a_stream_is_named_before_its_expressions_are_sea
 
 
 def test_pieces_of_plain_text_are_joined_by_the_expression_of_the_page() -> None:
-    found = re.search(r"`(join\(.*map\(.*)`\.", read_document("target.md"))
+    found = re.search(r"`(join\(.*map\(.*)`\.", read_document("streams.md"))
     assert found is not None
     body = b"event: sources\ndata: []\n\ndata: Every 14 days \n\ndata: [1]\n\ndata: [DONE]\n\n"
     result = ask(whole(body), stream="sse", response={"answer": found[1]})

@@ -252,12 +252,14 @@ def parse_url(text: str) -> sa.URL:
     """
     # The text is not shown, since it may contain a password anywhere. A mistyped one, taken as a
     # path, would create a file of this name and show the password.
+    got = "a URL that cannot be read"
     if not _MISTYPED.match(text):
         if "://" not in text:
             return sa.URL.create("sqlite", database=text)
         with suppress(exc.ArgumentError, ValueError):
             url = sa.make_url(text)
             kind = url.get_backend_name()
+            got = "a database in memory" if kind == "sqlite" else f"a URL of {url.drivername!r}"
             if kind == "sqlite" and url.database not in (None, "", ":memory:"):
                 return url.set(drivername="sqlite")
             if kind in ("postgres", "postgresql"):
@@ -272,7 +274,7 @@ def parse_url(text: str) -> sa.URL:
                         "(pip install 'pytest-rageval[postgres]')"
                     ) from None
                 return url
-    raise ConfigError(f"index of runs: got a URL that cannot be used, expected {_EXAMPLES}")
+    raise ConfigError(f"index of runs: got {got}, expected {_EXAMPLES}")
 
 
 def shown_url(url: sa.URL) -> str:

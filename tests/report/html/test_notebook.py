@@ -14,7 +14,7 @@ from tests.build.runs import run_of, scored, write_run
 
 RESULTS = Path("evals/results")
 HOSTILE = "<script>alert(1)</script>\u202e<img src=x onerror=y>\x1b[31m"
-ALLOWED = {*"div p b table thead tbody tr th td dl dt dd small span details summary".split()}
+ALLOWED = {*"div p b h3 table thead tbody tr th td dl dt dd small span details summary".split()}
 
 
 @pytest.fixture(autouse=True)
