@@ -20,7 +20,7 @@ WORDS = {
     "performance.md": ("cost of a run", "distributed", "many machines"),
     "matching.md": ("anchor", "chunk id", "citation formats"),
     "recipes/frameworks.md": ("langchain", "llamaindex", "haystack"),
-    "recipes/servers.md": ("dify", "ragflow", "langgraph", "open webui", "flowise"),
+    "recipes/presets.md": ("dify", "ragflow", "langgraph", "open webui", "flowise"),
     "runs.md": ("flaky", "non-deterministic", "pass^k", "pass@k", "repeats", "exit code"),
     "score.md": ("offline evaluation", "existing answers", "without asking"),
     "start.md": ("install", "extras", "doctor"),

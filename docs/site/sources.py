@@ -9,6 +9,7 @@ from pathlib import Path
 
 from docs.site.links import METRICS, Site, slug
 from docs.site.metric_pages import metric_groups, overview
+from docs.site.recipes import recipes_page
 from docs.site.reference import PAGES, reference_pages
 from docs.site.search import scorer, with_words
 
@@ -21,10 +22,13 @@ _PROJECT = {
 }
 """Pages outside docs/, and their places in the site."""
 _INDEX = "docs/index.md"
+_RECIPES = "recipes/presets.md"
 _METRICS = {"metrics": "Metrics one by one: definition, population, empty case, source, example"}
 _BY_HAND = re.compile(r"^`make docs` builds these pages as a site.*?\n\n", re.DOTALL | re.MULTILINE)
 """What the index says of the reference for those who read it as a file."""
 _ROW = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)#]+\.md)\)", re.MULTILINE)
+_MADE = {"docs/site/metrics.toml": "reference/metrics.md", "docs/site/recipes.toml": _RECIPES}
+"""Files whose texts become a page with what the package declares."""
 
 
 def write_sources(root: Path, folder: Path) -> None:
@@ -46,13 +50,14 @@ def write_sources(root: Path, folder: Path) -> None:
     head, groups = metric_groups()
     entries = [entry for group in groups for entry in group.entries]
     site = Site(
-        pages={**{name: name.removeprefix("docs/") for name in names}, **_PROJECT},
+        pages={**{name: name.removeprefix("docs/") for name in names}, **_PROJECT, **_MADE},
         metrics={slug(entry.key): entry.name for entry in entries},
     )
     pages = {site.pages[name]: site.moved(text, name) for name, text in texts.items()}
     pages |= {f"metrics/{one.name}.md": site.moved(one.text, METRICS) for one in entries}
     generated = reference_pages()
     pages |= generated.pages
+    pages[_RECIPES] = site.moved(recipes_page(), "docs/recipes/presets.md")
     listed = site.moved(overview(head, groups), METRICS)
     pages["reference/metrics.md"] = listed + _tree([f"/metrics/{one.name}" for one in entries])
     reference = "".join(
@@ -68,7 +73,8 @@ def write_sources(root: Path, folder: Path) -> None:
     lists = {
         "Metrics, one by one": {f"metrics/{one.name}.md": f"`{one.key}`" for one in entries},
     }
-    llms = llms_text(_with_reference(texts[_INDEX], reference.replace("(/", "(")), lists)
+    index = texts[_INDEX].replace("(site/recipes.toml)", f"({_RECIPES})")
+    llms = llms_text(_with_reference(index, reference.replace("(/", "(")), lists)
     for name, text in {**generated.files, "llms.txt": llms}.items():
         _write(folder / "extra" / name, text)
     shutil.copytree(root / "docs" / "images", folder / "images")

@@ -11,30 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from docs.site.recipes import recipes, recipes_page
 from pytest_rageval.authoring.scaffold.plan import read_templates
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from tests.build.presets import SystemCase, stand_in, system_case
-from tests.docs.examples import DOCS, Section, heading_slug, link_targets, read_document, sections
+from tests.build.setting_values import as_toml
+from tests.docs.examples import DOCS, heading_slug, link_targets, read_document, sections
 from tests.docs.test_docs_recipes_frameworks import APPS
 
-RECIPES = DOCS / "recipes"
-_EXPORT = re.compile(r"^# export (\w+)=\S+$", re.MULTILINE)
 _QUICK = "dify"
 """Run always; the others take a few seconds each."""
 
 
-def recipe(preset: str) -> tuple[Section, str, str]:
-    """Return the recipe of a preset, its settings and the commands of its page."""
-    found = []
-    for name in ("services", "servers"):
-        page = sections(read_document(f"recipes/{name}.md"))
-        (commands,) = [one.text for one in page[0].blocks]
-        for section in page[1:]:
-            (toml,) = [one.text for one in section.blocks if one.language == "toml"]
-            if f'\npreset = "{preset}"\n' in toml:
-                found.append((section, toml, commands))
-    (one,) = found
-    return one
+RECIPES = {one.name: one for one in recipes()}
 
 
 def write_project(folder: Path, settings: str, case: SystemCase) -> None:
@@ -71,8 +60,10 @@ def run_commands(folder: Path, commands: str, environ: dict[str, str]) -> tuple[
 )
 def test_the_settings_and_commands_of_a_recipe_work(preset: str, tmp_path: Path) -> None:
     case = system_case(preset, "success")
-    _, settings, commands = recipe(preset)
-    assert set(_EXPORT.findall(settings)) == set(case.environ)
+    assert set(load_preset(preset).environment) == set(case.environ)
+    given = f"vars = {as_toml(case.vars)}" if case.vars else ""
+    settings = re.sub(r"^vars = .*", lambda _: given, RECIPES[preset].settings, flags=re.MULTILINE)
+    (commands,) = [one.text for one in sections(recipes_page())[0].blocks]
     write_project(tmp_path, settings, case)
     with stand_in(case) as server:
         environ = {**case.environ, "RAGEVAL_RAG_URL": server.url}
@@ -89,23 +80,20 @@ def test_the_settings_and_commands_of_a_recipe_work(preset: str, tmp_path: Path)
     assert len(asked) >= 3, [case.refused(one) for one in received]
 
 
-@pytest.mark.parametrize("preset", preset_names())
-def test_a_recipe_names_what_the_preset_needs_and_what_is_lost(preset: str) -> None:
-    section, settings, _ = recipe(preset)
-    assert all(one.name in settings for one in load_preset(preset).required)
-    assert "**Lost**" in section.text
+def test_every_preset_has_a_recipe_that_says_what_it_needs_and_what_is_lost() -> None:
+    assert sorted(RECIPES) == sorted(preset_names())
+    for name, one in RECIPES.items():
+        assert all(variable.name in one.settings for variable in load_preset(name).required)
+        assert "**Lost**" in one.text
 
 
-@pytest.mark.parametrize("name", ["services", "servers", "frameworks"])
-def test_links_of_recipes_lead_to_a_page_and_a_heading(name: str) -> None:
-    assert f"recipes/{name}.md" in link_targets(read_document("target.md"))
-    for target in link_targets(read_document(f"recipes/{name}.md")):
+def test_links_of_recipes_lead_to_a_page_and_a_heading() -> None:
+    titles = {heading_slug(one.title) for one in sections(recipes_page())}
+    for target in link_targets(recipes_page()):
         path, _, fragment = target.partition("#")
         if not path.startswith("http"):
-            page = sections((RECIPES / (path or f"{name}.md")).read_text(encoding="utf-8"))
-            assert not fragment or fragment in {heading_slug(one.title) for one in page}, target
+            assert fragment in titles if not path else (DOCS / "recipes" / path).exists(), target
 
 
-def test_there_is_no_recipe_without_a_preset_or_a_framework() -> None:
-    pages = [sections(path.read_text(encoding="utf-8"))[1:] for path in RECIPES.glob("*.md")]
-    assert sum(map(len, pages)) == len(preset_names()) + len(APPS)
+def test_there_is_a_recipe_of_each_framework() -> None:
+    assert len(sections(read_document("recipes/frameworks.md"))[1:]) == len(APPS)

@@ -108,7 +108,7 @@ def test_llms_txt_lists_pages_as_the_site_has_them(sources: Path) -> None:
     assert text.startswith("# pytest-rageval\n\n> ")
     links = re.findall(r"\]\(([^)]+)\)", text)
     assert len(links) > 100
-    assert {"reference/settings.html", "recipes/servers.html", "metrics/latency_ms-p95.html"} <= {
+    assert {"reference/settings.html", "recipes/presets.html", "metrics/latency_ms-p95.html"} <= {
         *links
     }
     assert [link for link in links if ".md" in link or link.startswith("..")] == []

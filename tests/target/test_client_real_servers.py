@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.site.recipes import recipes
 from pytest_rageval.authoring.doctor.target import ask_case, check_replies
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.scoring import score_case, score_settings
@@ -228,6 +229,11 @@ def asked(folder: Path, toml: str, url: str, question: str = CASE.question) -> A
     return Asked(view.response, score_case(view))
 
 
+def preset(name: str, variable: str) -> str:
+    """Return the settings of a preset whose variable is "rag"."""
+    return f'[tool.rageval.target]\npreset = "{name}"\nvars = {{ {variable} = "rag" }}\n'
+
+
 def block(page: str, title: str, language: str) -> str:
     """Return the block of a section in a language."""
     (section,) = [one for one in sections(read_document(page)) if one.title == title]
@@ -264,7 +270,7 @@ def hayhooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_wrappers_of_hayhooks_are_read_by_its_preset(
     pipeline: str, hayhooks: str, tmp_path: Path
 ) -> None:
-    toml = block("recipes/servers.md", "Haystack behind hayhooks", "toml")
+    toml = preset("hayhooks", "pipeline")
     toml = toml.replace('"rag"', f'"{pipeline}"') + 'strip_root = "/srv/docs"\n'
     found = asked(tmp_path, toml, hayhooks)
     assert found.response.answer == TEXT
@@ -274,9 +280,9 @@ def test_wrappers_of_hayhooks_are_read_by_its_preset(
 
 
 def test_a_pipeline_from_yaml_is_read_as_the_recipe_says(hayhooks: str, tmp_path: Path) -> None:
-    page = read_document("recipes/servers.md").partition("## Haystack behind hayhooks")[2]
+    page = next(one.text for one in recipes() if one.name == "hayhooks")
     lines = [line for line in page.split("`") if line.startswith(("response.", "response.retr"))]
-    toml = block("recipes/servers.md", "Haystack behind hayhooks", "toml")
+    toml = preset("hayhooks", "pipeline")
     toml = toml.replace('"rag"', '"components"') + "\n".join(lines)
     found = asked(tmp_path, toml, hayhooks)
     assert found.response.answer == TEXT
@@ -290,7 +296,8 @@ def test_a_pipeline_from_yaml_is_read_as_the_recipe_says(hayhooks: str, tmp_path
 def langserve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     needs("langserve")
     folder, port = tmp_path_factory.mktemp("langserve"), unused_port()
-    recipe = block("recipes/servers.md", "LangServe", "python")
+    text = next(one.text for one in recipes() if one.name == "langserve")
+    recipe = text.split("```python\n")[1].split("```")[0]
     (folder / "app.py").write_text(CONTENTS + LANGSERVE.replace("RECIPE", recipe))
     with served(folder, "app.py", str(port), port=port) as url:
         yield url
@@ -300,7 +307,7 @@ def langserve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_chains_of_langserve_are_read_by_its_preset(
     route: str, paths: list[str], langserve: str, tmp_path: Path
 ) -> None:
-    toml = block("recipes/servers.md", "LangServe", "toml")
+    toml = preset("langserve", "route")
     toml = toml.replace('"rag"', f'"{route}"') + 'strip_root = "docs"\n'
     found = asked(tmp_path, toml, langserve)
     assert found.response.answer == TEXT
