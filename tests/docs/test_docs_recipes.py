@@ -62,7 +62,7 @@ def test_the_settings_and_commands_of_a_recipe_work(preset: str, tmp_path: Path)
     case = system_case(preset, "success")
     assert set(load_preset(preset).environment) == set(case.environ)
     given = f"vars = {as_toml(case.vars)}" if case.vars else ""
-    settings = re.sub(r"^vars = .*", lambda _: given, RECIPES[preset].settings, flags=re.MULTILINE)
+    settings = re.sub(r"^vars = .*\n", "", RECIPES[preset].settings, flags=re.MULTILINE) + given
     (commands,) = [one.text for one in sections(recipes_page())[0].blocks]
     write_project(tmp_path, settings, case)
     with stand_in(case) as server:
