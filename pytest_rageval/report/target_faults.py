@@ -55,7 +55,7 @@ def _unreported(
     if response is not None and (shown := _expression(response)):
         advice = f"their expression in [tool.rageval.target.response], {shown}, found nothing"
     elif "retrieved_chunks" in found.keys:
-        advice = "retrieved_chunks belongs into debug: {answer, debug: {retrieved_chunks}}"
+        advice = "put retrieved_chunks in debug: {answer, debug: {retrieved_chunks}}"
     elif in_code:
         advice = "return the chunks as debug.retrieved_chunks, or in an AskResponse"
     else:

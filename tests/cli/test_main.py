@@ -507,7 +507,7 @@ def test_faulty_responses_are_all_named(
     assert err.splitlines() == [
         f"{file}:1: got no response, {expected}; found the keys id",
         f"{file}:2: got no JSON object, {expected}",
-        f"{file}:3: Expecting ':' delimiter at column 7, {expected}",
+        f"{file}:3: not JSON: Expecting ':' delimiter at column 7, {expected}",
         f"{file}:4: id: got 1, expected a string",
         f"{file}:6: id: 'good' is already that of the response on line 5",
         f"{file}:7: byte 0xff, expected UTF-8 text",

@@ -66,7 +66,8 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         '{"id": "i", "question": "", "answer": "A", "label": "grounded", "x": NaN}',
         "[" * 100_000,
     ) == [
-        "l.jsonl:2: Expecting property name enclosed in double quotes at column 2, " + shape,
+        "l.jsonl:2: not JSON: Expecting property name enclosed in double quotes at column 2, "
+        + shape,
         "l.jsonl:3: got [1], " + shape,
         "l.jsonl:4: question: got null, expected a string",
         'l.jsonl:4: answer: got " ", expected a string that is not blank',
@@ -81,7 +82,7 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
         "correctness",
         'l.jsonl:8: label: got ["grounded"], expected grounded or not_grounded',
         'l.jsonl:9: id: "a" is already the id of line 1, expected a unique id',
-        "l.jsonl:10: id: duplicate key, expected it once",
+        "l.jsonl:10: id: duplicate key; keep one of them",
         "l.jsonl:11: x: NaN, expected a finite number",
         "l.jsonl:12: nested too deeply, " + shape,
     ]

@@ -130,8 +130,8 @@ def test_responses_over_several_lines_are_one_fault(tmp_path: Path, listed: bool
     path.write_text("\n".join(json.dumps(one, indent=1) for one in values), encoding="utf-8")
     with pytest.raises(DatasetError) as caught:
         list(RecordedRun(cases, path, SETTINGS).records())
-    message = r"r.jsonl:1: JSON over lines 1 to \d+(, and 1 more such)?, expected one JSON object "
-    assert re.search(message + "on each line$", str(caught.value))
+    message = r"r.jsonl:1: one JSON value is on lines 1 to \d+(, and 1 more such)?; "
+    assert re.search(message + "write each object on one line$", str(caught.value))
     assert len(caught.value.faults) == 1
 
 

@@ -230,7 +230,7 @@ def test_an_end_is_put_to_trying() -> None:
 
 def test_nobody_listening_is_said_in_words() -> None:
     url = f"http://127.0.0.1:{unused_port()}"
-    with pytest.raises(EndpointError, match="connection refused: does the server run") as caught:
+    with pytest.raises(EndpointError, match="connection refused: is the server running") as caught:
         client_of(url, retries=0).embed(["one"])
     assert caught.value.kind == "connection"
 
@@ -252,7 +252,7 @@ def test_a_redirect_is_not_followed() -> None:
     )
     assert error.kind == "http"
     assert "HTTP 301 redirects to https://other.test/v1/" in str(error)
-    assert "set the URL to the address itself" in str(error)
+    assert "set the URL to the final address" in str(error)
     assert "pw99" not in str(error)
 
 

@@ -60,7 +60,7 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         {"text": "one", "embedding": [1, 1]},
     ) == [
         f"v.jsonl:2: got [], {expected}",
-        f"v.jsonl:3: Expecting ':' delimiter at column 9, {expected}",
+        f"v.jsonl:3: not JSON: Expecting ':' delimiter at column 9, {expected}",
         f"v.jsonl:4: text and chunk_id missing, {expected}",
         "v.jsonl:5: text: got 7, expected a string that is not empty",
         'v.jsonl:6: text: got "", expected a string that is not empty',
@@ -72,7 +72,7 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         "v.jsonl:12: embedding: got 3 numbers, expected 2 as above",
         "v.jsonl:13: embedding[1]: got NaN, expected a finite number",
         f"v.jsonl:14: embedding[1]: got 1{'0' * 56}..., expected a finite number",
-        "v.jsonl:15: text: 'one' has another vector above",
+        "v.jsonl:15: text: 'one' has a different vector on an earlier line",
     ]
 
 

@@ -158,7 +158,7 @@ def test_a_target_that_is_dead_ends_the_run_soon_with_one_sentence(
     assert result.ret == 1
     said = " ".join(" ".join(summary_lines(result)).split())
     assert said.count("gave up after 10 connection errors in a row") == 1
-    assert "connection refused: does the server run, and on this port?" in said
+    assert "connection refused: is the server running, and on this port?" in said
     kinds = Counter(record["error"]["kind"] for record in project.records().values())
     assert kinds["not_attempted"] + kinds["connection"] == TOTAL
     # Soon is counted in requests: seconds depend on the load of the machine. On each worker those

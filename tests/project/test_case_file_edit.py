@@ -183,7 +183,7 @@ def test_a_removed_last_line_leaves_the_one_before_without_newline(file: Path) -
 
 @pytest.mark.parametrize("value", [float("nan"), {"a"}, object(), "\ud800"])
 def test_a_value_that_json_cannot_hold_is_refused(file: Path, value: object) -> None:
-    with pytest.raises(DatasetError, match=r"^x:1: .*expected values that JSON allows"):
+    with pytest.raises(DatasetError, match=r"^x:1: .*JSON does not allow"):
         change_line(file, line_with(file, '"a"'), {"k": value}, display="x")
     assert file.read_bytes() == ODD
 
@@ -203,7 +203,7 @@ def test_a_line_that_is_not_utf8_is_refused(file: Path) -> None:
 def test_utf16_folders_and_pipes_are_refused(tmp_path: Path) -> None:
     wide = tmp_path / "wide.jsonl"
     wide.write_text('{"id": "a"}\n', encoding="utf-16")
-    with pytest.raises(DatasetError, match="UTF-16 text, expected UTF-8"):
+    with pytest.raises(DatasetError, match="text in UTF-16; save it in UTF-8"):
         read_file_lines(wide)
     with pytest.raises(DatasetError, match="cannot be read"):
         read_file_lines(tmp_path)

@@ -175,13 +175,13 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             {"answer_rules": [{"matches": "(?=a)"}]},
             "answer_rules[0].matches",
             "not a pattern: look-around, including look-ahead and look-behind, is not supported "
-            "(no look-around, no back-references)",
+            "(look-around and back-references are not supported)",
         ),
         (
             {"answer_rules": [{"matches": "(a{1000}){1000}"}]},
             "answer_rules[0].matches",
             "not a pattern: Compiled regex exceeds size limit of 10485760 bytes. "
-            "(no look-around, no back-references)",
+            "(look-around and back-references are not supported)",
         ),
         (
             {"recency_conflict_rule": "cite_new"},
@@ -339,7 +339,7 @@ def test_a_key_that_is_no_text_hides_no_other_fault(tmp_path: Path) -> None:
 
 def test_a_value_that_json_cannot_hold_is_refused() -> None:
     assert faults_in(metadata={"path": PurePosixPath("a.md")})[0][1] == (
-        "got PurePosixPath('a.md'), expected values that JSON allows"
+        "got PurePosixPath('a.md'), which JSON does not allow"
     )
 
 

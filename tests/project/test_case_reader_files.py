@@ -46,8 +46,8 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
     )
     assert [str(fault) for fault in faults_of(path)] == [
         'evals/cases.jsonl:2: gold_suports: unknown field, did you mean "gold_supports"?',
-        "evals/cases.jsonl:3: Expecting ',' delimiter at column 12, expected one JSON object "
-        "on this line",
+        "evals/cases.jsonl:3: not JSON: Expecting ',' delimiter at column 12, "
+        "expected one JSON object on this line",
         'evals/cases.jsonl:4: id: "good" is already the id of line 1, expected a unique id',
         "evals/cases.jsonl:5: id: missing",
         'evals/cases.jsonl:5: difficulty: got "hrad", expected one of "easy", "medium", "hard", '
@@ -83,7 +83,7 @@ def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
 
 def test_utf16_is_named_once(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}\n'.encode("utf-16") * 3)
-    assert [fault.text for fault in faults_of(path)] == ["UTF-16 text, expected UTF-8"]
+    assert [fault.text for fault in faults_of(path)] == ["text in UTF-16; save it in UTF-8"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
             "on this line with true, false and null in small letters",
         ),
         ('{"id": “a”}', 'expected one JSON object on this line with straight quotes (")'),
-        ('{"id": "a", "question": "q", "id": "b"}', "duplicate key, expected it once"),
+        ('{"id": "a", "question": "q", "id": "b"}', "duplicate key; keep one of them"),
         (
             '{"id": "a", "question": "q", "k": NaN}',
             "got NaN, expected an integer of at least 1",
@@ -122,7 +122,7 @@ def test_a_forgotten_value_is_not_taken_for_a_comma_after_the_object(
     tmp_path: Path, line: str
 ) -> None:
     (fault,) = faults_of(write(tmp_path, line))
-    assert fault.text == "Expecting value at column 25, expected one JSON object on this line"
+    assert fault.text.startswith("not JSON: Expecting value at column 25, ")
 
 
 @pytest.mark.parametrize("end", ["", "\r"])
@@ -131,15 +131,16 @@ def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
         tmp_path, "\ufeff[", *(f'  {{"id": "{n}",\n"question": "q"}},' for n in "ab"), "{}]" + end
     )
     assert list(map(str, faults_of(listed))) == [
-        "evals/cases.jsonl:1: JSON over lines 1 to 6, expected one JSON object on each line; "
-        "`rageval import json` reads a list, from a file named .json"
+        "evals/cases.jsonl:1: one JSON value is on lines 1 to 6; write each object on one line; "
+        "`rageval import json` reads a list if the file is named .json"
     ]
     objects = ['{"id": "a", "question": "q", "k": 0}', *['{"id": "b",', '"tags": []}'] * 3, "x"]
     assert list(map(str, faults_of(write(tmp_path, *(one + end for one in objects))))) == [
         "evals/cases.jsonl:1: k: got 0, expected an integer of at least 1",
-        "evals/cases.jsonl:2: JSON over lines 2 to 3, and 2 more such, expected one JSON object "
-        "on each line",
-        "evals/cases.jsonl:8: Expecting value at column 1, expected one JSON object on this line",
+        "evals/cases.jsonl:2: one JSON value is on lines 2 to 3, and 2 more such; "
+        "write each object on one line",
+        "evals/cases.jsonl:8: not JSON: Expecting value at column 1, "
+        "expected one JSON object on this line",
     ]
 
 

@@ -276,7 +276,7 @@ def test_a_min_and_a_max_of_one_metric_have_different_ids() -> None:
 
 def test_a_name_and_its_alias_are_one_metric() -> None:
     (head,) = heads("[overall]\nhit_at_k = '>= 1'\nsuccess_at_k = '<= 1'\n")
-    assert head == 'thresholds.toml:3: "success_at_k" is "hit_at_k", which line 2 limits already'
+    assert head == 'thresholds.toml:3: "success_at_k" means "hit_at_k", which line 2 limits already'
 
 
 # --- faults ------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def test_a_client_in_python_is_to_return_them(
 
 def test_chunks_at_the_wrong_level_are_recognised() -> None:
     found = sentence(chunkless("answer", "retrieved_chunks"), asked=FIXTURE)
-    assert "retrieved_chunks belongs into debug" in found
+    assert "put retrieved_chunks in debug" in found
 
 
 def test_some_replies_are_counted() -> None:

@@ -187,7 +187,7 @@ def test_a_client_that_yields_is_told_that_it_returned_a_generator() -> None:
 
     assert error_of(call(ask)) == (
         "protocol",
-        "ask() returned a generator; expected an AskResponse or a dict with answer, "
+        "ask() returned a generator; expected an AskResponse or a dict with the key answer, "
         "made of what it yields",
     )
 
@@ -320,7 +320,7 @@ def test_a_reply_with_other_names_is_advised_on_its_answer() -> None:
         ({"answer": {"text": "Yes."}}, "; return `answer.text` as answer"),
         (
             {"answer": "Yes.", "debug": {"retrieved_chunks": [Message()]}},
-            "; from_documents of pytest_rageval makes chunks of the documents of a framework",
+            "; pytest_rageval.from_documents turns the documents of a framework into chunks",
         ),
         ({"answer": "Yes.", "debug": {"retrieved_chunks": [7]}}, ""),
     ],

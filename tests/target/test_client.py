@@ -92,7 +92,7 @@ def test_a_job_whose_answer_comes_later_is_named_as_such() -> None:
     assert kind == "protocol"
     assert message == (
         "answer: expected a string, got nothing (fields: id, status); "
-        "HTTP 202: the answer comes later, wait for it in a client in Python"
+        "HTTP 202: the answer comes later; wait for it in a client in Python"
     )
     assert "202" not in failure(json_reply(job))[1]
     assert ask_once(json_reply({"answer": "Monthly."}, "202 Accepted")).error is None
@@ -330,13 +330,13 @@ def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
     assert "HTTP 307 redirects to https://other.test/ask/" in result.error.message
     assert "pw99" not in result.error.message
     assert "token" not in result.error.message
-    assert result.error.message.endswith("set the URL to the address itself")
+    assert result.error.message.endswith("set the URL to the final address")
     assert len(target.received) == 1
 
 
 def test_a_redirect_that_may_lead_to_a_login_names_headers_too() -> None:
     _, message, _ = failure(http_reply(b"", "302 Found", location="/login"))
-    assert message.endswith("set the URL to the address itself, or headers if it leads to a login")
+    assert message.endswith("set the URL to the final address, or set headers if that is a login")
 
 
 def test_the_time_is_that_of_the_last_attempt() -> None:

@@ -469,7 +469,7 @@ def test_a_citation_among_pieces_of_text_names_what_joins_it_too() -> None:
     response = {"answer": "join('', events[].data)"}
     kind, message = failure(whole(body), stream="sse", response=response)
     assert kind == "protocol"
-    assert "; write join('', map(&to_string(@), ...)) where a piece may be a list;" in message
+    assert "; write join('', map(&to_string(@), ...)) if a piece may be a list;" in message
     response = {"answer": "join('', map(&to_string(@), events[].data))"}
     result = ask(whole(body), stream="sse", response=response)
     assert result.response is not None

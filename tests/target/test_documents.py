@@ -128,5 +128,5 @@ def test_a_reply_in_small_pieces_does_not_extend_the_time_of_a_request(
 
 
 def test_a_target_that_is_not_there_is_an_error_of_one_line() -> None:
-    with pytest.raises(EndpointError, match="connection refused: does the server run"):
+    with pytest.raises(EndpointError, match="connection refused: is the server running"):
         client(f"http://127.0.0.1:{unused_port()}", retries=1).delete(PREFIX)

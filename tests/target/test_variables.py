@@ -170,18 +170,18 @@ def test_a_value_that_no_header_may_hold_is_refused(text: str) -> None:
     request = replace(REQUEST, case={**REQUEST.case, "metadata": {"user": text}})
     assert refusal(request, headers={"X-User": "{case.metadata.user}"}) == (
         "[tool.rageval.target] headers.X-User: {case.metadata.user} contains a character that "
-        "headers do not allow in case acl/1"
+        "headers do not allow (case acl/1)"
     )
 
 
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("case.metadata.tenant", "has no value in case acl/1"),
-        ("case.metadata.odd", "is an object, expected text or a number in case acl/1"),
-        ("case.difficulty", "has no value in case acl/1"),
-        ("folders", "has no value in case acl/1"),
-        ("quesiton", "has no value; did you mean 'question'? in case acl/1"),
+        ("case.metadata.tenant", "has no value (case acl/1)"),
+        ("case.metadata.odd", "must be text or a number, but is an object (case acl/1)"),
+        ("case.difficulty", "has no value (case acl/1)"),
+        ("folders", "has no value (case acl/1)"),
+        ("quesiton", "has no value; did you mean 'question'? (case acl/1)"),
     ],
 )
 def test_a_value_that_is_missing_names_the_case_and_the_field(name: str, fault: str) -> None:
@@ -191,7 +191,7 @@ def test_a_value_that_is_missing_names_the_case_and_the_field(name: str, fault: 
 
 def test_a_question_that_no_case_asks_has_no_facts() -> None:
     message = refusal(AskRequest(question="q"), path="/ask/{case.id}")
-    assert message.endswith("path: {case.id} has no value for a question that no case asks")
+    assert message.endswith("path: {case.id} has no value (question of no case)")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_path_holds_values_percent_encoded() -> None:
 def test_a_value_that_would_name_another_path_is_refused(text: str) -> None:
     request = replace(REQUEST, case={**REQUEST.case, "metadata": {"user": text}})
     message = refusal(request, path="/users/{case.metadata.user}/ask")
-    assert f"is {text!r}, which would name another path in case acl/1" in message
+    assert f"is {text!r}, which would change the path (case acl/1)" in message
 
 
 def test_messages_name_the_path_as_it_is_configured() -> None:
@@ -319,7 +319,7 @@ def test_a_get_without_a_mapping_sends_what_a_post_would() -> None:
 def test_an_object_in_a_get_is_refused() -> None:
     request = replace(REQUEST, vector_weight=0.5)
     assert refusal(request, method="GET") == (
-        "[tool.rageval.target] request.rerank_weights: expected text, a number or a list of them "
-        "in a GET"
+        "[tool.rageval.target] request.rerank_weights: must be text, a number or a list of them, "
+        "as a GET sends it in the query"
     )
-    assert "needs a request that is an object" in refusal(method="GET", request="question")
+    assert "must be a table of fields" in refusal(method="GET", request="question")

@@ -29,7 +29,9 @@ _SHOWN_FAULTS: Final = 3
 
 def broken_settings(error: ConfigError) -> Finding:
     """Report an invalid pyproject.toml, variable or flag."""
-    return _FOUND.fail("settings", _first_lines(error), "fix what it names; docs list every key")
+    return _FOUND.fail(
+        "settings", _first_lines(error), "correct it there; the documentation lists every key"
+    )
 
 
 _KEEP_SECRETS: Final = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'

@@ -244,7 +244,7 @@ def _shown(what: str, lines: Sequence[str]) -> list[str]:
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:
     if kind in _UNREACHABLE:
-        late = "find out why it takes so long, or allow more time there"
+        late = "find out why it takes so long, or raise that timeout"
         fix = late if kind == "timeout" else "start the service it asks"
         return _FOUND.fail(check, message, fix, unreachable=True)
     if check == "reachable":  # not the second call

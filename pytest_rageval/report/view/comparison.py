@@ -161,7 +161,7 @@ def _invariants(found: RunComparison) -> Iterator[Block]:
     if found.comparison.metrics:
         rest = "what this leaves unaffected:"
     elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
-        rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
+        rest = "every metric depends on it; --ignore-invariants compares the runs anyway"
     else:
         rest = "no case of the same file, id and content is in both"
     yield Fact("", rest)

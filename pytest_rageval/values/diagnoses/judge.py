@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from pytest_rageval.values.diagnoses.table import (
+    PLAIN_HTTP,
+    TRUST_ISSUER,
     Advice,
     Audience,
     Diagnosis,
@@ -21,12 +23,14 @@ _TABLE: Final = "[tool.rageval.judge]"
 _DOCTOR: Final[Mapping[JudgeErrorKind, str]] = {
     "unreachable": "start the server, name its address with --judge-base-url, or set its key",
     "rate_limited": f"wait, or set requests_per_minute in {_TABLE}",
-    "refused": "choose a model that treats texts as data, with a context long enough for them",
-    "unparseable": "choose a model that follows a JSON schema, or set structured_output",
+    "refused": "choose a model with a longer context, or one that judges such texts",
+    "unparseable": f"choose a model that follows a JSON schema; see structured_output in {_TABLE}",
     "truncated": f"raise max_tokens in {_TABLE}",
     "out_of_range": "choose a model that keeps to the scale of the rubric",
 }
-_REFUSES: Final = "the server was reached: change the model, the key or the request as it says"
+_REFUSES: Final = (
+    "the server answered: change the model, the key or the settings as its message says"
+)
 _AT: Final = "judge at {host}: "
 _TRIES: Final = " (after {attempts:attempt})"
 _BASE_URL: Final = "check the base URL, which usually ends in /v1"
@@ -46,36 +50,42 @@ def _lost(text: str, doctor: Advice = "", **example: Fact) -> _Row:
     return Diagnosis(kind="unreachable", says=says, doctor=doctor, examples=(shown,))
 
 
-def _reply(*says: str, kind: JudgeErrorKind = "unparseable", **example: Fact) -> _Row:
-    return Diagnosis(kind=kind, says=says, examples=(example,))
+def _reply(
+    *says: str, kind: JudgeErrorKind = "unparseable", doctor: Advice = "", **example: Fact
+) -> _Row:
+    return Diagnosis(kind=kind, says=says, doctor=doctor, examples=(example,))
 
 
 JUDGE: Final[Mapping[str, _Row]] = {
     # --- no reply --------------------------------------------------------------------------
     "timeout": _lost("no complete reply within {limit_s} s", limit_s="60"),
     "no_connection": _lost("no connection: {error}", error="ConnectError", said="refused"),
-    "broke_off": _lost("the reply broke off: {error}", error="ReadError"),
+    "broke_off": _lost(
+        "the connection ended before the reply was complete: {error}", error="ReadError"
+    ),
     "tls_untrusted": _lost(
         "no connection: {error}",
-        "export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer",
+        TRUST_ISSUER,
         error="ConnectError",
         said="certificate verify failed: self-signed certificate",
     ),
     "tls_absent": _lost(
         "no connection: {error}",
-        "write http:// in its address: what answers there does not speak TLS",
+        PLAIN_HTTP,
         error="ConnectError",
         said="[SSL: WRONG_VERSION_NUMBER] wrong version number",
     ),
     # --- a status --------------------------------------------------------------------------
     "http_unauthorized": _http(
         "unreachable", "; check the key", " in {variable}", doctor=_REFUSES, status=401,
-        variable="OPENAI_API_KEY",
+        reason="invalid key",        variable="OPENAI_API_KEY",
     ),
     "http_moved": _http(
         "unreachable",
-        "; redirects are not followed: set the base URL to the address itself",
+        "; redirects are not followed: set the base URL to the final address",
+        doctor="set the base URL to the final address",
         status=302,
+        reason="Found",
     ),
     "http_not_found": _http(
         "unreachable", f"; check the model's name and {_BASE_URL[6:]}", doctor=_REFUSES, status=404
@@ -88,19 +98,26 @@ JUDGE: Final[Mapping[str, _Row]] = {
     "http_truncated": _http("truncated", status=400, reason="output limit was reached"),
     # --- a reply that is no verdict --------------------------------------------------------
     "no_message": _reply("the endpoint sent a chat completion without a message"),
-    "stream": _reply("the endpoint sent a stream of events; set it to reply without streaming"),
-    "html": _reply(f"the endpoint sent an HTML page; {_BASE_URL}"),
-    "no_completion": _reply(f"the endpoint sent no chat completion; {_BASE_URL}"),
+    "stream": _reply("the endpoint sent a stream of events; switch streaming off there",
+                     doctor="switch streaming off at the endpoint"),
+    "html": _reply(f"the endpoint sent an HTML page; {_BASE_URL}", doctor=_BASE_URL),
+    "no_completion": _reply(
+        f"the endpoint sent no chat completion; {_BASE_URL}", doctor=_BASE_URL
+    ),
     "content_filter": _reply(
         "the endpoint's content filter stopped the reply", "{why}", kind="refused", why=": SAFETY"
     ),
     "declined": _reply("the model declined: {said}", kind="refused", said="I cannot judge this."),
-    "cut_by_length": _reply("the reply was cut by its length; raise max_tokens", kind="truncated"),
+    "cut_by_length": _reply(
+        "the reply was cut by its length; raise max_tokens", kind="truncated"
+    ),
     "no_text": _reply("the reply contains no text"),
     "prompt_too_long": _reply(
-        "not asked: a prompt of {n_chars} characters, at most {most}",
-        kind="refused", n_chars="5,000,000", most="4,000,000",
+        "not asked: a prompt of {n_chars} characters, at most {most} are sent",
+        kind="refused", doctor="shorten the answer or its chunks",
+        n_chars="5,000,000", most="4,000,000",
     ),
+    # Sentences that a repair shows to the model: a change may change its verdicts.
     # --- a text that is no verdict ---------------------------------------------------------
     "duplicate_key": _reply(
         "{field}: duplicate key in one object, expected it once", field="score"
@@ -110,7 +127,9 @@ JUDGE: Final[Mapping[str, _Row]] = {
     "empty": _reply("an empty reply came, expected one JSON object"),
     "no_object": _reply("{found} came, expected one JSON object", found="'Looks good.'"),
     "many_objects": _reply("{n} JSON objects came, expected one", n=51),
-    "quoted": _reply("only JSON quoted from what is judged came, expected a verdict"),
+    "quoted": _reply(
+        "only JSON quoted from what is judged came, expected a verdict"
+    ),
     "two_verdicts": _reply("two verdicts that differ came, expected one JSON object"),
     "after_verdict": _reply("{found} came after the verdict, expected nothing", found="'score: 2'"),
     "deep": _reply("nested too deep, expected {expected}", expected="an object with score"),
@@ -123,8 +142,13 @@ JUDGE: Final[Mapping[str, _Row]] = {
         kind="out_of_range", faults="score: 9 came, expected a number from 0 to 5",
     ),
     # --- a judge in the project's code -----------------------------------------------------
-    "raised": _reply("{error}: {said}", kind="unreachable", error="KeyError", said="'score'"),
-    "no_score": _reply("{reason}", kind="out_of_range", reason="neither a verdict nor a failure"),
+    "raised": _reply(
+        "{error}: {said}", kind="unreachable", doctor="fix the judge in your code",
+        error="KeyError", said="'score'"
+    ),
+    "no_score": _reply(
+        "{reason}", kind="out_of_range", reason="neither a verdict nor a failure came"
+    ),
 }  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pytest_rageval.values.diagnoses.table import (
+    PLAIN_HTTP,
+    TRUST_ISSUER,
     Advice,
     Audience,
     Diagnosis,
@@ -26,26 +28,46 @@ _Row = Diagnosis[TargetErrorKind]
 _TABLE: Final = "[tool.rageval.target]"
 _SEE_LOG: Final = "check the server log, and any proxy in front of it"
 _LOG: Final = "Look at the target's log for this question."
-_REPORTED: Final = f"fix what it names in {REQUEST_TABLE}, or check the log of the target"
+_REPORTED: Final = f"fix {REQUEST_TABLE} as the message says, or check the log of the target"
 _START: Final = "start the service, or name its address with --rag-url"
 _SLOW: Final = {
-    "setting": "find out why it takes so long, or allow more time there",
-    "": f"find out why it takes so long, or allow more time (`timeout` in {_TABLE})",
+    "setting": "find out why it takes so long, or raise that timeout",
+    "": f"find out why it takes so long, or raise timeout in {_TABLE}",
 }
 _FORM: Final = "an API that reads a form needs a client in Python"
 _RUN: Final[Mapping[TargetErrorKind, str]] = {
-    "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
+    "timeout": "Find out which phase of the target is slow, or raise --rag-timeout.",
     "connection": "Is the target up, and is --rag-url right?",
     "target": "The target reports this error itself: look at its log for this question.",
-    "protocol": "Compare the target's reply with what rageval doctor expects of it.",
-    "raised": "Fix the client at the place named there.",
-    "fixture": "Fix the fixture at the place named there.",
-    "empty": "Return an answer, or set abstained = true; a search without answers returns a "
-    "placeholder, such as '-', with retrieval_only = true in [tool.rageval].",
+    "protocol": "Run rageval doctor: it asks one case and says how to read the reply.",
+    "raised": "Fix your client at the place that the message names.",
+    "fixture": "Fix the fixture at the place that the message names.",
+    "empty": "Return an answer, or set abstained = true; for a search without answers, set "
+    "retrieval_only = true in [tool.rageval] and return a placeholder such as '-'.",
     "not_attempted": "Run it again with pytest --lf once the cause is gone.",
     "http": _LOG,
 }
-_TOKEN: Final = f"the token or key that headers or auth of {_TABLE} send"
+_TOKEN: Final = f"the token or key that headers or auth in {_TABLE} sends"
+
+
+def _sentence(advice: str) -> str:
+    return f"{advice[:1].upper()}{advice[1:]}."
+
+
+_LOST: Final = _sentence(_SEE_LOG)
+_LESS: Final = "let the target send less, such as fewer or shorter chunks"
+_EMBEDDER: Final = f"check the server of embeddings that embedded in {_TABLE} names"
+_CSRF: Final = "exempt this endpoint from the CSRF check, such as with csrf_exempt in Django"
+_SESSION: Final = 'set auth = "mcp_session:headers" and write mcp_session.py of docs/streams.md'
+_DOCUMENTS: Final = "set path in [tool.rageval.documents] to the one that takes documents"
+_NAME_FIELDS: Final = (
+    f"Name the fields of your API in {REQUEST_TABLE}; if it answers other cases, look at its log "
+    "for this question."
+)
+_PLACE: Final = (
+    f"Set url, path and method in {_TABLE} to those of your endpoint; if it answers other cases, "
+    "look at its log for this question."
+)
 
 
 def _http(*more: str, run: Advice = _LOG, doctor: Advice, check: str = "", **example: Fact) -> _Row:
@@ -66,10 +88,11 @@ def _stream(*says: str, doctor: Advice, **example: Fact) -> _Row:
     return Diagnosis(kind="protocol", says=parts, doctor=doctor, examples=(example,))
 
 
-def _timeout(what: str, doctor: Advice, setting: str) -> _Row:
+def _timeout(what: str, doctor: Advice, setting: str, run: Advice = "") -> _Row:
     return Diagnosis(
         kind="timeout",
         says=("{address}: ", f"{what} within {{limit_s}} s", f" ({{setting}} in {_TABLE})"),
+        run=run,
         doctor=doctor,
         examples=({"address": "http://bot/ask", "limit_s": "60", "setting": setting},),
     )
@@ -86,7 +109,7 @@ def _reply(*says: str, doctor: Advice = "", **example: Fact) -> _Row:
 
 
 def _request(*says: str, check: str = "request", **example: Fact) -> _Row:
-    fix = f"give the case what its request needs, or change the setting in {_TABLE}"
+    fix = f"fix the value in the case, or the setting in {_TABLE}"
     return Diagnosis(kind="protocol", says=says, doctor=fix, check=check, examples=(example,))
 
 
@@ -100,8 +123,8 @@ def _placeholder(fault: str, setting: str, **example: Fact) -> _Row:
     return _request(
         f"{_TABLE} {{setting}}: {{placeholder}} {fault}",
         "{hint}",
-        " in case {case}",
-        " for a question that {asker} asks",
+        " (case {case})",
+        " (question of {asker})",
         **given,
     )
 
@@ -111,53 +134,57 @@ _PRESET: Final = (
     " and its vars ({vars})",
     ", or write a {write} of your own, which goes before the preset's",
 )
-_OTHER_PLACE: Final = f'set that in {_TABLE}, such as path = "/chat", or answer there with 200'
+_OTHER_PLACE: Final = f'set path in {_TABLE} to that of your endpoint, such as path = "/chat"'
 _READ_AS: Final = {
-    "stream": "write that there",
+    "stream": "set stream as the message says",
     "": f"set path, headers or stream in {_TABLE}, so that the reply can be read",
 }
-_LAST_EVENT: Final = (
-    f"set last_event in {_TABLE} to an expression that matches the last event alone"
-)
+_LAST_EVENT: Final = f"set last_event in {_TABLE} to an expression that only the last event matches"
 
 TARGET: Final[Mapping[str, _Row]] = {
     # --- no reply --------------------------------------------------------------------------
     "timeout_total": _timeout("no complete reply", _SLOW, "timeout"),
     "timeout_read": _timeout("nothing received or sent", _SLOW, "read_timeout"),
-    "timeout_connect": _timeout("no connection", _START, "connect_timeout"),
-    "connection_refused": _connection("connection refused: does the server run, and on this port?"),
-    "connection_reset": _connection(
-        "connection reset: the server closed it before the reply was complete"
+    "timeout_connect": _timeout("no connection", _START, "connect_timeout", _RUN["connection"]),
+    "connection_refused": _connection(
+        "connection refused: is the server running, and on this port?"
     ),
-    "connection_cut": _connection("connection cut short: the reply is not complete HTTP", _SEE_LOG),
+    "connection_reset": _connection(
+        "connection reset: the server closed it before the reply was complete",
+        _SEE_LOG,
+        run=_LOST,
+    ),
+    "connection_cut": _connection(
+        "the connection ended before the reply was complete", _SEE_LOG, run=_LOST
+    ),
     "connection_unresolved": _connection("the host name cannot be resolved"),
     "connection_failed": _connection(
         "connection failed: {reason}", reason="Network is unreachable"
     ),
     "tls_untrusted": _connection(
         "connection failed: {reason}",
-        "export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer",
-        run="Export SSL_CERT_FILE=... with the PEM file of its certificate or of its issuer.",
+        TRUST_ISSUER,
+        run=_sentence(TRUST_ISSUER),
         reason="certificate verify failed: self-signed certificate",
     ),
     "tls_absent": _connection(
         "connection failed: {reason}",
-        "write http:// in its address: what answers there does not speak TLS",
-        run="Write http:// in its address: what answers there does not speak TLS.",
+        PLAIN_HTTP,
+        run=_sentence(PLAIN_HTTP),
         reason="[SSL: WRONG_VERSION_NUMBER] wrong version number",
     ),
     "embedder_failed": Diagnosis(
         kind="connection",
         says=("{setting}: {reason}",),
-        doctor=_START,
+        run=_sentence(_EMBEDDER),
+        doctor=_EMBEDDER,
         examples=({"setting": f"{_TABLE} embedded", "reason": "HTTP 503 from the embedder"},),
     ),
     # --- a status --------------------------------------------------------------------------
     "http_moved": _http(
-        " redirects to {location}; redirects are not followed: set the URL to the address itself",
-        ", or headers if it leads to a {page}",
-        run=f"Set url and path in {_TABLE} to the address that it redirects to, or headers if that "
-        "is a login.",
+        " redirects to {location}; redirects are not followed: set the URL to the final address",
+        ", or set headers if that is a {page}",
+        run=f"Set url and path in {_TABLE} to the final address, or headers for a login.",
         doctor=_OTHER_PLACE,
         status=302,
         location="http://bot/login",
@@ -172,15 +199,13 @@ TARGET: Final[Mapping[str, _Row]] = {
         f"; {{missed}} was sent: {_FORM}",
         "; an API that reads a {body} needs a client in Python",
         run={
-            "write": f"Name the fields of your API in {REQUEST_TABLE}; where it answers "
-            "other cases, look at its log for this question.",
-            "table": f"Name the fields of your API in {REQUEST_TABLE}; where it answers "
-            "other cases, look at its log for this question.",
+            "write": _NAME_FIELDS,
+            "table": _NAME_FIELDS,
             "": _LOG,
         },
         doctor={
-            "lines": "write that there, and a line for each other field of your API",
-            "": 'name the fields of your API there, such as q = "question"',
+            "lines": f"write that in {REQUEST_TABLE}, and a line for each other field of your API",
+            "": f'name the fields of your API in {REQUEST_TABLE}, such as q = "question"',
         },
         check="request",
         status=422,
@@ -193,22 +218,23 @@ TARGET: Final[Mapping[str, _Row]] = {
         run=f"Check {_TOKEN}.", doctor=f"check {_TOKEN}", check="auth", status=401, reason="no key"
     ),
     "http_forbidden": _http(
-        run=f"Check {_TOKEN}, and what it may read.",
+        run=f"Check {_TOKEN}, and what it may access.",
         doctor=f"check {_TOKEN}",
         check="auth",
         status=403,
         reason="not allowed",
     ),
     "http_csrf": _http(
-        run=f"Check {_TOKEN}, and what it may read.",
-        doctor="exempt this view from the CSRF check, as csrf_exempt of Django does",
+        run=_sentence(_CSRF),
+        doctor=_CSRF,
         check="auth",
         status=403,
         begins="403 Forbidden CSRF verification failed. Request aborted.",
     ),
     "http_not_found": _http(
         *_PRESET,
-        f"; if nothing is served there, set {{setting}} in {_TABLE}, which is added to url",
+        f"; if the endpoint has another path, set {{setting}} in {_TABLE}, which is added to url",
+        run=_PLACE,
         doctor=_OTHER_PLACE,
         status=404,
         reason="Not Found",
@@ -217,6 +243,7 @@ TARGET: Final[Mapping[str, _Row]] = {
     "http_method": _http(
         *_PRESET,
         f"; it does not accept {{method}} there: set method or path in {_TABLE}",
+        run=_PLACE,
         doctor=_OTHER_PLACE,
         status=405,
         reason="Method Not Allowed",
@@ -225,16 +252,16 @@ TARGET: Final[Mapping[str, _Row]] = {
     "http_session": _http(
         "; the server requires a session: name a function that opens one as {setting} in "
         f"{_TABLE}",
-        doctor='write auth = "mcp_session:headers", with the function of '
-        "docs/streams.md#mcp-servers",
+        run=_sentence(_SESSION),
+        doctor=_SESSION,
         check="session",
         status=400,
         reason="Missing session ID",
         setting="auth",
     ),
     "http_rate_limit": _http(
-        run="Ask fewer questions at once (--rageval-concurrency), or with a key of a higher limit.",
-        doctor="ask again later, or with a key of a higher limit",
+        run="Lower --rageval-concurrency, or use a key with a higher limit.",
+        doctor="ask again later, or use a key with a higher limit",
         status=429,
         reason="rate limit",
         pause_s=120,
@@ -249,25 +276,29 @@ TARGET: Final[Mapping[str, _Row]] = {
         kind="http",
         says=(
             "{address}: HTTP {status} to {verb}: the target accepts no documents here; set "
-            "another path in [tool.rageval.documents], or pass them on in a custom rag_client "
-            "fixture, from the fixture rageval_documents",
+            "path in [tool.rageval.documents], or write a rag_client fixture that loads the "
+            "documents of the fixture rageval_documents",
         ),
-        doctor=_OTHER_PLACE,
+        run=_sentence(_DOCUMENTS),
+        doctor=_DOCUMENTS,
         examples=({"address": "http://bot/documents", "status": 404, "verb": "PUT"},),
     ),
     # --- a request that was not sent -------------------------------------------------------
     "placeholder_empty": _placeholder("has no value", "path"),
-    "placeholder_object": _placeholder("is an object, expected text or a number", "path"),
+    "placeholder_object": _placeholder("must be text or a number, but is an object", "path"),
     "placeholder_path": _placeholder(
-        "is {found}, which would name another path", "path", found="'..'"
+        "is {found}, which would change the path", "path", found="'..'"
     ),
     "placeholder_unicode": _placeholder("is not valid Unicode", "path"),
     "placeholder_header": _placeholder(
         "contains a character that headers do not allow", "headers.X-User"
     ),
-    "query_shape": _request("a GET needs a request that is an object"),
+    "query_shape": _request(
+        f"a GET sends its request as a query, so request in {_TABLE} must be a table of fields"
+    ),
     "query_field": _request(
-        f"{_TABLE} request.{{field}}: expected text, a number or a list of them in a GET",
+        f"{_TABLE} request.{{field}}: must be text, a number or a list of them, as a GET sends it "
+        "in the query",
         field="filter",
     ),
     "request_not_json": _request(
@@ -279,25 +310,25 @@ TARGET: Final[Mapping[str, _Row]] = {
         "; the stream ended early, after {n_events:event}",
         "; the stream ended early, after {n_bytes:byte}",
         doctor=_SEE_LOG,
-        cause="http://bot/ask: connection cut short: the reply is not complete HTTP",
+        cause="http://bot/ask: the connection ended before the reply was complete",
         n_events=3,
     ),
     "stream_text_closed": _stream(
-        "the connection was closed, so the stream may be incomplete; serve it in {form} of "
-        "HTTP/1.1, as gunicorn and uvicorn do",
-        doctor="run it on such a server",
+        "the connection closed without a mark of the end, so text may be missing; serve it in "
+        "{form} of HTTP/1.1, as gunicorn and uvicorn do",
+        doctor="run the target on a server that does",
         form="chunks",
     ),
     "stream_no_event": _stream(
         "no event arrived",
         "; it begins: {begins}",
         "; it is {size}",
-        doctor=f"set stream in {_TABLE} to the form in which the target answers",
+        doctor=f"set stream in {_TABLE} to the format of the reply, or remove it",
         begins='{"answer": "Yes."}',
     ),
     "stream_closed": _stream(
-        "the connection was closed, so the stream may be incomplete; name the event that "
-        f"ends it: {{setting}} in {_TABLE}",
+        "the connection closed without a mark of the end, so events may be missing; name the event "
+        f"that ends it: {{setting}} in {_TABLE}",
         doctor=_LAST_EVENT,
         setting="last_event",
     ),
@@ -311,7 +342,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         names="2 token, 1 done",
         last_keys="answer, sources",
     ),
-    "stream_too_long": _reply("the stream has more than {most} events", most=200_000),
+    "stream_too_long": _reply("the stream has more than {most} events", doctor=_LESS, most=200_000),
     "stream_event_deep": _reply(
         "the data of an event is nested deeper than {levels} levels", levels=100
     ),
@@ -325,11 +356,13 @@ TARGET: Final[Mapping[str, _Row]] = {
     "reply_undecodable": _reply(
         "{address}: ",
         "the reply cannot be decoded: {reason}",
+        doctor="fix Content-Encoding in the target or the proxy in front of it",
         address="http://bot/ask",
         reason="incorrect header check",
     ),
     "reply_head_too_large": _reply(
-        "{address}: the head of the reply is too large: {reason}",
+        "{address}: the headers of the reply are too large: {reason}",
+        doctor="let the target, or the proxy in front of it, send fewer headers",
         address="http://bot/ask",
         reason="over 100 kB",
     ),
@@ -337,6 +370,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         "{address}: the reply is ",
         "larger than {limit_mb} MB",
         "too large: {reason}",
+        doctor=_LESS,
         address="http://bot/ask",
         limit_mb=8,
     ),
@@ -364,7 +398,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         " (line {line})",
         "; it begins: {begins}",
         doctor={
-            "stream": "write that there",
+            **_READ_AS,
             "": f"set path and headers in {_TABLE}, or turn HTML into text in a client in Python",
         },
         line=1,
@@ -382,21 +416,23 @@ TARGET: Final[Mapping[str, _Row]] = {
         doctor=_READ_AS,
         levels=100,
     ),
-    "reply_too_long": _reply("the reply has over {most} characters", most="50,000,000"),
+    "reply_too_long": _reply(
+        "the reply has over {most} characters", doctor=_LESS, most="50,000,000"
+    ),
     "reply_field": _reply(
         "{field}: expected {expected}, got {got}",
         ", by `{expression}` in " + RESPONSE_TABLE,
         f"; map it: {RESPONSE_TABLE} answer = {{likely}}",
         f"; map it with {{unmapped}} in {RESPONSE_TABLE}",
         "; return {returned} as answer",
-        "; {maker} of pytest_rageval makes chunks of the documents of a framework",
+        "; pytest_rageval.{maker} turns the documents of a framework into chunks",
         field="answer",
         expected="a string",
         got="nothing (fields: choices, id)",
         likely='"choices[0].message.content"',
     ),
     "reply_type": _reply(
-        "{client} returned {got}; expected an AskResponse or a dict with answer",
+        "{client} returned {got}; expected an AskResponse or a dict with the key answer",
         ", made of what it {gives}",
         client="answer()",
         got="a generator",
@@ -410,30 +446,34 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "mapping_failed": _reply(
         "{setting} cannot be applied: {reason}",
-        "; write {instead} where a piece may be a list",
+        "; write {instead} if a piece may be a list",
         setting=f"{_TABLE} response.answer",
         reason='In function join(), invalid type for value: 7, received: "list"',
         instead="join('', map(&to_string(@), ...))",
     ),
     "mapping_too_large": _reply(
-        "{setting} makes over {most} characters of the document",
+        "{setting}: the result has over {most} characters",
+        doctor="map less of the reply or of the case",
         setting=f"{_TABLE} response",
         most="50,000,000",
     ),
     # --- a cassette ------------------------------------------------------------------------
     "cassette_missing": _reply(
         "no cassette {cassette}: record it with --record-mode=once; nothing was sent",
+        doctor="record it with --record-mode=once",
         cassette="evals/cassettes/cases/refund.yaml",
     ),
     "cassette_request": _reply(
-        "the cassette {cassette} does not contain this request ({request}), or has answered it "
-        "already: record the case again with --record-mode=rewrite; nothing was sent",
+        "the cassette {cassette} does not contain this request ({request}), or its reply was "
+        "used already: record the case again with --record-mode=rewrite; nothing was sent",
+        doctor="record the case again with --record-mode=rewrite",
         cassette="evals/cassettes/cases/refund.yaml",
         request="POST to bot/ask",
     ),
     "cassette_coding": _reply(
         "the reply is compressed as '{coding}', which cannot be searched for secrets, so it is not "
         "recorded; let the server reply with gzip",
+        doctor="let the server reply with gzip",
         coding="zstd",
     ),
     # --- an error that the target or the project's code reports ----------------------------
@@ -460,7 +500,7 @@ _TAILS: Final = (
     "; it is {came_as}, not a stream",
 )
 _LAST: Final = (
-    "; HTTP {accepted}: the answer comes later, wait for it in a client in Python",
+    "; HTTP {accepted}: the answer comes later; wait for it in a client in Python",
     " (after {attempts:attempt})",
 )
 _LATER: Final = f"write a rag_client fixture, or the client that {_TABLE} names"
@@ -500,7 +540,7 @@ def target_advice(code: str, kind: TargetErrorKind, facts: Facts, audience: Audi
     fix = chosen(row.run, facts) if row else ""
     if not fix and kind == "protocol":
         fix = target_advice(code, kind, facts, "doctor")
-        fix = f"{fix[:1].upper()}{fix[1:]}." if fix else ""
+        fix = _sentence(fix) if fix else ""
     return fix or _RUN[kind]
 
 

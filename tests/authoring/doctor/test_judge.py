@@ -172,7 +172,7 @@ def test_a_verdict_that_cannot_be_read_fails(reply: Canned) -> None:
 
 @pytest.mark.parametrize(
     ("status", "fix"),
-    [(401, "the server was reached"), (404, "the server was reached"), (503, "start the server")],
+    [(401, "the server answered"), (404, "the server answered"), (503, "start the server")],
 )
 def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     status: int, fix: str
@@ -189,7 +189,7 @@ def test_a_judge_without_tls_is_one_to_ask_by_http() -> None:
         settings = Settings(rootdir=".", judge=MODEL, judging=judging)
         found = [*check_judge(settings, environ={}, probe_chars=0, sleep=lambda seconds: None)]
     [failed] = [one for one in found if one.level == "FAIL"]
-    assert failed.fix.startswith("write http:// in its address")
+    assert failed.fix.startswith("write http:// in the address")
 
 
 def test_no_model_is_asked_for_the_judges_that_are_none() -> None:

@@ -219,16 +219,16 @@ def test_a_target_that_refuses_us_asks_for_a_look_at_the_token(status: int) -> N
     with rag_server(lambda question, nth: status) as server:
         [found] = diagnose(server.url)
     assert (found.level, found.check, found.unreachable) == ("FAIL", "auth", False)
-    assert found.fix == "check the token or key that headers or auth of [tool.rageval.target] send"
+    assert found.fix == "check the token or key that headers or auth in [tool.rageval.target] sends"
 
 
 @pytest.mark.parametrize(
     ("status", "fix"),
     [
-        (404, 'set that in [tool.rageval.target], such as path = "/chat", or answer there'),
-        (405, 'set that in [tool.rageval.target], such as path = "/chat", or answer there'),
+        (404, "set path in [tool.rageval.target]"),
+        (405, "set path in [tool.rageval.target]"),
         (409, "answer POST {url}/api/v1/ask with 200, or set path and headers"),
-        (429, "ask again later, or with a key of a higher limit"),
+        (429, "ask again later, or use a key with a higher limit"),
         (502, "check the server log, and any proxy in front of it"),
     ],
 )
@@ -256,7 +256,7 @@ def test_the_advice_follows_the_status_of_the_reply_and_not_one_it_quotes() -> N
     for quoted in ("HTTP 502 bad", "HTTP 401", "HTTP 429"):
         found = failed("http_not_found", status=404, reason=f"upstream replied: {quoted}")
         assert found.check == "reachable"
-        assert found.fix.startswith("set that in [tool.rageval.target]")
+        assert found.fix.startswith("set path in [tool.rageval.target]")
 
 
 def test_a_csrf_check_is_no_matter_of_a_key() -> None:
@@ -266,7 +266,7 @@ def test_a_csrf_check_is_no_matter_of_a_key() -> None:
 
 def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
     assert failed("timeout_total", limit_s="9").fix == (
-        "find out why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
+        "find out why it takes so long, or raise timeout in [tool.rageval.target]"
     )
 
 
@@ -276,7 +276,7 @@ def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
         [found] = diagnose(server.url, read_timeout_s=0.1)
         over.set()
     assert "within 0.1 s (read_timeout in [tool.rageval.target])" in found.message
-    assert found.fix == "find out why it takes so long, or allow more time there"
+    assert found.fix == "find out why it takes so long, or raise that timeout"
 
 
 @pytest.mark.parametrize("status", [404, 500])
@@ -308,9 +308,13 @@ def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
 
 
 OUT = {"data": None, "errors": [{"message": "$question was not provided"}]}
-MEND = "fix what it names in [tool.rageval.target.request], or check the log of the target"
-PROPOSED = "write that there, and a line for each other field of your API"
-NOT_PROPOSED = 'name the fields of your API there, such as q = "question"'
+MEND = "fix [tool.rageval.target.request] as the message says, or check the log of the target"
+PROPOSED = (
+    "write that in [tool.rageval.target.request], and a line for each other field of your API"
+)
+NOT_PROPOSED = (
+    'name the fields of your API in [tool.rageval.target.request], such as q = "question"'
+)
 WAITS = "write a rag_client fixture, or the client that [tool.rageval.target] names"
 
 
@@ -371,8 +375,8 @@ CUT = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nEvery\r\n"
 @pytest.mark.parametrize(
     ("reply", "stream", "said", "fix"),
     [
-        (CLOSED, "text", "as gunicorn and uvicorn do", "run it on such a server"),
-        (CUT, "off", "connection cut short", "check the server log"),
+        (CLOSED, "text", "as gunicorn and uvicorn do", "run the target on a server that does"),
+        (CUT, "off", "the connection ended before", "check the server log"),
     ],
 )
 def test_a_body_whose_end_is_not_said_is_no_service_to_start(
@@ -407,7 +411,7 @@ def test_a_server_without_tls_is_one_to_ask_by_http() -> None:
     with rag_server(good) as server:
         [found] = diagnose(server.url.replace("http:", "https:"))
     assert (found.level, found.unreachable) == ("FAIL", True)
-    assert found.fix == "write http:// in its address: what answers there does not speak TLS"
+    assert found.fix == "write http:// in the address: the server there does not speak TLS"
 
 
 def test_a_second_call_that_fails_is_named() -> None:

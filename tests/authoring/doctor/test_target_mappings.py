@@ -61,7 +61,7 @@ def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -
         ),
         (
             *(b'data: {"t": "a"}\n\n', "text/event-stream", 'set stream = "sse" in '),
-            "write that there",
+            "set stream as the message says",
         ),
     ],
 )
@@ -301,7 +301,7 @@ def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary()
 @pytest.mark.parametrize(
     ("error", "fix"),
     [
-        (TimeoutError(), "find out why it takes so long, or allow more time there"),
+        (TimeoutError(), "find out why it takes so long, or raise that timeout"),
         (ConnectionRefusedError(), "start the service it asks"),
     ],
 )
@@ -419,4 +419,4 @@ def test_a_request_that_was_not_sent_is_no_reply_to_change() -> None:
     [found] = diagnose("http://127.0.0.1:9", headers=headers)
     assert (found.level, found.check) == ("FAIL", "request")
     assert "headers.X-User: {case.metadata.user} has no value" in found.message
-    assert found.fix.startswith("give the case what its request needs")
+    assert found.fix.startswith("fix the value in the case")

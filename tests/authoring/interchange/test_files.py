@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_no_url_is_opened_unless_asked() -> None:
-    with pytest.raises(DatasetError, match="only with --fetch"):
+    with pytest.raises(DatasetError, match="add --fetch"):
         open_source(["http://127.0.0.1:9/x.json"], ReadOptions(), suffixes=())
 
 
@@ -183,7 +183,7 @@ def test_cases_are_added_while_nobody_labels_the_same_file(
 
 def test_a_secret_in_a_url_is_shown_nowhere() -> None:
     url = "https://ann:hunter2@localhost/a.json?token=s3cret"
-    with pytest.raises(DatasetError, match=r"^https://localhost/a.json: a URL is fetched only"):
+    with pytest.raises(DatasetError, match=r"^https://localhost/a.json: a URL; add --fetch"):
         open_source([url], ReadOptions(), suffixes=())
     source = open_source([url], ReadOptions(), suffixes=(), fetch=lambda _: "{}")
     assert [file.name for file in source.files] == ["https://localhost/a.json"]

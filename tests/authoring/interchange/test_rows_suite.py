@@ -56,7 +56,7 @@ def test_json_that_goes_on_after_its_end_is_not_json_lines(
 ) -> None:
     with pytest.raises(DatasetError) as caught:
         read_texts("json", {"a.json": text})
-    assert str(caught.value) == f"a.json:{line}: Extra data at column {column}, expected JSON"
+    assert str(caught.value).startswith(f"a.json:{line}: not JSON: Extra data at column {column}")
 
 
 def test_a_suite_in_yaml_is_read_the_same() -> None:
@@ -112,13 +112,13 @@ def test_one_text_of_a_list_is_not_parted() -> None:
         ({"a": 1}, "expected a list of cases under one of"),
         ([1], "case 1: got 1, expected an object"),
         ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
-        ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
+        ([{"id": "a"}], "none of 'id' is known as the field of questions"),
         (
             [{"input": [{"role": role, "content": "a"} for role in ("user", "assistant")]}],
             "a chat of 2 messages, expected one of role user at its end",
         ),
         ([{"input": {"text": "a"}}], "name the one inside with --column question=input.text"),
-        ({"questions": ["a"], "answers": ["b"]}, "no field of questions among 'questions', 'ans"),
+        ({"questions": ["a"], "answers": ["b"]}, "none of 'questions', 'ans"),
         ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: got 'odd', expected easy"),
         ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
         ([{"question": "a", "k": 1.5}], "expected an integer"),
@@ -206,14 +206,14 @@ def test_the_text_of_an_answer_is_not_named_as_the_question(row: object, named: 
 
 
 def test_a_column_that_no_case_has_is_refused() -> None:
-    with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; there are id"):
+    with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; .*id"):
         read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
 
 
 def test_a_column_that_no_case_has_is_answered_with_the_fields_inside_objects() -> None:
     row = {"inputs": {"question": "Who?"}, "outputs": {"answer": "I"}}
     with pytest.raises(
-        DatasetError, match=r"there are inputs, outputs, inputs\.q.*, outputs\.answer"
+        DatasetError, match=r"the headers are inputs, outputs, inputs\.q.*, outputs\.answer"
     ):
         read_texts("json", {"a.json": json.dumps([row])}, columns={"question": "inputs.qestion"})
 

@@ -75,7 +75,7 @@ def test_one_column_is_a_table_too() -> None:
     ("text", "options", "message"),
     [
         ("", {}, "empty, expected a table with a header"),
-        ("id,name\n1,2\n", {}, "no column of questions among 'id', 'name'"),
+        ("id,name\n1,2\n", {}, "none of 'id', 'name' is known as the column of questions"),
         ("id,question\n1,2,3\n", {}, "t.csv:2: 3 cells under 2 headers"),
         ("question\na,b\n", {}, "t.csv:2: 2 cells under 1 header; quote"),
         ("id,id\n1,2\n", {}, "the header 'id' is listed twice"),
@@ -94,7 +94,7 @@ def test_one_column_is_a_table_too() -> None:
             "t.csv:2: input: got {'query': 'a'}, expected a text; name the one inside with "
             "--column question=input.query",
         ),
-        ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
+        ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; the headers are a, b"),
         ("a\n1\n", {"columns": {"qestion": "a"}}, 'did you mean "question"?'),
     ],
 )

@@ -125,7 +125,7 @@ def test_what_no_column_holds_is_counted() -> None:
         ({"t": "1\twhy?\nbroken\n"}, "t:2: got 'broken', expected an id, a tab and a question"),
         ({"r": "1 Q0 d 1 0.5 tag\n1 Q0 d 1 nan tag\n"}, "r:2: got 'nan', expected a number"),
         ({"t": "<top>\n<title> no number\n</top>"}, "t:1: got .* expected a topic with a number"),
-        ({"t": "<top>\n<num>1<title>a\n" * 2 + "</top>"}, "t:2: '1 +a' between the topics"),
+        ({"t": "<top>\n<num>1<title>a\n" * 2 + "</top>"}, "t:2: '1 +a' is text between topics"),
         (
             {"t": "1\twhy?\n", "q": "1 0 a 1\n1 0 b 1\n1 0 a 0\n"},
             "q:3: 'a' has grade 0 for '1', but 1 at q:1; expected one grade",
@@ -162,10 +162,10 @@ TOPIC = {"t.tsv": "301\tWhat?\n"}
     ],
 )
 def test_a_run_that_is_not_one_of_six_columns_is_named_and_never_read_as_topics(line: str) -> None:
-    message = "r:2: .*looks like a line of a run, which has six columns .* pass topics .* and qrels"
+    message = "r:2: .*a line of a run but has .* columns instead of six .* pass topics .* and qrels"
     with pytest.raises(DatasetError, match=message):
         read_texts("trec", {**TOPIC, "r": f"# made by me\n{line}\n"})
-    with pytest.raises(DatasetError, match=r"t:2: .*a run, which has six columns"):
+    with pytest.raises(DatasetError, match=r"t:2: .*a run but has .* columns instead of six"):
         read_texts("trec", {"t": f"301\tWhat?\n{line}\n"})
 
 

@@ -148,7 +148,7 @@ def test_cases_over_several_lines_are_one_fault(path: Path) -> None:
     path.write_text('{"id": "a",\n"question": "q"}\n' * 3, encoding="utf-8")
     with pytest.raises(DatasetError) as caught:
         load_editable(path, display="c.jsonl")
-    assert str(caught.value).startswith("c.jsonl:1: JSON over lines 1 to 2, and 2 more such,")
+    assert str(caught.value).startswith("c.jsonl:1: one JSON value is on lines 1 to 2, and 2 more")
     assert len(caught.value.faults) == 1
 
 

@@ -141,7 +141,7 @@ def test_a_prefix_that_is_too_short_says_what_to_do(capsys: Output) -> None:
         (["ragas", "t.csv", "--column", "question=a"], "--column: goes with csv, json, yaml, not"),
         (["trec", "t.csv", "--delimiter", ";"], "--delimiter: goes with csv, deepeval, promptfoo,"),
         (["json", "t.csv", "--split", "dev"], "--split: goes with beir, not with json"),
-        (["csv", "http://127.0.0.1:9/t.csv"], "a URL is fetched only with --fetch"),
+        (["csv", "http://127.0.0.1:9/t.csv"], "a URL; add --fetch to fetch it"),
         (["csv", "http://127.0.0.1:9/t.csv", "--fetch"], "cannot be fetched"),
     ],
 )

@@ -229,7 +229,7 @@ def test_a_file_with_faults_is_refused_with_all_of_them(
     assert label() == ExitCode.USAGE
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith(f"{SET}:1: question: missing")
-    assert lines[1].startswith(f"{SET}:2: Expecting value at column 1")
+    assert lines[1].startswith(f"{SET}:2: not JSON: Expecting value at column 1")
     (project / SET).unlink()
     assert label() == ExitCode.USAGE
     assert "cannot be read" in capsys.readouterr().err

@@ -49,7 +49,7 @@ def test_a_status_has_one_code(status: int, code: str) -> None:
 
 def test_a_server_that_was_reached_is_not_one_to_start() -> None:
     for code in ("http_unauthorized", "http_not_found", "http_status"):
-        assert "the server was reached" in judge_advice(code, "unreachable", {}, "doctor")
+        assert "the server answered" in judge_advice(code, "unreachable", {}, "doctor")
     assert "start the server" in judge_advice("no_connection", "unreachable", {}, "doctor")
     assert "SSL_CERT_FILE" in judge_advice("tls_untrusted", "unreachable", {}, "doctor")
 
