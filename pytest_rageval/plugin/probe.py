@@ -100,7 +100,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     try:
         yield
     except ConfigError as error:
-        fix = missing_variable(error) or "fix [tool.rageval.target]"
+        fix = missing_variable(error) or "correct [tool.rageval.target]"
         _report([_FOUND.fail("settings", blot_out_known(str(error)), fix)])
         raise
     except pytest.skip.Exception as error:

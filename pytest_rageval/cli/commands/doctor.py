@@ -149,7 +149,7 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
             first, asked = ask_case(client, case, once)
             second = None if first.response is None else ask_case(client, case, once)[0]
     except ConfigError as error:
-        fix = missing_variable(error) or "fix [tool.rageval.target]"
+        fix = missing_variable(error) or "correct [tool.rageval.target]"
         yield Findings("target").fail("settings", str(error), fix)
         return
     yield from check_replies(first, second, asked)

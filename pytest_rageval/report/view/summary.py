@@ -323,7 +323,7 @@ def _next_lines(view: FinishedRun, *, quiet: bool) -> Iterator[Block]:
     for command, reason in () if quiet else next_commands(view.run.records, commands, worst):
         yield Command("next", command, reason)
     if view.resume:
-        yield Command("go on", view.resume)
+        yield Command("resume", view.resume)
     yield Fact("report", view.report) if view.report else Fact("results", view.folder)
 
 

@@ -390,7 +390,7 @@ def test_the_worst_miss_is_the_one_to_explain() -> None:
 
 def test_an_incomplete_run_is_resumed_instead_of_run_again() -> None:
     lines = text(view([*hits(0), failed("bad")], resume="pytest --rageval-resume r-1"))
-    assert "go on    pytest --rageval-resume r-1" in lines
+    assert "resume   pytest --rageval-resume r-1" in lines
     assert not any("--lf" in line for line in lines)
 
 
@@ -531,7 +531,7 @@ def test_a_long_command_is_not_broken_within_a_quoted_path() -> None:
         ]
     )
     lines = text(view([*hits(0)], resume=resume))
-    at = next(i for i, line in enumerate(lines) if line.startswith("go on"))
+    at = next(i for i, line in enumerate(lines) if line.startswith("resume"))
     end = next(i for i, line in enumerate(lines) if line.startswith("results"))
     assert end - at > 1
     parts = [line[9:].removesuffix(" \\") for line in lines[at:end]]
