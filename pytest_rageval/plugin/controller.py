@@ -319,7 +319,7 @@ class Controller:
         }
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
-        but = ", except `go on`," if finished.resume else ""
+        but = ", except `resume`," if finished.resume else ""
         start = f"paths and commands below{but} are for the project's folder: cd "
         remarks = (
             append_step_summary(finished.summary, os.environ),

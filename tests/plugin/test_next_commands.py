@@ -71,8 +71,8 @@ def test_a_session_started_elsewhere_names_the_folder_of_its_commands(
     assert "results evals/results/" in text
     project.write("packages/a/thresholds.toml", '[cases]\non_miss = "fail"\n')
     cut = " ".join(" ".join(project.run("-x", str(folder / "evals")).outlines).split())
-    assert "go on pytest " in cut
-    assert ("below, except `go on`, are for the project's folder: cd " in cut) == bool(place)
+    assert "resume pytest " in cut
+    assert ("below, except `resume`, are for the project's folder: cd " in cut) == bool(place)
 
 
 def test_the_texts_of_misses_are_shown_with_v_alone(project: Project) -> None:

@@ -122,9 +122,7 @@ def test_without_texts_a_line_that_holds_no_record_is_named() -> None:
     folder = opened([record("a", SECTION), record("b", SECTION)]).folder
     first, second = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
     write_text_document(folder, "results.jsonl", f"{first}\n{second.replace('ok', 'fine')}\n")
-    with pytest.raises(
-        StorageError, match=r"results.jsonl:2: .*'fine' - at `\$\.status`; remove the"
-    ):
+    with pytest.raises(StorageError, match=r"results.jsonl:2: .*'fine' - at `\$\.status`"):
         open_run("last", {}, texts=False)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.commands.calibrate import command
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
 from tests.build.judges import Opened, ScriptedJudge, scores, word_overlap
@@ -452,12 +451,6 @@ def test_a_file_of_nothing_but_other_labels_is_a_data_error(opened: Open, capsys
 
 
 # --- the page ------------------------------------------------------------------------------------
-
-
-def test_the_page_names_the_options_there_are() -> None:
-    table = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `--")]
-    documented = {name for cell in table for name in re.findall(r"--[a-z-]+", cell)}
-    assert documented == {option.opts[0] for option in command.params if option.opts[0][0] == "-"}
 
 
 def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:

@@ -151,7 +151,7 @@ def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
 @pytest.mark.parametrize(
     ("status", "reason", "step"),
     [
-        (302, "", "the address that it redirects to"),
+        (302, "", "Set url and path"),
         (401, "upstream said HTTP 302", "Check the token or key"),
         (429, "", "--rageval-concurrency"),
         (503, "HTTP 401 from the model", "Look at the target's log"),
