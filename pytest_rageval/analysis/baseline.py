@@ -115,7 +115,11 @@ def choose_baseline(
         remarks.append(ChoiceRemark(code="shallow_history", facts={"main": history.main}))
     facts: dict[str, ChoiceFact] = {"main": history.main, "where": given.where}
     code: ChoiceCode
-    if approval is not None and (found is None or approved_at > found.at):
+    # An approved run of another tier or of other files says nothing about this one.
+    foreign = approved is not None and (
+        approved.tier != new.tier or refusal(approved, new) in {"partial", "other_files"}
+    )
+    if approval is not None and (found is None or (approved_at > found.at and not foreign)):
         facts |= {"by": approval.by, "because": approval.because, "run": approval.run}
         why = None if approved is None else refusal(approved, new)
         if approved is None:

@@ -104,6 +104,18 @@ def test_an_approval_wins_over_the_runs_made_before_it() -> None:
     assert choose(older, newer, failed, approved_days=1).run_id == "r3"
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"tier": "smoke", "partial": True}, {"tier": "full"}, {"files": frozenset({"evals/b.jsonl"})}],
+)
+def test_an_approval_of_another_tier_or_set_hides_no_run(other: dict[str, Any]) -> None:
+    approved = stored("ok", "h", approved=True, **other)
+    found = choose(stored("r3", "m3", days=5), approved, approved_days=1)
+    assert (found.code, found.run_id) == ("merge_base", "r3")
+    # Without any other run its approval is what is known.
+    assert choose(approved, approved_days=1).code in {"approved", "refused"}
+
+
 def test_an_approved_run_that_is_gone_leaves_no_baseline_until_main_has_a_newer_run() -> None:
     gone = choose(stored("r2", "m2", days=5), approved_days=1)
     assert (gone.code, gone.run_id) == ("approved_missing", None)

@@ -186,8 +186,7 @@ def session_view(view: FinishedRun, *, verbosity: int = 0, checks: bool = False)
     else:
         blocks = [*_new(view, public=not checks), *blocks]
     blocks += [Fact("note", note, "warn") for note in notes]
-    if view.gate.baseline is not None and view.gate.baseline.problem:
-        blocks += baseline_facts(view.gate.baseline)
+    blocks += _baseline(view)
     blocks += _next_lines(view, quiet=quiet)
     if not quiet:
         missed = [r for r in worst_misses(view.run.records) if r.counted and _failed(r)]
@@ -202,8 +201,15 @@ def view_of_run(view: FinishedRun) -> View:
     blocks: list[Block] = [Fact("reply", sentence, "warn") for sentence in view.reply_faults]
     blocks += _failing_cases(view, most=_CASES_LISTED)
     blocks += [*_new(view, public=True), *_repeats(view), *_scores(view)]
-    blocks += _checks_to_see(view, failed=True)
+    blocks += [*_checks_to_see(view, failed=True), *_baseline(view)]
     return View(_title(view), [*blocks, *_folded(view, every=False)])
+
+
+def _baseline(view: FinishedRun) -> Iterator[Fact]:
+    """Yield a baseline that was chosen, and one that is missing."""
+    info = view.gate.baseline
+    if info is not None and (info.problem or info.choice is not None):
+        yield from baseline_facts(info)
 
 
 def _title(view: FinishedRun) -> Line:
@@ -366,7 +372,7 @@ def _run_facts(view: FinishedRun) -> Iterator[Block]:
         yield Fact("slowest", ", ".join(listed))
     info = view.gate.baseline
     if info is not None:
-        if not info.problem:
+        if not info.problem and info.choice is None:
             yield from baseline_facts(info)
         if not info.problem and info.name != AUTO:
             named = info.name or ""
