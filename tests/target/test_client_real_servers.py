@@ -335,7 +335,7 @@ def with_session(folder: Path, toml: str, url: str, kind: str) -> str:
     if kind == "stateless":
         return "\n".join(lines)
     name = f"mcp_session_{folder.name}"
-    code = block("target.md", "MCP servers", "python").replace("http://127.0.0.1:8000", url)
+    code = block("streams.md", "MCP servers", "python").replace("http://127.0.0.1:8000", url)
     (folder / f"{name}.py").write_text(code)
     at = lines.index('path = "/mcp"')
     return "\n".join([*lines[:at], f'auth = "{name}:headers"', *lines[at:]])
@@ -345,7 +345,7 @@ def test_a_search_tool_of_fastmcp_gives_chunks_and_no_answer(
     fastmcp: tuple[str, str], tmp_path: Path
 ) -> None:
     url, kind = fastmcp
-    toml = with_session(tmp_path, block("target.md", "MCP servers", "toml"), url, kind)
+    toml = with_session(tmp_path, block("streams.md", "MCP servers", "toml"), url, kind)
     found = asked(tmp_path, toml, url)
     assert found.paths == ["refunds.md", "shipping.md"]
     assert found.scores.metrics["hit_at_k"] == found.scores.metrics["mrr"] == 1
@@ -373,7 +373,7 @@ def test_fastmcp_without_the_session_that_it_wants_is_diagnosed(
     fastmcp: tuple[str, str], tmp_path: Path
 ) -> None:
     url, kind = fastmcp
-    toml = with_session(tmp_path, block("target.md", "MCP servers", "toml"), url, "stateless")
+    toml = with_session(tmp_path, block("streams.md", "MCP servers", "toml"), url, "stateless")
     (tmp_path / "pyproject.toml").write_text(toml, encoding="utf-8")
     settings = load_settings(tmp_path, flags={"rageval_rag_url": url}, environ={})
     with open_target(settings, environ={}) as client:
