@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import ipaddress
 import json
 import os
@@ -211,11 +212,13 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str]) -> Any:
 def blot_out(text: str, secrets: Iterable[str], *, cut: bool = False) -> str:
     r"""Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as URLs, JSON and base64 contain it, and at the end of a message that was ``cut`` its first
-    characters.
+    Also as URLs, JSON, HTML and base64 contain it, and at the end of a message that was ``cut``
+    its first characters.
 
     >>> blot_out(r"/ask?key=a%2fb%2Bc4ret, as YS9iK2M0cmV0 or a\/b+c4ret", ["a/b+c4ret"])
     '/ask?key=***, as *** or ***'
+    >>> blot_out("<p>a&lt;b&amp;c4ret</p>", ["a<b&c4ret"])
+    '<p>***</p>'
     >>> blot_out("the key is s3cret-", ["s3cret-key"], cut=True)
     'the key is ***'
     """
@@ -246,6 +249,7 @@ def _forms(secrets: tuple[str, ...]) -> tuple[re.Pattern[str], list[str]]:
             found |= {secret, plain, plain.translate(_URL_SAFE), *escaped}
             found |= {one.replace("/", "\\/") for one in escaped}
             found |= {quote(data, safe) for safe in ("", "/")}
+            found |= {html.escape(secret), html.escape(secret, quote=False)}
     forms = sorted(found, key=len, reverse=True)
     # Some write the digits of an encoded character in lower case.
     patterns = (
