@@ -450,7 +450,7 @@ def resolve_run(
     refuse_malformed_tag(results_dir, name)
     last = _LAST.fullmatch(name)
     if last:
-        return _nth_last(results_dir, runs, name, int(last[1] or 0))
+        return _nth_last(results_dir, runs, name, int(last[1] or 0), exclude)
     matches = [path for path in runs if name and path.name.startswith(name)]
     if len(matches) == 1:
         return matches[0]
@@ -465,7 +465,11 @@ def resolve_run(
     raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
 
 
-def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:
+def _nth_last(
+    results_dir: Path, runs: list[Path], name: str, back: int, exclude: str | None
+) -> Path:
+    if not runs and exclude is not None:
+        raise StorageError(str(Fault(code="first_run", facts={"folder": str(results_dir)})))
     if not runs:
         raise StorageError(f"run {name!r}: {no_runs(results_dir)}")
     if back >= len(runs):

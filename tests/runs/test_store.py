@@ -451,6 +451,15 @@ def test_without_runs_the_command_that_makes_one_is_named(
         resolve_run(results, name)
 
 
+def test_a_run_without_an_earlier_one_is_not_told_to_run_itself(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        write_document(writer.path, "metrics.json", {})
+    with pytest.raises(StorageError) as caught:
+        resolve_run(tmp_path, "last", exclude="r")
+    assert str(tmp_path) in str(caught.value)
+    assert "`pytest" not in str(caught.value)
+
+
 def test_documents_are_indented_for_readable_diffs(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
         path = write_document(writer.path, "metrics.json", {"a": {"b": 1}})

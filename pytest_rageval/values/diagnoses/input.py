@@ -80,6 +80,7 @@ INPUT: Final[Mapping[str, _Row]] = {
         "no runs in {folder} yet: run `{command}` first",
         folder="evals/results", command="pytest evals",
     ),
+    "first_run": _input("this is the first run in {folder}", folder="evals/results"),
     # --- settings, thresholds.toml and sweep.toml ------------------------------------------
     "conflict": _input("{reason}; ", "keep one of them", reason="the preset has an address"),
     "needs_vars": _input(
