@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -20,7 +21,6 @@ from pytest_rageval.support.tracebacks import error_text, last_place, source_pla
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.numbers import OwnFigure, plain
 from pytest_rageval.values.own_metric import NA, Scored
-from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
 from pytest_rageval.values.settings import Settings
@@ -72,7 +72,7 @@ def own_scores(
     if response is None:
         return dict.fromkeys(computed, OwnScore(FAILED))
     return {
-        key: compute(info, settings, lambda: (read_only(case), read_only(response)))
+        key: compute(info, settings, lambda: (deepcopy(case), deepcopy(response)))
         for key, info in computed.items()
     }
 
@@ -226,7 +226,7 @@ def run_scores(
             gone = f"{info.source}: its code of version {info.version} is not there"
             found[key] = OwnFigure(error=gone)
             continue
-        one = compute(code, settings, lambda: (read_only(counted_ones),))
+        one = compute(code, settings, lambda: (deepcopy(counted_ones),))
         if isinstance(one.score, float):
             found[key] = OwnFigure(value=one.score)
         elif isinstance(one.score, NotApplicable):

@@ -25,8 +25,7 @@ from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, case_set, run_config
 from pytest_rageval.runs.git import git_state
-from pytest_rageval.runs.record_json import record_line
-from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.record_json import record_line, without_texts
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
@@ -70,7 +69,6 @@ class Run:
         self.notes: dict[str, None] = {}
         """Remarks of the processes that ran the cases, for the summary, each once."""
         self._lock = threading.Lock()
-        self._slim: Slimmer | None = None
         self._places: dict[tuple[str, int], int] = {}
         """Of the lines of records without their texts, by node id and repeat."""
         self._appended = self._appended_bytes = 0
@@ -183,14 +181,9 @@ class Run:
             most, long = self._most_whole, self._appended_bytes > _MOST_WHOLE_BYTES
             if most is not None and (long or self._appended > most):
                 self._places[nodeid, record.repeat] = place
-                record = self._slimmed(record)
+                record = without_texts(record)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
-
-    def _slimmed(self, record: CaseRecord) -> CaseRecord:
-        if self._slim is None:
-            self._slim = Slimmer()
-        return self._slim(record)
 
     def _whole(self, record: CaseRecord) -> CaseRecord:
         """Return a record with its texts, as its line holds it where it has none."""
@@ -205,7 +198,7 @@ class Run:
         """Return a record that the facts of the whole run score otherwise, as it is kept."""
         found = self._settled(record)
         slim = (record.nodeid, record.repeat) in self._places
-        return self._slimmed(found) if slim else found
+        return without_texts(found) if slim else found
 
     def _rewrite(self, writer: RunWriter, records: Sequence[CaseRecord]) -> None:
         places = writer.rewrite(map(self._settled, records))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.engine.own_metrics import call_own
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.numbers import plain
-from pytest_rageval.values.read_only import read_only
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import StoredRun, itself
 from pytest_rageval.values.section import Bars, Cell, Section, ShownSection, Table
 from pytest_rageval.values.settings import Settings
 
@@ -29,8 +30,8 @@ def computed_sections(
     """
     if not registry.sections:
         return ()
-    seen = read_only(run)
-    return tuple(_computed(one, seen, settings) for one in registry.sections)
+    seen = replace(run, whole=itself)  # all are; that of a run under way cannot be copied
+    return tuple(_computed(one, deepcopy(seen), settings) for one in registry.sections)
 
 
 def _computed(section: Section, run: StoredRun, settings: Settings) -> ShownSection:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from copy import deepcopy
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
@@ -253,8 +254,6 @@ def eval_case(request: pytest.FixtureRequest) -> Case:
 def eval_record(
     request: pytest.FixtureRequest, rag_client: object, judge: object, _rageval_second_judge: object
 ) -> CaseRecord:
-    """The record of this case: asked, scored, read-only, ready for assertions of your own."""
-    from pytest_rageval.values.read_only import read_only
-
+    """A copy of the record of this case: asked, scored, ready for assertions of your own."""
     record: CaseRecord = _case_item(request).measure(rag_client, judge, _rageval_second_judge)
-    return read_only(record)
+    return deepcopy(record)

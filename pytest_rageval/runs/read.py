@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
 from pytest_rageval.project.settings import check_stored, load_settings
-from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.record_json import without_texts
 from pytest_rageval.runs.store import (
     SECTIONS,
     iterate_records,
@@ -65,12 +65,12 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
     Raises:
         StorageError: a record cannot be read.
     """
-    run, slim, places = read_documents(folder, tags=tags), Slimmer(), dict[CaseKey, int]()
+    run, places = read_documents(folder, tags=tags), dict[CaseKey, int]()
 
     def lines() -> Iterator[CaseRecord]:
         for place, record in iterate_records(folder):
             places[case_key(record)] = place
-            yield record if texts else slim(record)
+            yield record if texts else without_texts(record)
 
     def settled(record: CaseRecord) -> CaseRecord:
         # A line is written before the whole run shows whether the target reports headings and
@@ -87,7 +87,7 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
         if texts or found.scores.metrics is record.scores.metrics:
             return found
         # Only with its texts can a record be scored again.
-        return slim(settled(read_record(folder, places[case_key(record)])))
+        return without_texts(settled(read_record(folder, places[case_key(record)])))
 
     with without_gc():
         records = _last_of_each(folder, list(lines()))

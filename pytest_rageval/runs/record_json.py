@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, replace
+from functools import lru_cache
 from itertools import chain
 from math import isfinite
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, CaseVerdicts, Evidence
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.verdict import Judgement
 
 _T = TypeVar("_T")
 STORED_CHUNK_CHARS: Final = 200
@@ -54,6 +57,51 @@ def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
     whole = chunk.text_hash or (None if chunk.text_truncated else text_hash(chunk.text))
     cut = chunk.text[:STORED_CHUNK_CHARS]
     return replace(chunk, text=cut, text_truncated=True, text_hash=whole)
+
+
+def without_texts(record: CaseRecord) -> CaseRecord:
+    """Return a record without the texts of its reply and verdicts: its case and all numbers."""
+    response, scores, given = record.response, record.scores, record.verdicts
+    if response is not None:
+        chunks = response.retrieved_chunks
+        if chunks is not None:
+            chunks = tuple([_bare_chunk(*_kept(one), one.text and "") for one in chunks])
+        response = replace(
+            response, answer="", references=None, searches=None, retrieved_chunks=chunks
+        )
+    claims = given.evidence and given.evidence.claims
+    verdicts = CaseVerdicts(
+        judgements={key: _unspoken(one) for key, one in given.judgements.items()},
+        spot_check={key: one and _unspoken(one) for key, one in given.spot_check.items()},
+        evidence=Evidence(claims=tuple(replace(one, text="") for one in claims))
+        if claims
+        else None,
+    )
+    scores = replace(scores, not_applicable=_reasons(tuple(scores.not_applicable.items())))
+    return replace(record, response=response, scores=scores, verdicts=verdicts)
+
+
+_CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated", "matched_golds",
+                 "matched_by", "irrelevant")  # fmt: skip
+"""Fields of a chunk that figures and the reasons of a comparison depend on; of its text only
+whether there is one."""
+_kept: Final = attrgetter(*_CHUNK)
+
+
+# Two runs of 10,000 cases take 420 MB where each record holds chunks and reasons of its own.
+@lru_cache(1 << 15)
+def _bare_chunk(*values: Any) -> RetrievedChunk:
+    return RetrievedChunk(**dict(zip((*_CHUNK, "text"), values, strict=True)))
+
+
+_reasons: Final = lru_cache(1 << 12)(dict[str, str])
+
+
+def _unspoken(given: Judgement) -> Judgement:
+    verdict = given.verdict and replace(
+        given.verdict, not_applicable={}, reasoning="", claims=(), key_facts_found=None
+    )
+    return replace(given, verdict=verdict, prompt_hash="", truncated_chunk_ids=())
 
 
 def record_line(record: CaseRecord) -> bytes:

@@ -308,17 +308,13 @@ def test_it(eval_record):
 
 
 @SERIAL_AND_PARALLEL
-def test_a_test_that_changes_its_record_fails_at_that_line_and_changes_no_file(
+def test_a_test_that_changes_its_record_changes_no_file(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     project.cases([case("ok-1", "hit one")])
     project.write("evals/eval_set.py", CHANGING_TEST)
     result = project.run(*workers)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines([
-        ">*eval_record.scores.metrics[[]\"recall_at_k\"] = 0.25",
-        "E *TypeError: read-only, since the run keeps*(@metric, docs/extending.md)*",
-    ])  # fmt: skip
+    assert result.ret == 0
     assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1
     assert project.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from pytest_rageval.engine import run as run_module
-from pytest_rageval.engine.run import Run
 from pytest_rageval.plugin import controller
+from pytest_rageval.runs.record_json import without_texts
 from pytest_rageval.values.record import CaseRecord
 from tests.build.loopback import after, loopback_server
 from tests.plugin.long_runs import (
@@ -91,13 +91,12 @@ def test_long_records_are_kept_on_disk_although_they_are_few(
     project.write_pages()
     project.cases(numbered_cases(6))
     kept: list[CaseRecord] = []
-    slimmed = Run._slimmed
 
-    def noted(run: Run, record: CaseRecord) -> CaseRecord:
+    def noted(record: CaseRecord) -> CaseRecord:
         kept.append(record)
-        return slimmed(run, record)
+        return without_texts(record)
 
-    monkeypatch.setattr(Run, "_slimmed", noted)
+    monkeypatch.setattr(run_module, "without_texts", noted)
     project.run("--rageval-run-id", "short")
     assert not kept
     monkeypatch.setattr(run_module, "_MOST_WHOLE_BYTES", 1000)

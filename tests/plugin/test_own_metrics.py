@@ -158,10 +158,6 @@ def sleeps(case, reply):
 def exits(case, reply):
     raise SystemExit("bye")
 
-@metric("bad.changes_case")
-def changes_case(case, reply):
-    case.metadata["tags"].append("x")
-
 @metric("bad.changes_reply")
 def changes_reply(case, reply):
     reply.answer = "better"
@@ -187,7 +183,6 @@ ERRORS = {
     "bad.later": r"returned <coroutine object .*, expected Scored\(value\) .*",
     "bad.sleeps": r"no result after 2 s \(metric_timeout_s of \[tool\.rageval\]\)",
     "bad.exits": "SystemExit: bye",
-    "bad.changes_case": "TypeError: read-only, since the run keeps .*@metric.*",
     "bad.changes_reply": "FrozenInstanceError: cannot assign to field 'answer'",
     "bad.arguments": r"TypeError: .*takes 1 positional argument but 2 were given",
 }

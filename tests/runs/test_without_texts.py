@@ -12,7 +12,7 @@ from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.analysis.trust.reliability import judge_reliability
 from pytest_rageval.metrics.scoring import reported_by
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.record_json import without_texts
 from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck, Evidence
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Claim
@@ -37,7 +37,7 @@ def records() -> list[CaseRecord]:
 
 
 def slimmed(given: Sequence[CaseRecord]) -> list[CaseRecord]:
-    return [*map(Slimmer(), given)]
+    return [*map(without_texts, given)]
 
 
 def test_figures_are_those_of_the_whole_records() -> None:
@@ -77,4 +77,3 @@ def test_no_text_of_a_reply_or_a_judge_is_kept(fields: dict[str, object]) -> Non
 def test_what_records_have_in_common_is_one_object() -> None:
     one, other = slimmed(run_of(2))
     assert one.scores.not_applicable is other.scores.not_applicable
-    assert one.file is other.file
