@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
+from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude, unanswered
 from pytest_rageval.analysis.compare.metrics import (
     Comparison,
     ComparisonSettings,
@@ -35,7 +36,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.gate import BaselineInfo, CheckResult, Thresholds
+from pytest_rageval.values.gate import BaselineInfo, CheckResult, CheckStatus, Thresholds
 from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun, other_concurrency
@@ -107,6 +108,7 @@ class RunComparison:
         return other_concurrency(self.base.config.concurrency, self.new.config.concurrency)
 
 
+_PAST: Final[Mapping[CheckStatus, str]] = {"warn": "warned", "skip": "skipped"}
 BEYOND: Final = "beyond"
 """Verdict of a metric whose change is past a limit of thresholds.toml without being proven."""
 
@@ -141,11 +143,14 @@ class CheckedComparison:
         """The result of the checks; empty without checks."""
         if not self.checks:
             return ""
-        if failed := sum(result.status == "fail" for result in self.checks):
-            return f"regression: {failed} of {counted(len(self.checks), 'check')} failed"
-        if all(result.status == "skip" for result in self.checks):
+        found = Counter(result.status for result in self.checks)
+        if found["fail"]:
+            return f"regression: {found['fail']} of {counted(len(self.checks), 'check')} failed"
+        if found["skip"] == len(self.checks):
             return "nothing decided: every check was skipped"
-        return f"no regression beyond {self.thresholds or 'thresholds.toml'}"
+        limits = f"{counted(found['pass'], 'limit')} on changes met"
+        rest = [f"{found[one]} {past}" for one, past in _PAST.items() if found[one]]
+        return f"{', '.join((limits, *rest))} ({self.thresholds or 'thresholds.toml'})"
 
     def verdict_of(self, change: MetricChange) -> str:
         """Return the verdict of a metric, in agreement with the checks of the whole set."""
@@ -327,6 +332,8 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
     comparison, pairing = found.comparison, found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
         problem = _partial(base)
+    if problem is None and (gone := unanswered([pair.base for pair in pairing.pairs])):
+        problem = f"run {base.run_id} is not a baseline for this one: {gone} in it"
     info = BaselineInfo(
         name=name,
         run_id=base.run_id,

@@ -37,7 +37,7 @@ from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.view.next_commands import RunCommands
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
-from pytest_rageval.runs.baseline import FoundBaseline, find_baseline
+from pytest_rageval.runs.baseline import FoundBaseline, find_baseline, find_last
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import last_full_run
 from pytest_rageval.runs.read import decided_run, read_compared
@@ -66,7 +66,7 @@ from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSections
-from pytest_rageval.values.settings import AUTO, Settings, is_tag
+from pytest_rageval.values.settings import AUTO, LAST, Settings, is_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,9 @@ class EndedRun:
             return Baseline(info=BaselineInfo(problem=NO_BASELINE)) if asked else None
         found = FoundBaseline()
         try:
-            if name == AUTO:
+            if name == LAST:
+                found = find_last(self.run, self.project, parts=self.parts)
+            elif name == AUTO:
                 found = find_baseline(self.run, self.project, parts=self.parts)
                 if found.folder is None:
                     problem = None if found.choice is None else found.choice.problem

@@ -13,7 +13,6 @@ from pytest_rageval.plugin.reports import ReportDetails
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.faces.terminal import COLOURS
 from pytest_rageval.report.view.gate import VERDICTS
-from pytest_rageval.support.text import counted
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES
 
@@ -36,11 +35,13 @@ def checks_apart(terminal: pytest.TerminalReporter) -> None:
             parts, _ = build()
         finally:
             terminal.stats = every
+        head = "checks: "  # once, so that many kinds of outcomes fit 80 columns
         for status in _SHOWN:
             if checks[status]:
                 shown = COLOURS[VERDICTS[status][1]]
-                words = f"{counted(checks[status], 'check')} {CHECK_CATEGORIES[status]}"
+                words = f"{head}{checks[status]} {CHECK_CATEGORIES[status]}"
                 parts.append((words, {shown: True, "bold": shown == colour}))
+                head = ""
         return parts, colour
 
     terminal.build_summary_stats_line = line  # type: ignore[method-assign]

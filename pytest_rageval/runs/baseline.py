@@ -7,13 +7,19 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.analysis.baseline import Candidate, ChoiceSettings, choose_baseline
+from pytest_rageval.analysis.baseline import (
+    Candidate,
+    ChoiceSettings,
+    choose_baseline,
+    refusal,
+)
+from pytest_rageval.analysis.compare.settings import compare_configs
 from pytest_rageval.runs.git import read_history, run_git
 from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.read import read_documents
@@ -27,8 +33,8 @@ from pytest_rageval.runs.store import (
     write_document,
 )
 from pytest_rageval.support.files import named_errors
-from pytest_rageval.support.text import clean
-from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice
+from pytest_rageval.support.text import clean, first_few
+from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice, Refusal
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -37,6 +43,13 @@ APPROVAL: Final = "baseline.json"
 """File of the approved run, beside the folder of runs; it belongs in git."""
 _MOST_BYTES: Final = 4_000_000_000
 """Size of the files of an archive together."""
+_UNFIT: Final[Mapping[Refusal | None, str]] = {
+    "no_records": "without results.jsonl",
+    "other_files": "other case files",
+    "partial": "a part of its set",
+}
+"""Reasons why the last run is not the baseline; that its gate failed is none."""
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +95,42 @@ def find_baseline(run: StoredRun, project: Settings, *, parts: Sequence[str] = (
         given,
     )
     return FoundBaseline(choice=choice, folder=folders.get(choice.run_id or ""))
+
+
+def find_last(run: StoredRun, project: Settings, *, parts: Sequence[str] = ()) -> FoundBaseline:
+    """Return the last run that is complete and can be compared with a run; those since are named.
+
+    Args:
+        run: the new one, of which only the documents are read.
+        project: with the folder of the runs.
+        parts: ids of runs that it consists of.
+
+    Raises:
+        StorageError: the documents of a run cannot be read.
+    """
+    passed_over: list[str] = []
+    for folder in reversed(list_runs(project.results_folder)):
+        if folder.name in {run.run_id, *parts}:
+            continue
+        base = read_documents(folder, groups=False)
+        if why := _unfit(base, run):
+            passed_over.append(f"{folder.name} ({why})")
+            continue
+        facts = {"runs": first_few(passed_over, _SHOWN)}
+        choice = BaselineChoice(code="last", facts=facts, run_id=folder.name)
+        return FoundBaseline(choice=choice if passed_over else None, folder=folder)
+    return FoundBaseline()
+
+
+def _unfit(base: StoredRun, new: StoredRun) -> str:
+    """Say why a run cannot be compared with a later one; empty: it can."""
+    if base.gate is not None and not base.gate.complete:
+        return "incomplete"
+    why = refusal(_candidate(base, None), _candidate(new, None))
+    if why in _UNFIT:
+        return _UNFIT[why]
+    differing = compare_configs(base.config, new.config).invariants
+    return ", ".join(f"other {one.name}" for one in differing if not one.only)
 
 
 def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:

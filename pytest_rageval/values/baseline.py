@@ -9,10 +9,10 @@ from typing import Final, Literal
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 ChoiceCode = Literal[
-    "merge_base", "main", "approved", "first", "no_runs", "refused", "approved_missing",
+    "merge_base", "main", "approved", "last", "first", "no_runs", "refused", "approved_missing",
     "no_repository", "no_main", "shallow", "unrelated",
 ]  # fmt: skip
-"""Reason of a choice; the first three name a run."""
+"""Reason of a choice; the first four name a run."""
 Refusal = Literal["failed", "undecided", "dirty", "partial", "other_files", "no_records"]
 """Reason why a run cannot be a baseline."""
 RemarkCode = Literal["old", "dirty_tree", "shallow_history"]
@@ -23,6 +23,7 @@ _SENTENCES: Final[Mapping[ChoiceCode, str]] = {
     "merge_base": "run of the merge base {commit} with {main}",
     "main": "newest run of {main} that passed, at {commit}",
     "approved": "run approved by {by}: {because}",
+    "last": "last run that can be compared; passed over: {runs}",
     "first": "no earlier run of {main} in {where}; this one is the next baseline if it passes",
     "no_runs": "no run of {main} in {where}; the next run of {main} that passes is one",
     "refused": "run {run} of {main} {refusal}",

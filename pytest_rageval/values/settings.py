@@ -343,6 +343,8 @@ class Settings:
 
 AUTO: Final = "auto"
 """Name of the baseline that is found by the history of git."""
+LAST: Final = "last"
+"""Name of the last run; of a baseline the last that can be compared."""
 TAGS: Final = "tags"
 """Folder of the tags, among the runs."""
 
@@ -356,7 +358,7 @@ TAG_RULE: Final = (
     "'con' or 'nul.1'"
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_RESERVED: Final = frozenset({AUTO, "last", TAGS})
+_RESERVED: Final = frozenset({AUTO, LAST, TAGS})
 _FILES: Final = (".json", ".jsonl", ".md")
 """The folder of the tags must not look like that of a run."""
 

@@ -19,6 +19,7 @@ from pytest_rageval import (
     load_run,
     score,
 )
+from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.cli import main as cli
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
@@ -63,7 +64,7 @@ def test_a_scored_run_is_that_of_the_command(judge: str) -> None:
     assert figures("call") == figures("command")
     assert run.rows() == load_run("call").rows()
     assert [row["outcome"] for row in run.rows()][1:] == ["missed", "error"]
-    trust = () if judge == "none" else ("offline/11: judge not validated",)
+    trust = () if judge == "none" else (f"offline/11: {NOT_VALIDATED}",)
     assert run.notes == ("1 of 3 cases have no recorded response", *trust)
     files = [{path.name for path in (RESULTS / name).iterdir()} for name in ("call", "command")]
     assert files[0] == files[1] >= {"report.html"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.engine.judge_notes import JudgeFacts, judge_facts
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
@@ -57,7 +58,7 @@ def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
 
 def test_a_judge_that_was_never_compared_with_people_is_not_validated(tmp_path: Path) -> None:
     notes = judge_facts([judged("a"), judged("b")]).notes(settings(tmp_path))
-    assert notes == ["offline/7: judge not validated"]
+    assert notes == [f"offline/7: {NOT_VALIDATED}"]
 
 
 def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     (folder / "x.json").write_text("{", encoding="utf-8")
     first, second = judge_facts([judged("a")]).notes(settings(tmp_path))
     assert "x.json: cannot be read" in first
-    assert second == "offline/7: judge not validated"
+    assert second == f"offline/7: {NOT_VALIDATED}"
 
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_the_name_of_the_settings_is_not_that_of_the_model_of_a_judge_in_code(
 ) -> None:
     records = [judged("a", judge="acme/1", level="json_schema", model="gpt-4o")]
     notes = judge_facts(records).notes(settings(tmp_path, judge=judge))
-    assert notes == ["acme/1: judge not validated"]
+    assert notes == [f"acme/1: {NOT_VALIDATED}"]
 
 
 def test_the_judges_of_a_run_are_kept_each_once() -> None:

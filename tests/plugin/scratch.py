@@ -153,8 +153,13 @@ def checks(document: Mapping[str, Any]) -> dict[str, str]:
 def outcomes(result: pytest.RunResult) -> dict[str, int]:
     """Return the counts of the last line: ``{"passed": 3, "missed": 1, "checks passed": 2}``."""
     line = next(x for x in reversed(result.outlines) if re.search(r" in \d+\.\d+s", x))
-    found = re.findall(r"(\d+) ((?:checks? )?[a-z]+)", line.partition(" in ")[0])
-    return {word.replace("check ", "checks "): int(n) for n, word in found}
+    cases, _, checks = line.partition(" in ")[0].partition("checks: ")
+    heads = {"": cases, "checks ": checks}
+    return {
+        head + word: int(n)
+        for head, part in heads.items()
+        for n, word in re.findall(r"(\d+) ([a-z]+)", part)
+    }
 
 
 def comparable(document: Any) -> Any:

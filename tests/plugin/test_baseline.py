@@ -161,6 +161,38 @@ def test_last_is_the_run_before(compared: Project) -> None:
     assert gate(compared, "r2")["baseline"]["run_id"] == "r1"
 
 
+def down(project: Project) -> None:
+    text = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write(
+        "conftest.py", text.replace("    path =", "    raise ConnectionError\n    path =")
+    )
+
+
+@pytest.mark.parametrize("spoilt", [("--rag-k", "9"), ("-k", "c-0"), ()])
+def test_last_passes_over_runs_that_cannot_be_compared(
+    compared: Project, spoilt: tuple[str, ...]
+) -> None:
+    if not spoilt:
+        down(compared)
+    compared.run("--rageval-run-id", "spoilt", *spoilt)
+    lose(compared, ())
+    result = compared.run("--rageval-run-id", "r2", "--rageval-baseline", "last")
+    found = gate(compared, "r2")["baseline"]
+    assert (found["run_id"], found["problem"]) == ("r1", None)
+    assert found["choice"]["facts"]["runs"].startswith("spoilt (")
+    assert any(line.startswith("since    r1, ") for line in summary_lines(result))
+
+
+def test_a_baseline_without_answers_decides_nothing(compared: Project) -> None:
+    down(compared)
+    compared.run("--rageval-run-id", "down")
+    lose(compared, ())
+    compared.run("--rageval-run-id", "r2", "--rageval-baseline", "down")
+    found = gate(compared, "r2")
+    assert found["baseline"]["problem"]
+    assert statuses(found)["recall_at_k max_drop"] == "skip"
+
+
 def test_another_k_is_refused_and_named(compared: Project) -> None:
     result = compared.run("--rageval-run-id", "r2", "--rag-k", "9")
     assert result.ret == 0

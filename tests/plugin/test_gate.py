@@ -77,7 +77,7 @@ def test_a_session_whose_cases_and_checks_pass_ends_in_green(project: Project) -
     text = project.run("--color=yes").outlines[-1]
     assert text.startswith("\x1b[32m")
     assert "\x1b[32m\x1b[1m2 passed\x1b[0m" in text
-    assert "\x1b[32m\x1b[1m2 checks passed\x1b[0m" in text
+    assert "\x1b[32m\x1b[1mchecks: 2 passed\x1b[0m" in text
     assert "\x1b[33m" not in text
 
 

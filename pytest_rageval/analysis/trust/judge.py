@@ -24,7 +24,7 @@ SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
 """Minimum number of labels that validate a judge."""
 MIN_CANARIES: Final = 30
-NOT_VALIDATED: Final = "judge not validated"
+NOT_VALIDATED: Final = "judge not validated against people (rageval calibrate)"
 
 
 # --- a second opinion ----------------------------------------------------------------------------
@@ -218,4 +218,4 @@ def validation_of(
             parts.append(f"{rubric} {figures}")
     if parts:
         return "; ".join([f"judge validated: {parts[0]}", *parts[1:], *doubts])
-    return f"{NOT_VALIDATED}: {'; '.join(doubts)}" if doubts else NOT_VALIDATED
+    return f"judge not validated: {'; '.join(doubts)}" if doubts else NOT_VALIDATED

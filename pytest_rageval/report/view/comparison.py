@@ -26,7 +26,7 @@ from pytest_rageval.report.view.blocks import (
     View,
     paragraph,
 )
-from pytest_rageval.report.view.gate import check_facts
+from pytest_rageval.report.view.gate import check_facts, smallest_seen
 from pytest_rageval.report.view.summary import change_text, is_headline
 from pytest_rageval.support.text import clean, counted, first_few, format_value
 from pytest_rageval.values.gate import paired_text
@@ -82,12 +82,11 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
 
 
 def visible_text(found: RunComparison) -> str:
-    """Say which change of ``pass_rate`` these cases would show; empty: unknown."""
+    """Say which change of ``pass_rate`` these cases are enough for; empty: unknown."""
     passed = found.comparison.passed
     if passed is None or not passed.mde:
         return ""
-    cases = counted(passed.n, "case")
-    return f"{cases} would show a change of {passed.key} of {passed.mde:.2f} or more (80 % power)"
+    return smallest_seen(counted(passed.n, "case"), f"change of {passed.key}", passed.mde)
 
 
 def verdict_status(verdict: str) -> Status:

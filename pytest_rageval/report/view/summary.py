@@ -184,7 +184,7 @@ def session_view(view: FinishedRun, *, verbosity: int = 0, checks: bool = False)
         new = _new(view, public=not checks)  # a session shows the messages of errors above
         blocks = [*failing, *new, *_repeats(view), *_scores(view), *blocks]
     else:
-        blocks = [*_new(view, public=not checks), *blocks]
+        blocks = [*_new(view, public=not checks, named=True), *blocks]
     blocks += [Fact("note", note, "warn") for note in notes]
     blocks += _baseline(view)
     blocks += _next_lines(view, quiet=quiet)
@@ -280,8 +280,8 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
         yield Fact(outcome, f"{words}: {first_few(listed, most)}", status)
 
 
-def _new(view: FinishedRun, *, public: bool) -> Iterator[Fact]:
-    yield from headline_facts(view.gate.headline, public=public, named=False)
+def _new(view: FinishedRun, *, public: bool, named: bool = False) -> Iterator[Fact]:
+    yield from headline_facts(view.gate.headline, public=public, named=named)
 
 
 def _repeats(view: FinishedRun) -> Iterator[Fact]:

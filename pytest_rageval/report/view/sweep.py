@@ -23,6 +23,7 @@ from pytest_rageval.report.view.blocks import (
     Table,
     View,
 )
+from pytest_rageval.report.view.gate import smallest_seen
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import clean, counted, cut, format_value
 from pytest_rageval.values.sweep import Value
@@ -182,7 +183,7 @@ def _sensitivity_text(outcome: SweepOutcome) -> str:
         if found.least is None
         else f"a 0/1 metric has to get better in at least {counted(found.least_cases, unit)}"
     )
-    return f"{cases} would show a difference of {found.typical:.2f} or more (80 % power); {least}"
+    return f"{smallest_seen(cases, 'difference', found.typical)}; {least}"
 
 
 def weights_text(objectives: Sequence[ObjectiveRow]) -> str:

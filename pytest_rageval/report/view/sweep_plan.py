@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow
 from pytest_rageval.report.view.blocks import Block, Table, paragraph
+from pytest_rageval.report.view.gate import smallest_seen
 from pytest_rageval.report.view.sweep import GROUP_WORDS, weights_text
 from pytest_rageval.support.text import counted
 
@@ -40,8 +41,7 @@ def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     answers = f"{n_judged:,} answer{'' if n_judged == 1 else 's'}"
     yield "judge", f"{document['judge']}, {answers}, {price}"
     found = document["sensitivity"]
-    text = f"these cases would show a difference of {found['typical']:.2f} or more (80 % power)"
-    yield "visible", text
+    yield "visible", smallest_seen("these cases", "difference", found["typical"])
     if found["least"] is not None:
         grouped = found["n"] < found["n_cases"]
         of = f"{found['n']} {'groups of cases' if grouped else 'cases'}"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trust.judge import (
+    NOT_VALIDATED,
     corrected_mean,
     corrected_text,
     measure_drift,
@@ -168,8 +169,8 @@ def validated(reports: list[StoredCalibration]) -> str:
 
 
 def test_a_judge_that_was_never_calibrated_is_not_validated() -> None:
-    assert validated([]) == "judge not validated"
-    assert validated([report(judge="j/2")]) == "judge not validated"
+    assert validated([]) == NOT_VALIDATED
+    assert validated([report(judge="j/2")]) == NOT_VALIDATED
 
 
 def test_a_calibrated_judge_is_named_with_its_figures() -> None:
@@ -206,6 +207,6 @@ def test_a_calibration_of_another_rubric_version_says_nothing() -> None:
         == "judge not validated: groundedness was calibrated as g-1"
     )
     unused = validation_of("j/1", [report()], rubric_versions={"correctness": "c-1"})
-    assert unused == "judge not validated"
+    assert unused == NOT_VALIDATED
     fits = validation_of("j/1", [report()], rubric_versions={"groundedness": "g-1"})
     assert fits.startswith("judge validated")

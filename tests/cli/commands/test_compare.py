@@ -138,7 +138,7 @@ def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output)
     thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
     said = title(printed(capsys, "base", "new"))
     assert said.startswith("worse: 24 broke, 0 fixed, of 200; ")
-    assert said.endswith("; no regression beyond thresholds.toml")
+    assert said.endswith("; 1 limit on changes met (thresholds.toml)")
 
 
 def test_checks_that_pass_do_not_hide_cases_that_are_errors_now(capsys: Output) -> None:
@@ -154,7 +154,7 @@ def test_only_regression_checks_decide(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200), day=2)
     thresholds("[overall]\nrecall_at_k = { min = 0.99, max_drop = 0.05 }\n")
     lines = printed(capsys, "base", "new")
-    assert title(lines).endswith("; no regression beyond thresholds.toml")
+    assert title(lines).endswith("; 1 limit on changes met (thresholds.toml)")
 
 
 def test_without_a_check_the_verdict_decides_if_it_is_asked(capsys: Output) -> None:

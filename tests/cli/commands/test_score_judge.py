@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.judges.opening import judging_slots
@@ -159,7 +160,7 @@ def test_people_see_what_the_judge_is_worth(
     judged_by(monkeypatch, {"groundedness": Verdict(scores={"groundedness": 4.0})})
     assert cli.run(["score", *FILES, "--judge", "m-2024-08-06"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert "note     fake/1: judge not validated" in lines
+    assert f"note     fake/1: {NOT_VALIDATED}" in lines
     assert "cost     $1.0000, 220 tokens" in lines
     assert max(map(len, lines)) <= 80
 

@@ -251,18 +251,16 @@ def _tiles(
     first = sorted(present, key=lambda key: key not in failing)[: _TILES - timed]
     for key in present:
         if key in first:
-            yield _tile(by_key[key], trend_spark(history, key))
+            yield _tile(by_key[key], baseline, trend_spark(history, key))
     if timed:
         yield _latency_tile(run, baseline, history)
 
 
-def _tile(one: Figure, spark: Element | None) -> Tile:
+def _tile(one: Figure, baseline: RunComparison | None, spark: Element | None) -> Tile:
     worst = one.checks[0] if one.checks else None
     change = None
     if one.change is not None:
-        delta = change_text(one.key, one.change.delta)
-        words = f"{one.verdict} {delta}" if one.verdict else delta
-        change = Cell(words, status=CHANGE_STATUS.get(one.verdict, "weak"))
+        change = _tile_change(one.verdict, change_text(one.key, one.change.delta), baseline)
     n = f"n {one.found.n}"
     return Tile(
         key=one.key,
@@ -276,6 +274,12 @@ def _tile(one: Figure, spark: Element | None) -> Tile:
         spark=spark,
         link=one.link,
     )
+
+
+def _tile_change(verdict: str, delta: str, baseline: RunComparison | None) -> Cell:
+    since = None if baseline is None else baseline.headline.since
+    words = f"{verdict} {delta}".strip() + ("" if since is None else f" since {since.name}")
+    return Cell(words, status=CHANGE_STATUS.get(verdict, "weak"))
 
 
 def _latency_tile(
@@ -292,8 +296,7 @@ def _latency_tile(
         time = baseline.comparison.time
         verdict = time.verdict if time else ""
         if delta := p95_change(latency, numbers_of(baseline.base).latency):
-            words = f"{verdict} p95 {delta}".strip()
-            change = Cell(words, status=CHANGE_STATUS.get(verdict, "weak"))
+            change = _tile_change(verdict, f"p95 {delta}", baseline)
     return Tile(
         key=LATENCY,
         title="Time of a case, p50 / p95",
