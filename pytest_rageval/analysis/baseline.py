@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pytest_rageval.support.text import first_few
@@ -34,7 +34,9 @@ class Candidate:
     verdict: str | None = None
     """Of its gate."""
     partial: bool = False
-    """Whether it asked only some cases of its set."""
+    """Whether it asked only some cases of its files."""
+    whole: bool = True
+    """Whether its files are all that the project had."""
     has_records: bool = True
     files: frozenset[str] = frozenset()
     """Its case files; empty: not stored, which fits any."""
@@ -154,6 +156,8 @@ def refusal(run: Candidate, new: Candidate) -> Refusal | None:
         return "other_files"
     if run.partial or run.tier not in {None, new.tier}:
         return "partial"
+    if not run.whole and not new.files <= run.files:
+        return "partial"
     if run.approved:
         return None
     if run.verdict != "pass":
@@ -179,7 +183,8 @@ def _none(
     refused.sort(key=lambda one: one[1] == "other_files")
     if refused:
         return _refused(*refused[0], facts, remarks)
-    code: ChoiceCode = "first" if itself else "no_runs"
+    usable = refusal(replace(new, verdict="pass"), new) is None
+    code: ChoiceCode = "first" if itself and usable else "no_runs"
     return BaselineChoice(code=code, facts=facts, remarks=tuple(remarks))
 
 

@@ -331,7 +331,7 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
     problem = differs if any(not one.only for one in invariants) else None
     comparison, pairing = found.comparison, found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
-        problem = _partial(base)
+        problem = _partial(base, new)
     if problem is None and (gone := unanswered([pair.base for pair in pairing.pairs])):
         problem = f"run {base.run_id} is not a baseline for this one: {gone} in it"
     info = BaselineInfo(
@@ -360,12 +360,14 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
     return Baseline(info=info, differences=differences, comparison=found)
 
 
-def _partial(base: StoredRun) -> str | None:
-    """Describe a baseline that covers only part of its own set."""
+def _partial(base: StoredRun, new: StoredRun) -> str | None:
+    """Describe a baseline that covers only part of its own set, or of the files of a run."""
     whole = base.config.set
     skipped = {nodeid.split("[", 1)[0] for nodeid in base.config.skipped}
     held = {f"{record.file}::{record.case.id}" for record in base.records} | skipped
     if whole.hash is None or len(held) >= whole.n_cases:
+        return None
+    if len(held) >= whole.n_asked > 0 and {*new.config.set.files} <= {*whole.files}:
         return None
     return (
         f"run {base.run_id} is not a baseline for this one: it holds {len(held)} of the "

@@ -39,7 +39,7 @@ from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
 from pytest_rageval.runs.baseline import FoundBaseline, find_baseline, find_last
 from pytest_rageval.runs.index import put_into_index
-from pytest_rageval.runs.list import last_full_run
+from pytest_rageval.runs.list import is_partial, last_full_run
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
@@ -266,6 +266,7 @@ def _commands(ended: EndedRun, gate: GateResult) -> RunCommands:
         rerun=ended.rerun,
         may_become_baseline=gate.verdict == "pass"
         and 0 < selection.n_total == selection.n_selected
+        and not is_partial(ended.run)
         and (project.baseline or ended.thresholds.baseline) is None
         and BASELINE_TAG not in read_tags(project.results_folder),
     )

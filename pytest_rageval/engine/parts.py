@@ -130,7 +130,8 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
         # If all are there, they count, although the category of a skipped case is unknown.
         counts = totals if n_selected == n_total else {name: n for name, (n, _) in counted.items()}
         both[key] = {name: (counts.get(name, 0), n) for name, n in totals.items()}
-    return replace(found, n_selected=n_selected, n_total=n_total, **both)
+    counted_all = replace(found, n_selected=n_selected, n_total=n_total, **both)
+    return counted_all.of_files(whole.n_asked)
 
 
 def missing_shards(parts: Iterable[StoredRun]) -> list[str]:

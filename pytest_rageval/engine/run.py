@@ -93,8 +93,7 @@ class Run:
         target = (
             f"configured target {configured}" if configured else "target the rag_client fixture"
         )
-        cases = sum(len(loaded.cases) for loaded in self._selected_sets())
-        text = f"rageval: {counted(cases, 'case')}, {target}, k {settings.k}"
+        text = f"rageval: {counted(self._n_in_files, 'case')}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
         if settings.shard is not None:
@@ -103,6 +102,10 @@ class Run:
 
     def _selected_sets(self) -> list[LoadedSet]:
         return [loaded for loaded in self._sets if loaded.path in self.state.files]
+
+    @property
+    def _n_in_files(self) -> int:
+        return sum(len(loaded.cases) for loaded in self._selected_sets())
 
     # --- continuing an earlier session
 
@@ -329,7 +332,7 @@ class Run:
             run=self.stored(records),
             project=settings,
             thresholds=state.thresholds,
-            selection=self.cases.selection(),
+            selection=self.cases.selection().of_files(self._n_in_files),
             n_expected=len(self.cases.asked),
             n_reported=len(self.cases.reported()),
             labels=state.labels,

@@ -126,6 +126,7 @@ def case_set(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> CaseSet:
         n_cases=len(cases),
         files=tuple(sorted(loaded.display for loaded in files)),
         n_asked=sum(len(loaded.cases) for loaded in files),
+        asked_hash=dataset_hash(c.case_hash for loaded in files for c in loaded.cases),
         by_category=dict(sorted(Counter(c.case.category for c in cases).items())),
         by_tag=dict(sorted(Counter(t for c in cases for t in set(c.case.tags)).items())),
     )

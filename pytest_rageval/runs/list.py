@@ -137,28 +137,32 @@ def is_partial_run(folder: Path) -> bool:
         return False
 
 
-def is_partial(run: StoredRun) -> bool:
+def is_partial(run: StoredRun, *, of_files: bool = False) -> bool:
     """Whether a run asked only some cases of its set: by ``-k``, for a file, or until it stopped.
 
     A run that does not store its set counts as complete.
+
+    Args:
+        run: its documents.
+        of_files: whether the case files that were asked for count as the set.
     """
     if run.gate is not None and not run.gate.complete:
         return True
-    of_set, asked = run.config.set.hash, run.config.dataset_hash
-    if of_set is None or asked is None or asked == of_set:
+    whole, asked = run.config.set, run.config.dataset_hash
+    if whole.hash is None or asked in {None, whole.hash}:
         return False
-    return not _misses_only_skipped(run)
+    if of_files and asked == whole.asked_hash:
+        return False
+    return not _misses_only_skipped(run, whole.n_asked if of_files else whole.n_cases)
 
 
-def _misses_only_skipped(run: StoredRun) -> bool:
+def _misses_only_skipped(run: StoredRun, n: int) -> bool:
     # The hash of a merged run covers its records, and a skipped case has no record.
     config = run.config
     if not config.merged_from or not config.skipped or run.aggregate is None:
         return False
-    return (
-        run.aggregate.total + len({nodeid.split("[", 1)[0] for nodeid in config.skipped})
-        >= config.set.n_cases
-    )
+    skipped = {nodeid.split("[", 1)[0] for nodeid in config.skipped}
+    return run.aggregate.total + len(skipped) >= n
 
 
 def ran_at(run: StoredRun) -> datetime:

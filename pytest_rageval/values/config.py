@@ -64,6 +64,8 @@ class CaseSet:
     """Case files that the command line named."""
     n_asked: int = 0
     """Cases of the files that the command line named."""
+    asked_hash: str | None = None
+    """Over the cases of these files; None: the run does not store it."""
     by_category: Mapping[str, int] = field(default_factory=dict)
     """Number of cases."""
     by_tag: Mapping[str, int] = field(default_factory=dict)

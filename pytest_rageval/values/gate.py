@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
 from pytest_rageval.values.baseline import BaselineChoice
@@ -285,6 +285,23 @@ class Selection:
             by_category=counts(lambda case: (case.category,)),
             by_tag=counts(lambda case: set(case.tags)),
         )
+
+    def of_files(self, n_asked: int) -> Selection:
+        """Count case files as the set if all of their cases were selected.
+
+        Groups without a case in them keep their number, so that no check of these is decided.
+
+        Args:
+            n_asked: number of cases of the files that were asked for.
+        """
+        if not 0 < n_asked <= self.n_selected:
+            return self
+
+        def whole(counts: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+            return {group: (part, part or total) for group, (part, total) in counts.items()}
+
+        by_category, by_tag = whole(self.by_category), whole(self.by_tag)
+        return replace(self, n_total=self.n_selected, by_category=by_category, by_tag=by_tag)
 
     def missing_for(self, check: Check) -> str | None:
         """Explain why the selection cannot decide a check; None: it holds the whole group."""

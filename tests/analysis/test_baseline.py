@@ -83,6 +83,23 @@ def test_a_part_of_the_set_is_compared_with_the_same_tier() -> None:
     assert choose(whole, tier="smoke").run_id == "r4"
 
 
+def test_a_run_over_some_files_of_a_project_is_the_baseline_of_these_files_alone() -> None:
+    two = frozenset({*NEW.files, "evals/b.jsonl"})
+    one = stored("r3", "m3", whole=False)
+    assert choose(one).run_id == "r3"
+    assert choose(stored("both", "m3", files=two)).run_id == "both"
+    refused = choose(one, files=two)
+    assert (refused.code, refused.facts["why"]) == ("refused", "partial")
+    # A file that the change adds leaves the others compared.
+    assert choose(stored("r3", "m3"), files=two).run_id == "r3"
+
+
+def test_a_part_of_the_set_does_not_call_itself_the_next_baseline() -> None:
+    on_main = replace(BRANCH, head="m3")
+    assert choose(history=on_main, commit="m3").code == "first"
+    assert choose(history=on_main, commit="m3", partial=True).code == "no_runs"
+
+
 def test_a_commit_of_main_is_compared_with_an_earlier_one() -> None:
     on_main = replace(BRANCH, head="m3")
     again, before = stored("r3", "m3"), stored("r2", "m2")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
 
+from pytest_rageval.cli import main as cli
 from pytest_rageval.runs.tags import write_tag
 from tests.plugin.scratch import Project, case, outcomes, summary_lines
 
@@ -285,6 +287,20 @@ def test_a_part_of_the_set_is_no_baseline_of_the_whole(compared: Project) -> Non
     assert statuses(found)["recall_at_k max_drop"] == "skip"
     assert "holds 1 of the 30 cases of its set" in found["baseline"]["problem"]
     assert "vs one" not in result.stdout.str()
+
+
+def test_the_run_of_a_file_is_the_baseline_of_that_file_with_a_new_case(compared: Project) -> None:
+    file = "evals/eval_set.jsonl"
+    compared.cases([document(N)], "second")
+    compared.run(file, "--rageval-run-id", "r2")
+    compared.cases([document(i) for i in [*range(N), N + 1]])
+    assert compared.run(file, "--rageval-run-id", "r3", "--rageval-baseline", "r2").ret == 0
+    info = gate(compared, "r3")["baseline"]
+    assert (info["problem"], info["n_paired"], info["n_only_new"]) == (None, N, 1)
+    with contextlib.chdir(compared.path):
+        assert cli.run(["gate", "r3", "--baseline", "r2"]) == 0
+    compared.run("--rageval-run-id", "both", "--rageval-baseline", "r2")
+    assert gate(compared, "both")["baseline"]["problem"] is not None
 
 
 def test_a_part_of_the_set_is_the_baseline_of_the_same_part(compared: Project) -> None:

@@ -122,6 +122,32 @@ def test_a_category_with_a_case_left_out_is_not_decided(project: Project) -> Non
     assert checks(project.stored("gate.json"))["recall_at_k [multi_hop]"] == "skip"
 
 
+LIMITS = """
+[overall]
+recall_at_k = ">= 0.9"
+[category.multi_hop]
+recall_at_k = ">= 0.4"
+[category.other]
+recall_at_k = ">= 0.4"
+"""
+
+
+def test_a_file_that_is_named_is_the_set_of_its_run(project: Project) -> None:
+    project.cases([case("other-1", "hit", category="other"), case("b", "hit")], "second")
+    project.write("thresholds.toml", LIMITS)
+    assert project.run(EVALS, "--rageval-run-id", "one").ret == 1
+    found = project.stored("gate.json")
+    # One of three recalls is missing; the other category is in the other file.
+    assert checks(found) == {
+        "recall_at_k": "fail",
+        "recall_at_k [multi_hop]": "pass",
+        "recall_at_k [other]": "skip",
+        "error_rate": "pass",
+    }
+    assert project.run("evals/second.jsonl").ret == 0
+    assert project.run(EVALS, "-k", "ok", "--rageval-results", "part").ret == 0
+
+
 def test_selecting_nothing_is_exit_5(project: Project) -> None:
     assert project.run("-k", "no_such_case").ret == 5
     assert project.run_folders() == []

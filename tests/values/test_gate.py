@@ -90,6 +90,18 @@ def test_the_whole_set_decides_every_check_even_of_an_unknown_group() -> None:
     assert Selection(n_selected=0, n_total=0).missing_for(check()) is None
 
 
+def test_all_cases_of_the_files_that_were_asked_for_are_the_set() -> None:
+    part = Selection.of(EVERYTHING[:2], EVERYTHING)
+    found = part.of_files(2)
+    assert (found.n_selected, found.n_total) == (2, 2)
+    assert found.missing_for(check()) is None
+    assert found.missing_for(check(table="tag", group="new")) is None
+    # No case of it is in these files.
+    assert found.missing_for(check(table="category", group="dates")) is not None
+    assert part.of_files(3) == part
+    assert part.of_files(0) == part
+
+
 @pytest.mark.parametrize(
     ("info", "sentence"),
     [
