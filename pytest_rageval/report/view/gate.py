@@ -76,7 +76,7 @@ def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
 
 def smallest_seen(cases: str, of: str, least: float) -> str:
     """Say which difference some cases are enough for."""
-    return f"{cases} are enough to see a {of} of {least:.2f} or more (80 % power)"
+    return f"{cases} can show a {of} of {least:.2f} or more (80 % power)"
 
 
 _WEAK_SHOWN: Final = 5

@@ -135,7 +135,7 @@ def test_a_tie_above_the_baseline_has_its_settings_as_comments() -> None:
 def test_the_usual_difference_names_the_scale_that_it_is_of() -> None:
     outcome = swept(planned(n_cases=150), lambda one, id: 1.0)
     assert facts(outcome)["can show"] == (
-        "150 cases are enough to see a difference of 0.09 or more (80 % power); "
+        "150 cases can show a difference of 0.09 or more (80 % power); "
         "a 0/1 metric has to get better in at least 7 cases"
     )
 
