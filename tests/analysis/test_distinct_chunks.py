@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.analysis.distinct_chunks import cut_of, distinct_chunks
+from pytest_rageval.analysis.distinct_chunks import distinct_chunks
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.records import record
@@ -26,12 +26,6 @@ def test_a_chunk_of_several_replies_counts_once() -> None:
 def test_without_ids_heading_and_text_make_a_chunk() -> None:
     chunks = [chunk("a.md | # A", text="t"), chunk("a.md | # A", text="u"), chunk("a.md", text="t")]
     assert len(distinct_chunks([asked("a", *chunks, *chunks)], "sensitive")) == 3
-
-
-def test_only_chunks_of_the_cut_count() -> None:
-    found = asked("a", chunk("a.md", text="t"), chunk("b.md", text="u"), k=1)
-    assert [c.rel_path for c in cut_of(found)] == ["a.md"]
-    assert len(distinct_chunks([found], "sensitive")) == 1
 
 
 def test_labels_are_document_folders_and_the_deepest_gold_section() -> None:

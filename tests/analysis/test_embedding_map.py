@@ -97,14 +97,6 @@ def test_the_text_of_a_gold_counts_where_no_chunk_matches() -> None:
     assert one.n_nearer == 1
 
 
-def test_without_golds_every_chunk_is_wrong_and_nothing_is_nearer() -> None:
-    records = [asked("q", wrong("b.md", "near"), case=case(answerable=False))]
-    found = build_map(records, VECTORS, ScoreSettings())
-    (one,) = found.cases
-    assert wrong_texts(found, one) == ["near"]
-    assert (one.gold_similarity, one.n_nearer, found.points[1].rel_path) == (None, None, None)
-
-
 def test_texts_without_a_direction_are_left_out_and_counted() -> None:
     records = [
         asked("q", gold("a.md | # A", "zero"), wrong("b.md", "near"), wrong("c.md", "unknown")),
@@ -116,11 +108,6 @@ def test_texts_without_a_direction_are_left_out_and_counted() -> None:
     assert found.n_golds_without_text == 1
     (one,) = found.cases
     assert [n.point for n in one.retrieved] == [0]
-
-
-def test_an_empty_run_is_an_empty_map() -> None:
-    found = build_map([], VECTORS, ScoreSettings())
-    assert (found.points, found.cases) == ((), ())
 
 
 def test_golds_of_one_place_share_a_point() -> None:
@@ -136,17 +123,6 @@ def test_golds_of_one_place_share_a_point() -> None:
     found = build_map(records, VECTORS, ScoreSettings(), texts)
     assert names(found) == [("gold", "section"), ("question", "far"), ("question", "near")]
     assert [[n.point for n in c.golds] for c in found.cases] == [[0], [0]]
-
-
-def test_repeats_are_one_question() -> None:
-    records = [
-        asked("q", gold("a.md | # A", "near"), outcome="passed"),
-        asked("q", wrong("b.md", "far"), outcome="missed", repeat=1),
-    ]
-    found = build_map(records, VECTORS, ScoreSettings())
-    (one,) = found.cases
-    assert found.points[one.point].outcome == "missed"
-    assert [found.points[n.point].text for n in one.retrieved] == ["far"]
 
 
 @settings(max_examples=30)

@@ -76,18 +76,6 @@ def test_each_question_and_each_chunk_text_of_the_cut_is_wanted_once() -> None:
     assert (wanted.n_cut, wanted.n_textless) == (0, 0)
 
 
-def test_cut_and_missing_texts_are_counted_unless_the_id_has_a_vector() -> None:
-    chunks = (
-        other("a.md", "begin", text_truncated=True, chunk_id="1"),
-        other("b.md", None, chunk_id="2"),
-        other("c.md", "  "),
-    )
-    wanted = wanted_texts([asked("a", *chunks)])
-    assert (wanted.n_cut, wanted.n_textless) == (1, 2)
-    wanted = wanted_texts([asked("a", *chunks)], {"1": None, "2": None})
-    assert (wanted.chunks, wanted.n_cut, wanted.n_textless) == ((), 0, 1)
-
-
 # --- questions against chunks ----------------------------------------------------------------
 
 
@@ -128,12 +116,6 @@ def test_a_case_with_a_chunk_without_vector_is_left_out_whole() -> None:
     found = analyse(asked("a", gold("a.md", "near"), other("b.md", "unknown")))
     assert mean_and_counts(found, "query_gold_similarity") == (None, 0, 1, 0)
     assert (found.n_chunks, found.n_chunks_with_vector) == (2, 1)
-
-
-def test_only_the_cut_is_compared() -> None:
-    found = analyse(asked("a", gold("a.md", "near"), other("b.md", "unknown"), k=1))
-    assert mean_and_counts(found, "query_gold_similarity") == (1.0, 1, 0, 0)
-    assert found.n_chunks == 1
 
 
 def test_an_id_finds_its_vector_before_a_text_does() -> None:
@@ -217,23 +199,6 @@ def test_silhouettes_by_document_folder_and_gold_section() -> None:
     assert found["folder"].value == pytest.approx(expected, abs=1e-12)
     assert found["top_folder"].value is None
     assert found["gold_section"].value == pytest.approx(2 / 3, abs=0.02)
-
-
-def test_the_most_specific_gold_of_any_case_labels_a_chunk() -> None:
-    vectors = table(q=[1, 0], a=[1, 0], b=[0, 1], c=[1, 0])
-    chunks = [gold("a.md | # A > ## B", "a"), gold("a.md | # A > ## C", "b"), gold("a.md", "c")]
-    coarse = asked("1", *chunks, case=case("a.md"))
-    fine = asked("2", gold("a.md | # A > ## B", "a"), case=case("a.md | # A > ## B"))
-    assert analyse(coarse, vectors=vectors).silhouette["gold_section"].n_labels == 1
-    for records in ([coarse, fine], [fine, coarse]):
-        assert analyse(*records, vectors=vectors).silhouette["gold_section"].n_labels == 2
-
-
-def test_an_empty_run_has_no_figures() -> None:
-    found = analyse()
-    assert all(summary.mean is None and summary.n == 0 for summary in found.similarity.values())
-    assert all(one.value is None and one.n == 0 for one in found.silhouette.values())
-    assert (found.n_chunks, found.n_chunks_with_vector) == (0, 0)
 
 
 # --- languages -------------------------------------------------------------------------------

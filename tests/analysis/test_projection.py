@@ -12,18 +12,11 @@ from hypothesis.extra import numpy as arrays
 
 from pytest_rageval.analysis.projection import project_pca, project_umap
 from pytest_rageval.metrics.similarity import Floats
-from pytest_rageval.values.errors import ConfigError
 
 numbers = st.floats(-1, 1, width=32, allow_subnormal=False)
 matrices = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=numbers
 )
-
-
-def test_points_on_a_line_lie_on_the_first_axis() -> None:
-    found = project_pca(np.array([[0.0, 0, 0], [3, 4, 0], [6, 8, 0]]))
-    assert found.places == pytest.approx(np.array([[-5.0, 0], [0, 0], [5, 0]]), abs=1e-9)
-    assert found.explained == pytest.approx((1.0, 0.0))
 
 
 def test_a_plane_keeps_its_distances_and_names_the_shares() -> None:
@@ -49,23 +42,6 @@ def test_it_is_the_singular_value_decomposition(shape: tuple[int, int]) -> None:
     assert np.abs(found.places) == pytest.approx(np.abs(expected), abs=1e-9)
     shares = sizes[:2] ** 2 / (sizes**2).sum()
     assert found.explained == pytest.approx(tuple(shares))
-
-
-def test_it_agrees_with_the_eigenvectors_of_the_covariance() -> None:
-    from scipy import linalg
-
-    vectors = np.random.default_rng(5).normal(size=(30, 6)) * np.arange(1, 7)
-    values, axes = linalg.eigh(np.cov(vectors.T))
-    found = project_pca(vectors)
-    assert found.places.var(axis=0, ddof=1) == pytest.approx(values[::-1][:2])
-    expected = (vectors - vectors.mean(axis=0)) @ axes[:, ::-1][:, :2]
-    assert np.abs(found.places) == pytest.approx(np.abs(expected))
-
-
-def test_the_largest_component_of_an_axis_is_positive() -> None:
-    line = np.array([[0.0, 0], [1, -3]])
-    assert project_pca(line).places[:, 0].tolist() == project_pca(line.copy()).places[:, 0].tolist()
-    assert project_pca(line).places[0, 0] > 0 > project_pca(line).places[1, 0]
 
 
 @given(matrices)
@@ -125,15 +101,3 @@ def test_umap_is_asked_for_a_plane_with_a_seed(umap_calls: list[dict[str, Any]])
             "n_jobs": 1,
         }
     ]
-
-
-def test_umap_of_few_points_is_refused(umap_calls: list[dict[str, Any]]) -> None:
-    with pytest.raises(ConfigError, match="15 points, expected at least 16; use --projection pca"):
-        project_umap(np.ones((15, 3)))
-    assert umap_calls == []
-
-
-def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(ConfigError, match=r"pip install 'pytest-rageval\[umap\]'"):
-        project_umap(np.ones((16, 3)))

@@ -91,13 +91,6 @@ def test_the_ceiling_has_its_own_order_for_each_measure() -> None:
     assert found.values["map", 2] == pytest.approx(2 / 3)
 
 
-def test_a_case_without_a_relevant_candidate_has_no_way_up() -> None:
-    (one,) = candidates(asked("x", (), ()))
-    assert set(ceiling(one, KS).values.values()) == {0.0}
-    (none,) = candidates(asked("y"))
-    assert set(ceiling(none, KS).values.values()) == {0.0}
-
-
 _GOLDS = st.sets(st.integers(0, 3), max_size=3).map(lambda s: tuple(sorted(s)))
 
 
@@ -164,16 +157,6 @@ def test_categories_are_broken_down_at_the_main_cutoff() -> None:
         "factual": 0.5,
         "multi_hop": 0.0,
     }
-
-
-def test_documents_count_once_at_the_level_of_documents() -> None:
-    chunks = (chunk("b.md | # X"), chunk("a.md | # Y"), chunk("a.md | # A"))
-    one = record("x", retrieved_chunks=chunks, case=case("a.md | # A"))
-    (found,) = candidates(one, level="document")
-    values = found.measured((0, 1, 2), (3,))
-    assert values["mrr", 3] == 0.5
-    assert values["precision", 3] == pytest.approx(1 / 3)
-    assert ceiling(found, (1,)).values["ndcg", 1] == 1.0
 
 
 def test_cases_that_no_order_can_change_are_left_out_with_their_reason() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_rageval.analysis.rerank import read_candidates
 from pytest_rageval.analysis.suites import Published, SuiteStudy, document_order, study_suite
 from pytest_rageval.values.record import CaseRecord
-from tests.build.records import failed, record
+from tests.build.records import record
 from tests.build.scores import case as case_of
 from tests.build.scores import chunk, gold
 
@@ -102,23 +102,6 @@ def test_the_verdict_compares_the_interval_with_the_published_range(
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low <= figure.value <= figure.high
-
-
-def test_below_weighs_more_than_above() -> None:
-    high = Published(metric="ndcg", k=3, values={"BM25": 1.0})
-    low = Published(metric="recall", k=3, values={"BM25": 0.0})
-    records = [asked(f"q{n}", ["x.md", "y.md", "a.md"], {"a.md": 1}) for n in range(60)]
-    found = study(records, high, low)
-    assert [figure.verdict for figure in found.figures] == ["below", "above"]
-    assert found.verdict == "below"
-
-
-def test_questions_without_figures_are_counted_by_reason() -> None:
-    one = asked("q", ["a.md"], {"a.md": 1})
-    lost = replace(failed("lost"), case=one.case)
-    found = study([one, lost])
-    assert (found.n, found.left_out) == (1, {"the target failed": 1})
-    assert study_suite([lost], [NDCG_3], k=3, own_documents={}) is None
 
 
 def test_a_cutoff_beyond_k_is_not_measured() -> None:

@@ -51,12 +51,6 @@ def test_runs_stand_oldest_first_with_the_difference_to_the_one_before() -> None
     assert [point.delta for point in found] == [None, 0.25, pytest.approx(0.15)]
 
 
-def test_no_data_has_no_difference() -> None:
-    found = trend(run(1, 0.5), run(2, None), run(3, 0.5))
-    assert [point.delta for point in found] == [None, None, None]
-    assert [point.breaks for point in found] == [(), (), ()]
-
-
 @pytest.mark.parametrize(
     ("changes", "name"),
     [
@@ -115,13 +109,6 @@ def test_a_run_is_held_against_the_one_shown_before_it() -> None:
     assert [bool(p.breaks) for p in trend(*runs, run_tags=("a",))] == [False, False]
 
 
-def test_the_last_runs_of_those_chosen_are_shown() -> None:
-    runs = [run(day, config_hash="aa" if day % 2 else "ab") for day in range(6)]
-    assert [p.run.run_id for p in trend(*runs, config="aa", last=2)] == ["r3", "r5"]
-    assert len(trend(*runs, config="a")) == 6
-    assert trend(*runs, config="b") == []
-
-
 def test_partial_runs_are_left_out_and_counted_unless_asked_for() -> None:
     part: dict[str, Any] = {"partial": True, "dataset_hash": "part"}
     runs = (run(1, 0.5), run(2, 0.9, **part), run(3, 0.75), run(4, **part))
@@ -147,22 +134,6 @@ def test_the_line_breaks_at_a_run_that_stopped_before_the_end_of_its_set() -> No
         [],
         [("selection", "incomplete", "complete")],
     ]
-
-
-def test_partial_runs_older_than_the_last_ones_shown_are_not_counted() -> None:
-    runs = (run(1, partial=True), run(2), run(3, partial=True), run(4))
-    for last, left_out in ((1, 0), (2, 1), (9, 1)):
-        query = TrendQuery(metric="recall_at_k", last=last)
-        assert count_left_out(runs, query, make_trend(runs, query)) == left_out
-    elsewhere = TrendQuery(metric="recall_at_k", run_tags=("no",))
-    assert count_left_out(runs, elsewhere, make_trend(runs, elsewhere)) == 0
-
-
-def test_only_what_decides_is_kept_of_a_configuration() -> None:
-    settings = {"k": 7, "origins": {"k": "flag"}}
-    whole = config_from(settings=settings, hardware={"cpus": 4}, dataset_hash="d", skipped=["x"])
-    kept = compared_config(whole)
-    assert kept == config_from(settings={"k": 7}, dataset_hash="d")
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["d1", "d2"])), max_size=12))
@@ -192,13 +163,3 @@ def test_another_number_of_repeats_breaks_the_line_of_figures_of_outcomes() -> N
         assert (now.delta, now.changed) == (None, ())
     _, now = trend(*runs("recall_at_k"))
     assert (now.breaks, now.delta, now.changed) == ((), 0.0, ("repeats",))
-
-
-def test_times_at_an_unknown_concurrency_compare_with_none() -> None:
-    for config in ({"concurrency": None}, {"concurrency": None, "settings": {"concurrency": 8}}):
-        days = [run(day, metric="latency_ms.p95", config=config) for day in (1, 2)]
-        _, now = trend(*days, metric="latency_ms.p95")
-        assert [(one.name, one.base, one.new) for one in now.breaks] == [
-            ("concurrency", "unknown", "unknown")
-        ]
-        assert now.delta is None

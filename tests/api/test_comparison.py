@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval import ConfigError, StorageError, compare_runs, load_run
+from pytest_rageval import StorageError, compare_runs, load_run
 from pytest_rageval.api.comparison import COLUMNS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.values.settings import Settings
@@ -65,9 +65,3 @@ def test_runs_under_other_conditions_say_so_and_compare_when_asked_to() -> None:
     assert "not comparable" in repr(found)
     assert found.rows() == []
     assert compare_runs("base", "other", ignore_invariants=True).rows() != []
-
-
-def test_a_wrong_file_of_limits_is_an_error_that_names_its_line() -> None:
-    Path("thresholds.toml").write_text("version = 1\n[overall]\nrecal = 1\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"thresholds\.toml:3"):
-        compare_runs("base", "new")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
-import gc
 import json
-import pickle
 import shutil
 import signal
 import subprocess
@@ -19,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pytest_rageval import (
@@ -38,7 +35,6 @@ from pytest_rageval import (
     load_cases,
     load_run,
 )
-from pytest_rageval.runs.store import list_runs
 from tests.build.files import write_lines
 from tests.build.run_files import documents
 from tests.build.shared_data import shared_path
@@ -145,21 +141,6 @@ def test_a_run_is_read_again_as_it_was_returned() -> None:
 # --- cases ------------------------------------------------------------------------------------
 
 
-def test_a_run_can_be_handed_to_another_process() -> None:
-    run = evaluate(SET, reply, judge="none", save=False)
-    passed_on = pickle.loads(pickle.dumps(run))
-    assert passed_on.rows() == run.rows()
-    assert pickle.loads(pickle.dumps(compare_runs(run, passed_on))).rows()
-
-
-def test_runs_of_one_second_are_in_the_order_in_which_they_were_made() -> None:
-    names = ["r5", "r4", "r3", "r2", "r1"]
-    for name in names:
-        evaluate(SET, reply, run_id=name)
-    assert [path.name for path in list_runs(RESULTS)] == names
-    assert compare_runs("last~1", "last").base.run_id == "r2"
-
-
 def test_cases_of_a_file_that_are_given_as_values_are_the_cases_of_that_file() -> None:
     whole = evaluate(SET, reply)
     some = [one for one in load_cases(SET) if one.category == "multi_hop"]
@@ -184,16 +165,6 @@ def test_other_cases_make_up_a_set_of_their_own() -> None:
     mixed = evaluate([*given, load_cases(SET)[0]], reply)
     assert [row["file"] for row in mixed.rows()] == ["evals/eval_set.jsonl", *["in-memory"] * 2]
     assert mixed.config.set.n_cases == 6
-
-
-def test_limits_may_name_a_category_of_the_project_that_no_given_case_has() -> None:
-    Path("thresholds.toml").write_text(
-        'version = 1\n[category.multi_hop]\nmrr = ">= 0.5"\n', encoding="utf-8"
-    )
-    run = evaluate([{"id": "new", "question": "hit new"}], reply)
-    said = [one.message for one in run.stored.checks if one.check.group == "multi_hop"]
-    assert said == ["no data: no case of category multi_hop was run"]
-    assert verdict(run) == "fail"
 
 
 def test_faults_of_given_cases_name_their_places() -> None:
@@ -259,17 +230,6 @@ def test_as_many_cases_as_asked_for_are_in_flight() -> None:
     assert run.config.concurrency == 4
 
 
-def test_one_by_one_the_thread_of_the_caller_asks() -> None:
-    threads = set()
-
-    def client(request: AskRequest) -> AskResponse:
-        threads.add(threading.current_thread())
-        return reply(request)
-
-    assert evaluate(SET, client, concurrency=1).config.concurrency == 1
-    assert threads == {threading.current_thread()}
-
-
 TENANT = ContextVar("tenant", default="none")
 
 
@@ -303,16 +263,6 @@ def test_an_exception_of_the_function_is_an_error_of_its_case() -> None:
     assert "no such note" in rows["ok-2"]["error_message"]
     assert rows["ok-2"]["recall_at_k"] is None
     assert rows["ok-1"]["recall_at_k"] == 1
-
-
-def test_a_target_that_cannot_be_reached_is_given_up() -> None:
-    def client(request: AskRequest) -> AskResponse:
-        raise ConnectionRefusedError("nobody listens")
-
-    run = evaluate(SET, client, concurrency=1, max_errors=2)
-    kinds = [row["error_kind"] for row in run.rows()]
-    assert kinds == ["connection", "connection", "not_attempted", "not_attempted"]
-    assert any("gave up after 2 connection errors" in note for note in run.notes)
 
 
 class Judge:
@@ -394,14 +344,6 @@ def test_a_target_that_cannot_be_asked_is_an_error_before_the_run(
     assert not RESULTS.exists()
 
 
-def test_documents_of_a_set_are_not_put_into_the_target_of_the_settings(project: Path) -> None:
-    copy_example(project)
-    write_lines(Path("evals/documents/eval_set.jsonl"), {"rel_path": "a.md", "text": "A."})
-    with pytest.raises(ConfigError, match="bring documents, which only pytest puts into"):
-        evaluate("evals")
-    assert len(evaluate("evals", reply).records) > 0, "a function sees to its own"
-
-
 # --- settings ---------------------------------------------------------------------------------
 
 
@@ -419,30 +361,6 @@ def test_options_win_over_the_settings_of_the_project() -> None:
     assert run.config.settings.judging.rubrics == ("correctness",)
     assert verdict(run) == "fail"
     assert evaluate(SET, client).records[0].k == 2
-
-
-def test_numbers_and_truth_values_of_numpy_are_options() -> None:
-    seen: list[AskRequest] = []
-
-    def client(request: AskRequest) -> AskResponse:
-        seen.append(request)
-        return reply(request)
-
-    params = {"beam": np.int64(4), "deep": np.bool_(True)}
-    run = evaluate(SET, client, k=np.int64(3), vector_weight=np.float32(0.5), params=params)
-    assert {(r.k, r.vector_weight, r.params["beam"], r.params["deep"]) for r in seen} == {
-        (3, 0.5, 4, True)
-    }
-    assert run.config.settings.params == {"beam": 4, "deep": True}
-
-
-def test_an_option_that_is_none_or_has_a_wrong_value_is_named() -> None:
-    with pytest.raises(TypeError, match=r"'concurency', did you mean 'concurrency'\?"):
-        evaluate(SET, reply, concurency=3)
-    with pytest.raises(ConfigError, match=r"^k: got 0, expected"):
-        evaluate(SET, reply, k=0)
-    with pytest.raises(ConfigError, match="save=False"):
-        evaluate(SET, reply, save=False, resume="last")
 
 
 def test_a_root_that_is_no_folder_is_named_and_not_a_project_without_limits() -> None:
@@ -469,12 +387,6 @@ def test_a_run_that_is_not_saved_leaves_nothing_and_can_be_compared(project: Pat
     assert run.means == evaluate(SET, reply).means
     assert compare_runs(run, "last").to_dict()["n_paired"] == 4
     run._repr_html_()
-
-
-def test_a_long_session_keeps_its_garbage_collection() -> None:
-    gc.unfreeze()  # a test before this one may have opened a server
-    evaluate(SET, reply, save=False)
-    assert gc.get_freeze_count() == 0
 
 
 def interrupting(after: int, how: Callable[[], object]) -> Callable[[AskRequest], AskResponse]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval import Run, StorageError, load_run
+from pytest_rageval import StorageError, load_run
 from pytest_rageval.api.run import ROW_KEYS
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.tags import write_tag
@@ -84,17 +84,3 @@ def test_a_case_that_erred_has_its_error_in_its_row_and_no_score() -> None:
     assert row["error_message"]
     assert (row["answer"], row["n_chunks"]) == (None, None)
     assert [key for key in BUILT_IN.cases if row.get(key) is not None] == []
-
-
-def test_no_metric_has_the_key_of_a_fact() -> None:
-    assert ROW_KEYS.keys() & BUILT_IN.cases.keys() == set()
-
-
-def test_changing_a_row_changes_nothing_else() -> None:
-    write_run(RESULTS, "one", run_of(1))
-    run = load_run("one")
-    row = run.rows()[0]
-    row["tags"].append("new")
-    row["not_applicable"]["x"] = "y"
-    assert run.rows()[0] != row
-    assert isinstance(run, Run)

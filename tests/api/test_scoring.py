@@ -12,7 +12,6 @@ import pytest
 
 from pytest_rageval import (
     ConfigError,
-    DatasetError,
     RagEvalError,
     compare_runs,
     evaluate,
@@ -109,20 +108,6 @@ def test_a_judge_that_cannot_be_reached_ends_the_call_and_saves_nothing() -> Non
 def test_the_name_of_a_run_is_given_in_one_way(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="expected the name of the run in save"):
         score(CASES, RESPONSES, **given)
-
-
-def test_a_run_that_is_not_saved_leaves_nothing(project: Path) -> None:
-    before = sorted(project.rglob("*"))
-    run = score(CASES, RESPONSES, retrieval_only=True)
-    assert sorted(project.rglob("*")) == before
-    assert (run.folder, run.means["recall_at_k"]) == (None, 0.5)
-    run._repr_html_()
-
-
-def test_faults_of_the_files_are_named() -> None:
-    write_lines(RESPONSES, {"id": "a"})
-    with pytest.raises(DatasetError, match=r"responses\.jsonl:1"):
-        score(CASES, RESPONSES)
 
 
 def test_a_judge_in_code_is_not_replaced_without_a_word_by_that_of_the_settings() -> None:

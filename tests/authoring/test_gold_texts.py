@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.gold_texts import MAX_CHARS, gold_texts, read_document_notes
+from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
 from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import DatasetError
@@ -33,18 +33,6 @@ def test_snippets_stand_in_for_a_section_that_is_not_there() -> None:
     moved = Anchor(rel_path="docs/A b.md", heading_path="# Gone", snippets=("Three.",))
     unknown = Anchor(rel_path="lost.md")
     assert gold_texts([quoted, moved, unknown], [NOTE]) == {quoted: "One.\nTwo.", moved: "Three."}
-
-
-def test_a_path_is_compared_as_the_run_compares_it() -> None:
-    gold = Anchor(rel_path="DOCS/a B.md", heading_path="# Top > ## Other")
-    assert gold_texts([gold], [NOTE]) == {}
-    assert gold_texts([gold], [NOTE], "insensitive") == {gold: "## Other"}
-
-
-def test_a_long_section_is_cut() -> None:
-    note = parse_note("a.md", b"word " * MAX_CHARS)
-    gold = Anchor(rel_path="a.md")
-    assert len(gold_texts([gold], [note])[gold]) == MAX_CHARS
 
 
 def test_documents_beside_case_files_are_notes(tmp_path: Path) -> None:

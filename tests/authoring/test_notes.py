@@ -38,20 +38,6 @@ def test_headings_become_paths(text: str, expected: list[str]) -> None:
     assert headings(text) == expected
 
 
-def test_a_section_knows_its_lines_and_its_text() -> None:
-    note = parse_note("a.md", b"---\nx: 1\n---\n# A\n\none\n\n## B\n\ntwo\n")
-    assert [(s.start_line, s.text) for s in note.sections] == [
-        (4, "# A\n\none"),
-        (8, "## B\n\ntwo"),
-    ]
-    assert [(s.title, s.depth) for s in note.sections] == [("A", 1), ("B", 2)]
-
-
-def test_bytes_that_are_no_utf8_are_read_with_loss() -> None:
-    [section] = parse_note("a.md", b"# A\xff").sections
-    assert section.heading_path == "# A\ufffd"
-
-
 @pytest.mark.parametrize("vault", VAULTS, ids=lambda path: path.parts[-2])
 def test_sections_are_those_of_the_embedded_server(vault: Path) -> None:
     for path in sorted(vault.rglob("*.md")):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-
-import pytest
 
 from benchmarks.case_path import Watch, watching
 from pytest_rageval.engine.case import ask_request
@@ -34,10 +31,3 @@ def test_a_function_on_a_thread_counts() -> None:
         thread.start()
         thread.join()
     assert "ask_request" in watch.seen["pytest_rageval.engine.case"]
-
-
-def test_nothing_is_watched_afterwards() -> None:
-    with pytest.raises(ZeroDivisionError), watching(Watch()):
-        1 / 0  # noqa: B018
-    assert sys.getprofile() is None
-    assert threading.getprofile() is None

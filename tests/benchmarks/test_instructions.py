@@ -36,9 +36,3 @@ def test_the_cost_of_a_case_is_the_difference_of_two_runs() -> None:
     shown = instructions.render(found, starts).splitlines()
     assert [line.split()[-2:] for line in shown[1:3]] == [["12.00", "4.00"], ["3.00", "1.00"]]
     assert shown[-2].split()[-2:] == ["3,000.0", "2.00"]
-
-
-def test_one_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        instructions.main(["--cases", "20", "20"])
-    assert "expected at least two" in capsys.readouterr().err

@@ -58,27 +58,6 @@ def test_a_command_without_a_run_takes_the_last(command: list[str], capsys: Outp
     assert call(capsys, *command) == (out, ["assumed RUN: r3, the last run", *err])
 
 
-def test_the_last_run_is_judged(capsys: Output) -> None:
-    _, err = call(capsys, "judge", "--dry-run")
-    assert err[0] == "assumed RUN: r3, the last run"
-
-
-def test_the_object_of_json_stays_alone(capsys: Output) -> None:
-    out, err = call(capsys, "gate", "--json")
-    assert (json.loads(out)["run_id"], err) == ("r3", ["assumed RUN: r3, the last run"])
-
-
-def test_vectors_are_compared_with_the_last_run(capsys: Output) -> None:
-    write_lines(Path("v.jsonl"), {"text": "x", "embedding": [1.0]})
-    # The vector is of no text of the run, which is refused after the run was opened.
-    _, err = call(capsys, "embeddings", "--vectors", "v.jsonl", code=ExitCode.USAGE)
-    assert err[0] == "assumed RUN: r3, the last run"
-
-
-def test_runs_without_a_command_are_listed(capsys: Output) -> None:
-    assert call(capsys, "runs") == call(capsys, "runs", "list")
-
-
 def test_without_runs_the_error_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -124,28 +103,11 @@ def test_the_last_run_is_compared_with_the_one_tagged_main(capsys: Output) -> No
     assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, tagged main"])
 
 
-def test_the_baseline_of_the_gate_goes_before_a_tag(capsys: Output) -> None:
-    write_tag(RESULTS, "main", "r2")
-    thresholds('baseline = "r1"')
-    assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, the baseline"])
-    setting('baseline = "r2"')
-    assert pair(capsys) == ("r2", "r3", [NEW, "assumed BASE: r2, the baseline"])
-
-
-def test_a_run_that_is_its_own_baseline_is_compared_with_the_one_before(capsys: Output) -> None:
-    write_tag(RESULTS, "main", "r3")
-    assert pair(capsys)[:2] == ("r2", "r3")
-
-
 def test_a_baseline_that_is_not_here_is_reported(capsys: Output) -> None:
     thresholds('baseline = "elsewhere"')
     base, _, err = pair(capsys)
     assert base == "r2"
     assert err[1].startswith("assumed BASE: not elsewhere: run 'elsewhere': not found")
-
-
-def test_one_run_is_the_base(capsys: Output) -> None:
-    assert pair(capsys, "r1") == ("r1", "r3", [NEW])
 
 
 def test_the_only_run_cannot_be_compared(capsys: Output) -> None:

@@ -14,7 +14,6 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
-from tests.build.files import write_lines
 from tests.build.projects import work_in
 from tests.build.runs import run_of, write_run
 
@@ -36,10 +35,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write_run(RESULTS, f"2026-{day}", run_of(3), day=day)
     write_tag(RESULTS, "main", "2026-1")
     return folder
-
-
-def asked(case_id: str) -> dict[str, str]:
-    return {"id": case_id, "question": "?"}
 
 
 def offered(monkeypatch: pytest.MonkeyPatch, capsys: Output, *words: str) -> list[str]:
@@ -119,18 +114,6 @@ def test_runs_cases_and_metrics_are_offered(
     assert offered(monkeypatch, capsys, *words) == expected
 
 
-def test_ids_of_case_files_are_offered_but_none_that_a_shell_would_take_apart(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    ids = ["plain_1", "$(reboot)", "two words", "\x1b[31mred", "line\nbreak"]
-    write_lines(Path("evals/a.jsonl"), *[asked(one) for one in ids], {"id": 7}, [1])
-    write_lines(Path("evals/b.jsonl"), asked("plain_2"))
-    assert offered(monkeypatch, capsys, "case", "edit", "") == ["plain_1", "plain_2"]
-    words = ["case", "edit", "-f", "evals/b.jsonl", "p"]
-    assert offered(monkeypatch, capsys, *words) == ["plain_2"]
-    assert offered(monkeypatch, capsys, "label", "--case", "p") == ["plain_1", "plain_2"]
-
-
 @pytest.mark.parametrize(
     "broken", ["pyproject.toml", "evals/results/2026-2/results.jsonl", "evals/a.jsonl"]
 )
@@ -151,15 +134,6 @@ def test_the_last_run_is_offered_first_and_of_its_cases_the_misses(
     runs, cases = ["last", "main", "2026-3", "2026-2", "2026-1"], ["c-000", "c-002", "c-001"]
     assert offered(monkeypatch, capsys, "explain", "") == [*runs, *cases]
     assert offered(monkeypatch, capsys, "explain", "2026-3", "") == cases
-
-
-def test_of_a_long_file_only_the_beginning_is_read(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.setattr("pytest_rageval.cli.completion._MOST_BYTES", 75)
-    lines = [json.dumps(asked(f"case-{number}")) for number in range(9)]
-    Path("evals/a.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    assert offered(monkeypatch, capsys, "case", "edit", "") == ["case-0", "case-1"]
 
 
 def test_metrics_of_the_last_run_are_offered_and_no_code_of_the_project_is_imported(

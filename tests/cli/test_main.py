@@ -17,7 +17,6 @@ import click
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.commands.schema import KINDS
 from pytest_rageval.cli.output import CommandError, ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.errors import ConfigError
@@ -64,20 +63,6 @@ def test_help_names_every_command_and_costs_no_more_than_click() -> None:
     assert all(f"\n  {name} " in done.stdout for name in cli.COMMANDS)
 
 
-def test_help_groups_the_commands_and_cuts_no_sentence(capsys: Output) -> None:
-    assert cli.run(["--help"]) == ExitCode.YES
-    shown = capsys.readouterr().out
-    titles = [f"\n{title}:\n" for title in cli.GROUPS]
-    assert sorted(titles, key=shown.index) == titles
-    rows = [line for line in shown.splitlines() if line[2:12].strip() in cli.COMMANDS]
-    assert sorted(row[2:12].strip() for row in rows) == list(cli.COMMANDS)
-    for row in rows:
-        sentence = row[14:]
-        assert sentence.endswith(".")
-        assert not sentence.endswith("..")
-        assert len(sentence) < 60
-
-
 def test_the_module_and_its_exit_code_are_those_of_the_command(tmp_path: Path) -> None:
     done = rageval("check", str(tmp_path / "none.jsonl"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -119,22 +104,6 @@ def test_every_option_is_described_and_shows_its_default() -> None:
             assert "[default: " in text, path
 
 
-def test_the_default_of_the_judge_is_that_of_each_command() -> None:
-    texts = {path: text for path, text, _ in all_options() if path.endswith(" --judge")}
-    project = "Judge of the answers.  [default: the project's, else offline]"
-    assert texts == {
-        "rageval score --judge": "Judge of the answers.  [default: none]",
-        **{f"rageval {name} --judge": project for name in ("ask", "calibrate", "doctor", "judge")},
-    }
-
-
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["--version"]])
-def test_asking_about_the_command_is_no_error(arguments: list[str], capsys: Output) -> None:
-    assert cli.run(arguments) == ExitCode.YES
-    out, err = capsys.readouterr()
-    assert (bool(out), err) == (True, "")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -157,22 +126,6 @@ def test_a_usage_error_is_one_line_and_code_2(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(message)
-
-
-def test_a_usage_error_keeps_its_lines(capsys: Output) -> None:
-    assert cli.run(["schema"]) == ExitCode.USAGE
-    assert capsys.readouterr().err.splitlines() == [
-        f"rageval schema: Missing argument '{{{'|'.join(KINDS)}}}'. Choose from:",
-        *(f" {kind}," for kind in KINDS[:-1]),
-        f" {KINDS[-1]}",
-    ]
-
-
-def test_a_group_without_a_command_prints_its_help(capsys: Output) -> None:
-    assert cli.run(["case"]) == ExitCode.YES
-    out, err = capsys.readouterr()
-    assert (out.splitlines()[0], err) == ("Usage: rageval case [OPTIONS] COMMAND [ARGS]...", "")
-    assert "\n  remove  Remove cases from a case file.\n" in out
 
 
 @pytest.mark.parametrize(
@@ -312,12 +265,6 @@ def test_a_sound_file_says_what_it_holds_and_can_show(tmp_path: Path, capsys: Ou
     assert err == ""
 
 
-def test_a_warning_does_not_make_a_file_unfit(tmp_path: Path, capsys: Output) -> None:
-    path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q"})
-    assert cli.run(["check", path]) == ExitCode.YES
-    assert capsys.readouterr().err.startswith("warning: ")
-
-
 def test_all_faults_of_all_files_are_shown(tmp_path: Path, capsys: Output) -> None:
     good = write(tmp_path / "good.jsonl", GOOD)
     bad = write(tmp_path / "bad.jsonl", {**GOOD, "k": 0}, {**GOOD, "kk": "\x1b[31m\u202e"})
@@ -382,12 +329,6 @@ def test_schemas_are_printed_or_written(
     assert cli.run(["schema", kind, "-o", str(path)]) == ExitCode.YES
     assert json.loads(path.read_text(encoding="utf-8")) == printed
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_schema_that_cannot_be_written_is_a_line(tmp_path: Path, capsys: Output) -> None:
-    write(tmp_path / "file")
-    assert cli.run(["schema", "case", "-o", str(tmp_path / "file" / "x.json")]) == ExitCode.USAGE
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 # --- score -----------------------------------------------------------------------------------
@@ -456,17 +397,6 @@ def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys:
     assert lines[-2:] == [
         "error    broken protocol: answer: expected a string, got 7",
         "error    unasked not_attempted: no response is recorded for this case",
-    ]
-
-
-def test_a_further_response_that_failed_says_which_it_is(tmp_path: Path, capsys: Output) -> None:
-    none = {"answer": "Yes.", "debug": {"retrieved_chunks": []}}
-    responses = [{"id": "good", "repeat": repeat, "response": none} for repeat in range(2)]
-    files = write(tmp_path / "c.jsonl", GOOD), write(tmp_path / "r.jsonl", *responses)
-    assert cli.run(["score", *files]) == ExitCode.YES
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "missed   good not_retrieved",
-        "missed   good (repeat 1) not_retrieved",
     ]
 
 
@@ -555,13 +485,6 @@ def test_the_server_answers_at_the_url_it_prints_until_ctrl_c(tmp_path: Path) ->
         finally:
             server.kill()
     assert (server.returncode, rest, errors) == (130, "", "")
-
-
-def test_a_setting_that_the_server_refuses_is_a_line(tmp_path: Path, capsys: Output) -> None:
-    assert cli.run(["serve", "--vault", str(tmp_path), "--k", "0"]) == ExitCode.USAGE
-    errors = capsys.readouterr().err
-    assert errors.startswith("rageval: k: got 0, expected ")
-    assert errors.count("\n") == 1
 
 
 def test_a_model_endpoint_that_is_not_there_is_code_4(tmp_path: Path, capsys: Output) -> None:

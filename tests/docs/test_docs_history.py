@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.trend import SCOPES
-from pytest_rageval.runs.history.database import TABLES
 from tests.build.postgres import execute
 from tests.build.runs import write_run
 from tests.docs.examples import DOCS
@@ -50,10 +48,3 @@ def test_the_questions_of_the_page_have_answers(url: str) -> None:
         ("c-002", 3, 2, "not_retrieved"),
     ]
     assert [tuple(row) for row in flaky] == [("evals/set.jsonl", "c-002", "", 3, 1)]
-
-
-def test_every_column_is_on_the_page() -> None:
-    for table in TABLES:
-        for column in table.columns:
-            assert f"`{column.name}`" in PAGE, f"{table.name}.{column.name}"
-    assert all(f"`{scope}`" in PAGE for scope in SCOPES)

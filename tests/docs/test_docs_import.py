@@ -11,11 +11,9 @@ from typing import Any
 import click
 import pytest
 
-from pytest_rageval.authoring.interchange.promptfoo import _ANSWERS, _QUESTION, _RULES
-from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
-from pytest_rageval.project.documents import is_scope_prefix, read_document_set
+from pytest_rageval.project.documents import read_document_set
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import read_document, sections
@@ -26,11 +24,6 @@ PAGE = read_document("import.md")
 def section(title: str) -> str:
     (found,) = [one.text for one in sections(PAGE) if one.title == title]
     return found
-
-
-def test_every_format_is_told_of() -> None:
-    rows = re.findall(r"^\| (`.+?) \|", section("Formats"), re.MULTILINE)
-    assert sorted(re.findall(r"`([\w-]+)`", " ".join(rows))) == sorted(FORMATS)
 
 
 def test_every_command_of_the_page_has_the_options_it_shows() -> None:
@@ -85,19 +78,6 @@ def test_the_settings_of_the_page_are_settings() -> None:
     }
     (option,) = [option for option in OPTIONS if option.key == "documents.cleanup"]
     assert " | ".join(option.choices) in section("Documents of a set")
-
-
-def test_the_prefixes_that_are_said_to_be_refused_are() -> None:
-    for prefix in ("", "/", "notes/"):
-        assert not is_scope_prefix(prefix)
-
-
-def test_names_that_are_said_to_be_known_are() -> None:
-    known = {name for names in ALIASES.values() for name in names}
-    assert {"query", "answer", "ground_truth", "expected_references", "type"} <= known
-    assert {"question", "query", "input", "prompt"} <= set(_QUESTION)
-    assert {"contains", "icontains", "not-contains", "regex"} <= _RULES.keys()
-    assert {"equals", "similar", "factuality", "context-recall"} <= set(_ANSWERS)
 
 
 def test_the_json_examples_are_json() -> None:

@@ -71,23 +71,6 @@ def test_the_test_function_of_the_page_fails_an_answer_that_does_not_cite(notes:
     result.stdout.fnmatch_lines(["*legal answers cite*"])
 
 
-def test_the_dictionary_of_the_page_is_a_reply(notes: Project) -> None:
-    notes.write("evals/conftest.py", FILES["evals/conftest.py"])
-    notes.run("-k", "refunds")
-    assert notes.records()["refunds"]["outcome"] == "passed"
-
-
-def test_the_generator_of_the_page_is_timed_to_its_first_token(notes: Project) -> None:
-    notes.write("conftest.py", "")
-    notes.write("pyproject.toml", CLIENT.format("tokens"))
-    notes.write("tokens.py", FILES["tokens.py"])
-    notes.run_apart("-k", "refunds")
-    record = notes.records()["refunds"]
-    assert record["answer"] == "A refund takes 14 days."
-    assert record["outcome"] == "passed"
-    assert record["latency"]["ttft_ms"] > 0
-
-
 def test_the_job_of_the_page_is_asked_until_it_is_done(notes: Project) -> None:
     found = {
         "answer": "A refund takes 14 days.",

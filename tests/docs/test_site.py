@@ -96,13 +96,6 @@ def test_the_navigation_begins_with_the_five_commands(sources: Path) -> None:
     assert all((sources / f"{line.lstrip('/')}.md").is_file() for line in listed[5:-1])
 
 
-def test_sources_replace_no_folder_of_others(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("mine", encoding="utf-8")
-    with pytest.raises(ValueError, match="no sources of the site"):
-        write_sources(ROOT, tmp_path)
-    assert (tmp_path / "notes.md").is_file()
-
-
 def test_llms_txt_lists_pages_as_the_site_has_them(sources: Path) -> None:
     text = (sources / "extra/llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# pytest-rageval\n\n> ")
@@ -124,13 +117,6 @@ def test_links_are_moved_and_fenced_blocks_are_not() -> None:
         site.moved(text + fence, "docs/a.md")
         == ("[r](/project/readme.md#x) [m](/metrics/a-b.md) f (`tests/x.py`) [w](https://e.org)\n")
         + fence
-    )
-
-
-def test_the_first_mention_of_a_metric_links_to_its_page() -> None:
-    site = Site(pages={}, metrics={"ab": "a-b", "c": "c"})
-    assert site.moved("# `c`\n\n`a.b`, `c` and `a.b`: ``a.b``", "docs/a.md") == (
-        "# `c`\n\n[`a.b`](/metrics/a-b.md), `c` and `a.b`: ``a.b``"
     )
 
 

@@ -26,11 +26,6 @@ def test_every_command_of_a_page_prints_what_it_shows(name: str, tmp_path: Path)
     assert reader.n_commands
 
 
-def test_there_are_tutorials() -> None:
-    assert len(TUTORIALS) == 5
-    assert all("\n```console\n" in page for page in {**TUTORIALS, **MIGRATIONS}.values())
-
-
 PAGE = """# T
 
 Write `a/b.txt`:

@@ -17,7 +17,7 @@ from pytest_rageval.report.view.explanation import view_of_case
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
+from pytest_rageval.values.verdict import JudgeRequest, Passage
 from tests.build.records import measure
 
 CHUNKS = (
@@ -86,15 +86,6 @@ def test_an_answer_is_scored_without_its_other_parts(answer: str) -> None:
     assert record.scores.outcome == "passed"
 
 
-def test_an_id_that_was_not_retrieved_is_a_citation_of_nothing() -> None:
-    record = ask(f"{STATED} [deadbee7].")
-    assert record.scores.metrics["citation_in_context_rate"] == 0
-    assert (record.scores.metrics["claim_support_rate"], record.scores.failure_stage) == (
-        1,
-        "not_cited",
-    )
-
-
 @pytest.mark.parametrize(
     "answer",
     ["<think>Six?</think>\n\nI don't know.", "Empty response", "NOT_FOUND", "Das weiß ich nicht."],
@@ -102,12 +93,6 @@ def test_an_id_that_was_not_retrieved_is_a_citation_of_nothing() -> None:
 def test_what_declines_abstains(answer: str) -> None:
     record = ask(answer, answerable=False, gold_supports=())
     assert (record.scores.metrics["abstention_accuracy"], record.scores.outcome) == (1, "passed")
-
-
-def test_an_answer_of_thoughts_alone_is_empty() -> None:
-    record = ask("<think>At six?</think>")
-    assert record.scores.metrics["groundedness"] is None
-    assert "groundedness" not in record.scores.not_applicable
 
 
 def test_rules_see_what_a_user_reads() -> None:
@@ -133,23 +118,6 @@ def test_a_bare_yes_or_no_claims_what_was_asked(passage: str, answer: str, suppo
     verdict = OfflineJudge().judge("claims", request).verdict
     assert verdict is not None
     assert verdict.scores["claim_support_rate"] == supported
-
-
-class Listening:
-    identity = "listening/1"
-
-    def __init__(self) -> None:
-        self.answers: set[str] = set()
-
-    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        self.answers.add(request.answer)
-        return OfflineJudge().judge(rubric, request, repeat=repeat)
-
-
-def test_a_judge_is_not_shown_thoughts() -> None:
-    judge = Listening()
-    ask(f"<think>Ten?</think>Hello! {STATED} [5d1f0ac].\nSources: cafe.md", judge=judge)
-    assert judge.answers == {f"Hello! {STATED} [1].\nSources: [File: cafe.md]"}
 
 
 def test_the_explanation_shows_what_was_left_out_and_why() -> None:

@@ -91,14 +91,6 @@ def test_not_used_only_splits_what_is_incorrect_and_known(
     assert ask(UNUSED, facts=facts, chunks=chunks).scores.failure_stage == stage
 
 
-def test_without_a_judge_the_context_is_measured_and_nothing_else() -> None:
-    for settings in (replace(SETTINGS, judge="none"), replace(SETTINGS, retrieval_only=True)):
-        record = ask(UNUSED, settings=settings)
-        assert record.scores.metrics["fact_recall_in_context"] == 1
-        for key in ("context_utilization", "citation_support_recall", "citation_support_precision"):
-            assert key in record.scores.not_applicable
-
-
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -135,29 +135,11 @@ def test_the_documents_are_complete_before_the_page_is_drawn(
     assert seen == {*FILES, "results.jsonl"} - {"report.html"}
 
 
-def test_a_run_without_a_page_names_none(project: Settings) -> None:
-    found = finished(ended(replace(project, no_report=True), run_of(20)))
-    assert not (found.run.folder / "report.html").exists()
-    assert (found.report, list(found.notes)) == ("", [])
-
-
-def test_a_merge_without_a_page_writes_and_names_none(project: Settings) -> None:
-    found = merge_parts(parts_of(project, run_of(20)), replace(project, no_report=True))
-    assert not (found.run.folder / "report.html").exists()
-    assert found.report == ""
-
-
 def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settings) -> None:
     found = finished(ended(project, run_of(20), Check(limit=0.99, **HIT), gate=UNDECIDED))
     assert found.gate is UNDECIDED
     assert read_json(found.run.folder / "gate.json")["verdict"] == "not_evaluated"
     assert read_json(found.run.folder / "metrics.json")["total"] == 20
-
-
-def test_an_empty_run_is_finished_without_a_mean(project: Settings) -> None:
-    found = finished(ended(project, []))
-    assert found.aggregate.total == 0
-    assert found.aggregate.metrics["hit_at_k"].mean is None
 
 
 # --- the baseline ---------------------------------------------------------------------------
@@ -173,11 +155,6 @@ def test_a_run_is_compared_with_the_baseline_that_the_settings_name(project: Set
     assert found.gate.baseline is not None
     assert (found.gate.baseline.run_id, found.gate.baseline.n_paired) == ("main", 40)
     assert found.changes
-
-
-def test_a_comparison_that_nobody_asked_for_is_not_made(project: Settings) -> None:
-    run = ended(project, run_of(20))
-    assert run.baseline() is None
 
 
 @pytest.mark.parametrize(
@@ -240,15 +217,6 @@ def test_a_document_that_cannot_be_written_is_an_error_and_keeps_every_record(
     assert len(read_records(run.run.folder)) == 20
     assert not (run.run.folder / name).exists()
     RunWriter(run.run.folder.parent, "now", resume=True).close()  # and it can be continued
-
-
-def test_a_folder_that_was_removed_meanwhile_is_an_error(project: Settings) -> None:
-    run = ended(project, run_of(20))
-    with RunWriter(results(project), "now") as writer:
-        gone = replace(run, run=replace(run.run, folder=results(project) / "gone"))
-        writer.path = gone.run.folder
-        with pytest.raises(StorageError, match="cannot be written"):
-            finish_run(gone, writer)
 
 
 # --- the other sources of records -------------------------------------------------------------
@@ -322,19 +290,6 @@ def test_a_stored_run_that_lost_a_line_is_incomplete(project: Settings) -> None:
     assert not found.with_numbers().decide(None).complete
 
 
-def test_a_stored_run_that_lost_the_line_of_a_repeat_is_incomplete(project: Settings) -> None:
-    project = replace(project, repeats=2)
-    records = [replace(one, repeat=repeat) for one in run_of(20) for repeat in range(2)]
-    found = []
-    for name, kept in (("whole", records), ("torn", records[1:])):
-        folder = write_run(results(project), name, kept, project)
-        (folder / "gate.json").unlink()
-        decided = GateResult(verdict="pass", sentence="", n_expected=20, n_reported=20)
-        write_document(folder, "gate.json", decided)
-        found.append(open_gate(folder, project).n_reported)
-    assert found == [20, 19]
-
-
 def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:
     records = run_of(20)
     folder = write_run(results(project), "killed", records, project, set={"n_asked": 25})
@@ -359,13 +314,6 @@ def test_scored_responses_that_cannot_be_saved_leave_no_half_run(
     with pytest.raises(StorageError, match=r"metrics\.json"):
         save_scored(project)
     assert not (results(project) / "saved").exists()
-
-
-def test_scored_responses_are_saved_without_a_decision_and_a_page(project: Settings) -> None:
-    numbers = save_scored(project)
-    folder = results(project) / "saved"
-    assert read_json(folder / "gate.json")["verdict"] == "not_evaluated"
-    assert read_json(folder / "metrics.json")["total"] == numbers.total == 5
 
 
 def test_gates_of_the_project_come_before_those_of_its_runs(project: Settings) -> None:

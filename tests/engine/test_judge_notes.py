@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
-from pytest_rageval.engine.judge_notes import JudgeFacts, judge_facts
+from pytest_rageval.engine.judge_notes import judge_facts
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
     calibration_path,
@@ -34,10 +34,6 @@ def settings(tmp_path: Path, judge: str = "offline") -> Settings:
     return Settings(rootdir=str(tmp_path), judge=judge)
 
 
-def test_a_run_without_a_judge_has_no_notes_on_it(tmp_path: Path) -> None:
-    assert judge_facts([record("a")]).notes(settings(tmp_path)) == []
-
-
 def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> None:
     refused = ("unreachable", "HTTP 401: no key")
     failed = [judged(name, "m @ h", "text", error=refused) for name in "ab"]
@@ -46,14 +42,6 @@ def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> 
     other = judged("c", "m @ h", "text", error=("truncated", ""))
     notes = judge_facts([*failed, other]).notes(settings(tmp_path, "m-2024-05-13"))
     assert notes == ["m @ h: 3 verdicts failed, 2 of them: unreachable: HTTP 401: no key"]
-
-
-def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
-    facts = JudgeFacts()
-    for n in range(250):
-        facts.add(judged(f"c{n}", error=("unreachable", str(n))))
-    (note,) = facts.notes(settings(tmp_path))
-    assert note == "offline/7: 250 verdicts failed, 150 of them: other causes"
 
 
 def test_a_judge_that_was_never_compared_with_people_is_not_validated(tmp_path: Path) -> None:
@@ -72,15 +60,6 @@ def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) ->
     assert note.startswith("offline/7: judge validated: groundedness")
 
 
-def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Path) -> None:
-    folder = calibration_folder(settings(tmp_path))
-    folder.mkdir(parents=True)
-    (folder / "x.json").write_text("{", encoding="utf-8")
-    first, second = judge_facts([judged("a")]).notes(settings(tmp_path))
-    assert "x.json: cannot be read" in first
-    assert second == f"offline/7: {NOT_VALIDATED}"
-
-
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
     records = [judged("a", judge="gpt-4o at h", level="json_schema")]
     notes = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o"))
@@ -97,23 +76,6 @@ def test_the_name_of_the_settings_is_not_that_of_the_model_of_a_judge_in_code(
     records = [judged("a", judge="acme/1", level="json_schema", model="gpt-4o")]
     notes = judge_facts(records).notes(settings(tmp_path, judge=judge))
     assert notes == [f"acme/1: {NOT_VALIDATED}"]
-
-
-def test_the_judges_of_a_run_are_kept_each_once() -> None:
-    facts = RunFacts.of(
-        (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1"))
-    )
-    assert [(j.judge, j.model, j.rubrics) for j in facts.judges.values()] == [
-        ("offline/7", None, {"groundedness": "g-1"}),
-        ("m at h", "m-1", {"groundedness": "g-1"}),
-    ]
-
-
-def test_a_verdict_that_a_judge_did_not_give_names_no_version() -> None:
-    # Else a run in which the judge raised last would not be compared with others.
-    lost = judged("b", rubric_version="", error=("unreachable", "OSError: no"))
-    (judge,) = RunFacts.of([judged("a"), lost]).judges.values()
-    assert judge.rubrics == {"groundedness": "g-1"}
 
 
 def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:

@@ -106,20 +106,6 @@ def test_labels_of_cases_and_of_answers_are_each_sent_to_the_right_command(tmp_p
         load_judge_labels(path, display="labels.jsonl")
 
 
-def test_an_empty_and_a_missing_file_are_errors(tmp_path: Path) -> None:
-    assert faults(tmp_path / "l.jsonl", "", " ")[0].startswith("l.jsonl: empty, expected")
-    with pytest.raises(DatasetError, match=r"none\.jsonl: cannot be read: No such file"):
-        load_labels(tmp_path / "none.jsonl", "correctness")
-
-
-def test_a_line_that_is_no_utf8_is_a_fault_beside_the_others(tmp_path: Path) -> None:
-    path = tmp_path / "l.jsonl"
-    path.write_bytes(b'{"id": "\xff"}\n[]\n')
-    with pytest.raises(DatasetError) as caught:
-        load_labels(path, "groundedness")
-    assert [fault.line for fault in caught.value.faults] == [1, 2]
-
-
 @pytest.mark.parametrize("rubric", RUBRICS)
 def test_the_shared_labels_are_read_to_the_last_row(rubric: Any) -> None:
     path = shared_path("data", "labels", f"{rubric}.jsonl")

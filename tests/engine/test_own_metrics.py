@@ -16,7 +16,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.view import FAILED
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.own_metric import NA, Scored
+from pytest_rageval.values.own_metric import Scored
 from pytest_rageval.values.record import MetricDetail
 from pytest_rageval.values.reply import AskResponse
 from pytest_rageval.values.settings import Settings
@@ -49,19 +49,6 @@ def test_anything_else_is_an_error(value: Any) -> None:
     assert "acme:x" in found.said.place
 
 
-class Closing:
-    def __await__(self) -> Any: ...
-
-    def close(self) -> None:
-        raise RuntimeError("closed")
-
-
-def test_an_object_with_a_close_of_its_own_is_an_error_of_the_metric() -> None:
-    found = compute(replace(INFO, compute=Closing), SETTINGS, tuple)
-    assert found.score is FAILED
-    assert found.said.error.startswith("returned ")
-
-
 def sleeps(records: object) -> Scored:
     time.sleep(0.5)
     return Scored(1)
@@ -84,14 +71,6 @@ def test_the_error_of_a_whole_run_names_its_kind_without_text_of_the_run(
     registry = BUILT_IN.with_([replace(INFO, level="run", compute=function)])
     found = run_scores(registry, (), registry, settings)["acme.x"].error
     assert str(found).endswith(f": {told}")
-
-
-def test_reasons_and_details_are_one_line_without_control_signs() -> None:
-    long = "a\x1b[31m\n" * 9999
-    found = compute(replace(INFO, compute=lambda: Scored(1, detail=long)), SETTINGS, tuple)
-    assert (len(found.said.detail), "\x1b" in found.said.detail) == (500, False)
-    reason: Any = compute(replace(INFO, compute=lambda: NA("so\nit is")), SETTINGS, tuple).score
-    assert reason.reason == "so it is"
 
 
 def test_a_metric_gets_a_copy() -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import threading
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.recorded import RecordedResponses, RecordedRun
-from pytest_rageval.metrics.deciding import ReportedParts
-from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -74,16 +69,6 @@ def test_the_order_of_responses_does_not_matter(tmp_path: Path) -> None:
         assert scored(tmp_path, cases, mixed) == expected
 
 
-def test_a_mark_and_letters_of_any_script_do_not_shift_what_is_read_again(tmp_path: Path) -> None:
-    cases = [case_line("ä"), case_line("b")]
-    lines = [response_line("b", "b.md"), "", response_line("ä", "ä.md", note="žluťoučký kůň")]
-    responses = tmp_path / "r.jsonl"
-    text = "\r\n".join(json.dumps(line, ensure_ascii=False) if line else "" for line in lines)
-    responses.write_bytes(b"\xef\xbb\xbf" + text.encode())
-    run = RecordedRun(write_lines(tmp_path / "c.jsonl", *cases), responses, SETTINGS)
-    assert [record.scores.metrics["mrr"] for record in run.records()] == [1.0, 1.0]
-
-
 def test_further_responses_of_a_case_are_repeats(tmp_path: Path) -> None:
     responses = [
         response_line("a", "x.md", repeat=2),
@@ -98,12 +83,6 @@ def test_further_responses_of_a_case_are_repeats(tmp_path: Path) -> None:
         ("a", 1, 0.5),
         ("a", 2, 0.0),
     ]
-
-
-def test_repeats_that_count_from_one_are_no_missing_response(tmp_path: Path) -> None:
-    responses = [response_line("a", "a.md", repeat=1), response_line("a", "x.md", repeat=2)]
-    found = scored(tmp_path, [case_line("a")], responses)
-    assert [(r.repeat, r.status) for r in found] == [(1, "ok"), (2, "ok")]
 
 
 @pytest.mark.parametrize(
@@ -135,18 +114,6 @@ def test_responses_over_several_lines_are_one_fault(tmp_path: Path, listed: bool
     assert len(caught.value.faults) == 1
 
 
-def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) -> None:
-    cases = write_lines(tmp_path / "c.jsonl", case_line("a"), {"id": "b"}, case_line("d"))
-    responses = write_lines(tmp_path / "r.jsonl", response_line("d", "d.md"), {"id": 7}, "{")
-    records = RecordedRun(cases, responses, SETTINGS).records()
-    sound = [next(records), next(records)]
-    with pytest.raises(DatasetError) as caught:
-        next(records)
-    assert [record.case.id for record in sound] == ["a", "d"]
-    places = [line.split(": ")[0].rsplit("/", 1)[1] for line in str(caught.value).splitlines()]
-    assert places == ["c.jsonl:2", "r.jsonl:2", "r.jsonl:3"]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -174,34 +141,6 @@ def test_a_row_of_another_tool_is_named_with_its_keys(
     assert str(caught.value).endswith(message)
 
 
-def test_very_many_bad_rows_are_summed_up(tmp_path: Path) -> None:
-    rows = [{"test_case_id": f"c{n}", "answer": "x"} for n in range(20_000)]
-    with pytest.raises(DatasetError) as caught:
-        scored(tmp_path, [case_line("a")], rows)
-    text = str(caught.value)
-    assert len(text) < 10_000
-    *listed, more, kind = text.splitlines()
-    assert len(listed) == 20
-    assert more.startswith("and 19,980 more faults, from ")
-    assert more.endswith("r.jsonl:21 on")
-    assert kind.startswith("  19,980 x no id and no response")
-    assert len(caught.value.faults) == 20_000
-
-
-def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None:
-    responses = [response_line(f"ghost{i}") for i in range(25)]
-    run = RecordedRun(
-        write_lines(tmp_path / "c.jsonl", case_line("a")),
-        write_lines(tmp_path / "r.jsonl", *responses),
-        SETTINGS,
-    )
-    list(run.records())
-    _, first, *_, last = run.findings.warnings
-    assert first == "no case has the id 'ghost0' of a response"
-    assert last == "nor do 5 more ids of responses belong to a case"
-    assert len(run.findings.warnings) == 22
-
-
 def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: Path) -> None:
     bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
     responses = [{"id": "a", "response": bare}, response_line("b", "b.md")]
@@ -209,52 +148,6 @@ def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: 
     assert first.scores.metrics["hit_at_k"] == 0.0
     (alone,) = scored(tmp_path, [case_line("a")], responses[:1])
     assert "hit_at_k" in alone.scores.not_applicable
-
-
-@pytest.mark.posix
-def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    lines = [json.dumps(response_line(name, f"{name}.md")) + "\n" for name in reversed(NAMES)]
-    writer = threading.Thread(target=pipe.write_text, args=("".join(lines), "utf-8"))
-    writer.start()
-    cases = write_lines(tmp_path / "c.jsonl", *[case_line(name) for name in NAMES])
-    records = list(RecordedRun(cases, pipe, SETTINGS).records())
-    writer.join()
-    assert {record.scores.metrics["mrr"] for record in records} == {1.0}
-
-
-def test_a_response_of_no_case_says_nothing_of_the_target(tmp_path: Path) -> None:
-    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
-    responses = [{"id": "a", "response": bare}, response_line("ghost", "g.md")]
-    (alone,) = scored(tmp_path, [case_line("a")], responses)
-    assert "hit_at_k" in alone.scores.not_applicable
-
-
-class _CountedIds(set[str]):
-    """Ids of cases, of which every look-up may read a file."""
-
-    looked_up = 0
-
-    def __contains__(self, case_id: object) -> bool:
-        self.looked_up += 1
-        return super().__contains__(case_id)
-
-
-@pytest.mark.parametrize("in_text", [False, True])
-def test_only_responses_that_report_something_new_are_looked_up(
-    tmp_path: Path, in_text: bool
-) -> None:
-    # Neither citations nor headings, so that every line is read.
-    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md", "text": "x"}]}}
-    lines = [{"id": f"c{i}", "response": bare} for i in range(50)]
-    lines[30:30] = [{"id": "ghost", "response": {**bare, "references": []}}]
-    ids = _CountedIds(f"c{i}" for i in range(50))
-    path = write_lines(tmp_path / "r.jsonl", *lines)
-    with closing(RecordedResponses(path, display=path.name)) as responses:
-        found = responses.reported(ids, score_settings(SETTINGS), in_text=in_text, paged=True)
-    assert found == ReportedParts(chunks=True, texts=True)
-    assert ids.looked_up == 2
 
 
 def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:

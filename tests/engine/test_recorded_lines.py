@@ -10,23 +10,12 @@ import pytest
 from pytest_rageval.engine import recorded_lines
 from pytest_rageval.engine.recorded_lines import file_may_name, parse_line
 from pytest_rageval.support.reading import Unfit
-from pytest_rageval.values.reply import ErrorInfo
 
 REPLY = {"answer": "Yes [1]."}
 
 
 def encoded(line: object) -> bytes:
     return json.dumps(line).encode()
-
-
-def test_a_line_gives_case_repeat_and_response() -> None:
-    assert parse_line(encoded({"id": "one", "response": REPLY, "error": None})) == ("one", 0, REPLY)
-    assert parse_line(encoded({"id": "one", "response": REPLY, "repeat": 2}))[1] == 2
-
-
-def test_a_line_may_hold_the_error_of_asking() -> None:
-    line = {"id": "one", "error": {"kind": "timeout", "message": "late"}}
-    assert parse_line(encoded(line))[2] == ErrorInfo(kind="timeout", message="late", attempts=1)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +36,6 @@ def test_a_line_of_another_shape_is_refused(line: object) -> None:
     assert {"found", "expected"} <= caught.value.facts.keys()
 
 
-def test_a_line_that_is_cut_short_is_refused() -> None:
-    whole = encoded({"id": "one", "response": REPLY})
-    for end in range(len(whole)):
-        with pytest.raises(json.JSONDecodeError):
-            parse_line(whole[:end])
-
-
 @pytest.mark.parametrize(
     ("text", "named"),
     [
@@ -71,7 +53,3 @@ def test_a_field_is_found_in_a_file_wherever_its_blocks_end(
     for size in range(len(b'"pages"'), 30):
         monkeypatch.setattr(recorded_lines, "_BLOCK", size)
         assert file_may_name(b'"pages"', tmp_path / "cases.jsonl") is named
-
-
-def test_a_file_that_cannot_be_read_may_name_anything(tmp_path: Path) -> None:
-    assert file_may_name(b'"pages"', tmp_path / "none.jsonl")

@@ -16,7 +16,6 @@ from pytest_rageval.engine.endpoint import ModelEndpoint
 from pytest_rageval.engine.reranking import (
     EndpointReranker,
     FunctionReranker,
-    best_first,
     reorder,
 )
 from pytest_rageval.values.errors import ConfigError, EndpointError
@@ -101,19 +100,6 @@ def test_documents_without_a_score_keep_their_order_at_the_end() -> None:
     assert found.n_unranked == 2
 
 
-def test_equal_scores_keep_the_delivered_order() -> None:
-    assert best_first({0: 1.0, 1: 1.0, 2: 2.0}, 3) == [2, 0, 1]
-
-
-def test_usage_and_time_of_every_query_are_summed() -> None:
-    jina = results((0, 1.0), (1, 0.0), usage={"total_tokens": 30})
-    cohere = results((0, 1.0), (1, 0.0), meta={"billed_units": {"search_units": 1}})
-    found = ask(jina, cohere)
-    assert found.usage == {"tokens": 30.0, "searches": 1.0}
-    assert len(found.milliseconds) == 2
-    assert min(found.milliseconds) > 0
-
-
 def test_a_case_that_fails_later_is_left_out_with_its_reason() -> None:
     found = ask(results((0, 1.0), (1, 0.0)), http_reply(b"too long", "400 Bad Request"), retries=0)
     assert len(found.orders) == 1
@@ -149,11 +135,6 @@ def test_a_failure_on_the_first_case_ends_the_study() -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     with endpoint(url, retries=0) as client, pytest.raises(EndpointError, match="refused"):
         reorder(cases(2), client)
-
-
-def test_a_case_without_chunks_is_not_asked() -> None:
-    found = ask(of=cases(1, chunks=0))
-    assert list(found.orders.values()) == [()]
 
 
 def test_several_queries_are_in_flight_and_keep_their_cases() -> None:
@@ -207,16 +188,3 @@ def test_scores_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     for function, message in ((pairs, "expected 2 finite numbers"), (late, "ZeroDivisionError: ")):
         with pytest.raises(ConfigError, match=message):
             reorder(cases(1), function)
-
-
-def test_what_is_not_a_function_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'mine:score' is not a function"):
-        of_function(3, tmp_path)
-
-
-def test_an_async_function_is_refused_before_it_is_called(tmp_path: Path) -> None:
-    async def score(query: str, documents: list[str]) -> list[float]:
-        return [1.0 for _ in documents]
-
-    with pytest.raises(ConfigError, match="'mine:score' is an async function, expected a plain"):
-        of_function(score, tmp_path)

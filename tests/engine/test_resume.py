@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.compare.settings import current_config
-from pytest_rageval.engine.resume import ResumedRun, find_resumed, is_finished, read_resumed
+from pytest_rageval.engine.resume import ResumedRun, is_finished, read_resumed
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.table import TargetErrorKind
-from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from tests.build.records import failed, record
@@ -110,11 +110,3 @@ def test_cases_of_a_file_that_is_there_but_not_read_are_no_vanished_cases(tmp_pa
     case = Case(id="a", question="?")
     with pytest.raises(ConfigError, match=r"holds cases of other\.jsonl"):
         resumed(tmp_path, record("x", file="other.jsonl"), of(case), cases=(case,))
-
-
-def test_an_empty_folder_is_found_by_its_full_name_only(tmp_path: Path) -> None:
-    (tmp_path / "runs" / "20260101").mkdir(parents=True)
-    settings = Settings(rootdir=str(tmp_path), results_dir="runs", resume="20260101")
-    assert find_resumed(settings) == tmp_path / "runs" / "20260101"
-    with pytest.raises(StorageError, match="not found"):
-        find_resumed(Settings(rootdir=str(tmp_path), results_dir="runs", resume="2026"))

@@ -62,15 +62,6 @@ def test_the_gate_leaves_out_limits_of_times_that_nothing_measured(
     assert found == {"hit_at_k": "pass", **times, "error_rate": "pass"}
 
 
-def test_a_wide_interval_stands_apart_from_its_value(files: list[str], capsys: Output) -> None:
-    long = {"rel_path": "a.md", "text": "word " * 2000}
-    answers = ({"id": one["id"], "response": response(long)} for one in CASES)
-    write_lines("r.jsonl", *answers)
-    assert cli.run(["score", *files]) == ExitCode.YES
-    row = next(r for r in capsys.readouterr().out.splitlines() if r.startswith("context_tokens"))
-    assert len(row.split()) == 6
-
-
 @pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (1, 2)])
 def test_a_saved_run_says_how_many_repeats_it_holds(
     files: list[str], numbers: Sequence[int]
@@ -80,15 +71,6 @@ def test_a_saved_run_says_how_many_repeats_it_holds(
     assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
     settings = read_json(Path("evals/results/recorded-1/config.json"))["settings"]
     assert settings["repeats"] == len(numbers)
-
-
-def test_a_saved_run_is_complete_whatever_number_of_repeats_each_case_has(
-    files: list[str], capsys: Output
-) -> None:
-    write_lines("r.jsonl", *RESPONSES, {**RESPONSES[0], "repeat": 1})
-    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
-    cli.run(["gate", "recorded-1"])
-    assert "INCOMPLETE" not in capsys.readouterr().out
 
 
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
@@ -182,15 +164,6 @@ def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Out
     assert json.loads(capsys.readouterr().out)["cases"][0]["metrics"]["hit_at_k"] == 0.0
 
 
-def test_the_summary_lists_every_case_that_failed_by_its_outcome(files: list[str]) -> None:
-    cases = [{"id": f"e{i:02}", "question": "q?"} for i in range(25)] + [CASES[1]]
-    write_lines("c.jsonl", *cases)
-    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
-    summary = Path("evals/results/one/summary.md").read_text(encoding="utf-8")
-    assert all(f"e{i:02}" in summary for i in range(25))
-    assert "- **missed** 1: lost\n" in summary
-
-
 def test_a_run_that_is_broken_off_is_not_kept(
     files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,29 +173,6 @@ def test_a_run_that_is_broken_off_is_not_kept(
     monkeypatch.setattr("pytest_rageval.analysis.aggregate.table.RecordRows.add", interrupt)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
     assert not Path("evals/results/one").exists()
-
-
-def test_the_printed_groups_are_those_of_a_run(files: list[str], capsys: Output) -> None:
-    assert cli.run(["score", *files, "--save", "one", "--json"]) == ExitCode.YES
-    printed = json.loads(capsys.readouterr().out)
-    saved = read_json(Path("evals/results/one/groups.json"))
-    metrics = read_json(Path("evals/results/one/metrics.json"))
-    for key in ("by_tag", "by_category", "by_difficulty", "by_answerable", "by_vault"):
-        assert printed[key].keys() == saved[key].keys()
-        for group, found in saved[key].items():
-            assert {name: printed[key][group][name] for name in found} == found
-        assert key not in metrics
-
-
-def test_a_target_without_a_reranker_reports_no_reranking(files: list[str], capsys: Output) -> None:
-    plain = {"rel_path": "a.md", "heading_path": "# A"}
-    lines = [
-        {"id": "found", "response": {"answer": "a", "debug": {"retrieved_chunks": [plain]}}},
-        {"id": "lost", "response": {"answer": "a", "debug": {"retrieved_chunks": []}}},
-    ]
-    write_lines("r.jsonl", *lines)
-    assert cli.run(["score", *files, "--json"]) == ExitCode.YES
-    assert json.loads(capsys.readouterr().out)["rerank"] == {}
 
 
 # --- the page ----------------------------------------------------------------------------------
@@ -264,20 +214,6 @@ def test_a_page_that_cannot_be_written_costs_nothing_else(
     shown = capsys.readouterr()
     assert json.loads(shown.out)["cases"]
     assert shown.err == f"warning: {said}\n"
-
-
-def test_without_a_run_there_is_no_page(files: list[str], tmp_path: Path) -> None:
-    assert cli.run(["score", *files]) == ExitCode.YES
-    assert [*tmp_path.rglob("*.html")] == []
-
-
-def test_the_page_of_a_great_many_records_is_left_to_be_asked_for(
-    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pytest_rageval.cli.commands.score._PAGE_RECORDS", 2)
-    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
-    assert "rageval report does so" in capsys.readouterr().out
-    assert not Path("evals/results/one/report.html").exists()
 
 
 # --- without headings ------------------------------------------------------------------------
@@ -334,75 +270,6 @@ def test_a_run_of_paths_alone_scores_documents_and_names_what_is_missing() -> No
     reason = "No chunk of the run reports a heading or its whole text, which an anchor of the case"
     assert reason in found.scores.not_applicable["recall_at_k"]
     assert metrics["matching"] == {"undecided": 1}
-
-
-@pytest.mark.usefixtures("files")
-def test_headings_alone_need_no_mention() -> None:
-    assert save("headings")["matching"] == {"heading": 1}
-    assert "compared" not in Path("evals/results/headings/summary.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.usefixtures("files")
-def test_runs_that_other_rules_decided_are_not_comparable(capsys: Output) -> None:
-    for name in SERVED:
-        save(name)
-    capsys.readouterr()
-    assert cli.run(["compare", "headings", "texts"]) != ExitCode.YES
-    assert "matching.rules" in capsys.readouterr().out
-    assert cli.run(["compare", "texts", "texts"]) == ExitCode.YES
-
-
-@pytest.mark.usefixtures("files")
-def test_a_run_of_an_older_version_stays_comparable_where_headings_decided(capsys: Output) -> None:
-    save("headings")
-    age(Path("evals/results/headings"))
-    write_lines("again.jsonl", *RESPONSES)
-    assert cli.run(["score", "c.jsonl", "again.jsonl", "--save", "again"]) == ExitCode.YES
-    capsys.readouterr()
-    assert cli.run(["compare", "headings", "again"]) == ExitCode.YES
-    output = capsys.readouterr().out
-    assert "not comparable" not in output
-    assert "matching.rules" not in output
-    save("texts")
-    capsys.readouterr()
-    assert cli.run(["compare", "headings", "texts"]) != ExitCode.YES
-    assert "matching.rules" in capsys.readouterr().out
-
-
-def age(folder: Path) -> None:
-    """Remove from a run what versions before the rules did not store."""
-    config = read_json(folder / "config.json")
-    del config["settings"]["matching_mode"]
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    lines = [
-        json.loads(line)
-        for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    for line in lines:
-        for one in line["response"]["retrieved_chunks"] or ():
-            one.pop("matched_by", None)
-    write_lines(folder / "results.jsonl", *lines)
-
-
-@pytest.mark.usefixtures("files")
-def test_the_mode_of_headings_is_as_before() -> None:
-    Path("pyproject.toml").write_text(
-        '[tool.rageval.matching]\nmode = "heading"\n', encoding="utf-8"
-    )
-    metrics = save("texts")
-    assert metrics["metrics"]["recall_at_k"]["n"] == 1  # the whole document of "lost"
-    [found, *_] = read_records(Path("evals/results/texts"))
-    assert found.scores.not_applicable["recall_at_k"] == (
-        "No chunk of the run reports a heading, and the case names one."
-    )
-
-
-@pytest.mark.usefixtures("files")
-def test_explain_names_the_rule_of_a_chunk(capsys: Output) -> None:
-    save("texts")
-    capsys.readouterr()
-    assert cli.run(["explain", "texts", "found", "--all"]) == ExitCode.YES
-    assert "holds a snippet of gold [0] (no heading reported)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 from pytest_rageval.engine.sections import computed_sections
@@ -38,12 +37,6 @@ def test_values_are_kept() -> None:
         ("", "$"),
         (("a", 1),),
     )
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    found = stored(Table(["a", "b"], [[np.int64(3), np.float32(0.5)]]))  # type: ignore[list-item]
-    assert found.rows == ((3, 0.5),)
-    assert stored(Bars({"a": np.int64(3)})).rows == (("a", 3),)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(

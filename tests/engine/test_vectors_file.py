@@ -74,22 +74,3 @@ def test_every_faulty_line_is_named(tmp_path: Path) -> None:
         f"v.jsonl:14: embedding[1]: got 1{'0' * 56}..., expected a finite number",
         "v.jsonl:15: text: 'one' has a different vector on an earlier line",
     ]
-
-
-def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
-    lines: tuple[object, ...] = (
-        {"text": "a", "embedding": [1, "0"]},
-        {"chunk_id": 7, "embedding": [1]},
-        [],
-    )
-    with pytest.raises(DatasetError) as caught:
-        load_vectors(write_lines(tmp_path / "v.jsonl", *lines))
-    places = [(fault.line, fault.field) for fault in caught.value.faults]
-    assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
-    assert caught.value.faults[0].text == 'got "0", expected a finite number'
-
-
-def test_a_file_without_lines_or_no_file_is_a_fault(tmp_path: Path) -> None:
-    assert faults(tmp_path / "v.jsonl", "")[0].startswith("v.jsonl: empty")
-    with pytest.raises(DatasetError, match="cannot be read"):
-        load_vectors(tmp_path / "none.jsonl")

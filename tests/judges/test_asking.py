@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Trial, not_attempted, record_of
+from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -20,7 +20,7 @@ from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import JudgeSettings, Settings
@@ -148,11 +148,6 @@ def test_the_record_keeps_verdicts_their_cost_and_what_was_judged() -> None:
     assert found.prompt_hash == "ab" * 32
 
 
-def test_a_judged_record_survives_its_json() -> None:
-    record = judged(GOLD, reply(), FakeJudge())
-    assert record_of_line(record_line(record)) == record
-
-
 def test_a_record_keeps_the_reason_of_a_failure_without_the_reply() -> None:
     raw = replace(FAILED, raw="Sure! Here it is")
     record = judged(GOLD, reply(), FakeJudge({"groundedness": raw}))
@@ -212,14 +207,6 @@ def test_an_abstention_is_not_judged_and_is_incorrect_where_there_is_an_answer()
     assert "groundedness" in record.scores.not_applicable
 
 
-def test_an_unanswerable_case_needs_no_verdict() -> None:
-    judge = FakeJudge()
-    record = judged(case(answerable=False), reply(), judge)
-    assert judge.rubrics == []
-    assert "correctness" in record.scores.not_applicable
-    assert record.scores.metrics["hallucination_rate_unanswerable"] == 1.0
-
-
 @pytest.mark.parametrize(("said", "accuracy"), [(True, 1.0), (False, 0.0)])
 def test_the_judge_says_whether_an_answer_abstains_where_the_target_does_not(
     said: bool, accuracy: float
@@ -238,16 +225,6 @@ def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
     assert record.scores.metrics["abstention_accuracy"] is None
     assert "abstention_accuracy" not in record.scores.not_applicable
     assert record.verdicts.judgements["abstention"].failure == FAILED
-
-
-def test_a_case_that_was_given_up_is_an_error_of_its_judged_metrics() -> None:
-    located = LocatedCase(case=GOLD, lineno=1)
-    judge = FakeJudge()
-    given = Settings(rootdir="", judge="fake")
-    record = not_attempted(Trial(located, "evals/s.jsonl", given, judges=Judges(judge)), "gave up")
-    assert judge.asked == []
-    assert record.scores.metrics["correctness"] is None
-    assert "correctness" not in record.scores.not_applicable
 
 
 def test_a_failed_case_is_not_judged_and_its_judged_metrics_are_errors() -> None:
@@ -346,14 +323,6 @@ def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() ->
     assert found.rates["judge_error_rate"] == 0.5
 
 
-def test_a_rubric_of_ones_own_does_not_apply_to_an_unanswerable_case() -> None:
-    judge = FakeJudge()
-    for answer in (None, reply(abstained=True)):
-        record = toned(case(answerable=False), answer, judge)
-        assert record.scores.not_applicable["tone.warmth"] == "The case is unanswerable."
-    assert judge.asked == []
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -372,26 +341,6 @@ def test_own_metrics_that_nobody_was_asked_for_say_why(
     )
     record = session_loop().run(record_of(trial, answered(reply(), total_ms=1.0)))
     assert {record.scores.not_applicable[key] for key in TONE} == {reason}
-
-
-def test_a_failed_verdict_counts_though_nobody_knows_its_metrics() -> None:
-    record = judged(GOLD, reply(), FakeJudge({"tone.jinja": FAILED}), rubrics=("tone.jinja",))
-    assert aggregate([record]).rates["judge_error_rate"] == 1.0
-
-
-@pytest.mark.parametrize("rubric", ["claims", "quality", "five_dimensions"])
-def test_every_verdict_that_was_asked_for_counts_in_the_judge_error_rate(rubric: str) -> None:
-    judge = FakeJudge({rubric: FAILED})
-    record = judged(GOLD, reply(), judge, rubrics=("correctness", rubric))
-    assert aggregate([record]).rates["judge_error_rate"] == 0.5
-
-
-def test_claims_and_groundedness_may_both_count_claims() -> None:
-    none = Verdict(not_applicable={"claim_support_rate": "The answer makes no claim."})
-    record = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("groundedness", "claims"))
-    assert record.scores.metrics["claim_support_rate"] == 0.5
-    alone = judged(GOLD, reply(), FakeJudge({"claims": none}), rubrics=("claims",))
-    assert alone.scores.not_applicable["claim_support_rate"] == "The answer makes no claim."
 
 
 def test_retrieval_only_asks_no_judge() -> None:
@@ -515,14 +464,6 @@ def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_f
     assert aggregate([record]).rates["judge_error_rate"] == 1.0
 
 
-def test_a_rubric_of_ones_own_without_any_valid_score_failed() -> None:
-    found = Verdict(scores={"tone.warmth": 7.0, "warmth": 0.5})
-    record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
-    assert str(record.verdicts.judgements["tone.jinja"].failure).endswith(
-        "came, expected tone.warmth from 0 to 1, tone.plainness from 0 to 1"
-    )
-
-
 def test_a_judgement_is_that_of_the_rubric_asked_about() -> None:
     class Careless(FakeJudge):
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
@@ -556,15 +497,6 @@ def test_an_async_judge_is_awaited() -> None:
     assert later.asked == plain.asked != []
 
 
-def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:
-    class Broken(FakeJudge):
-        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-            raise StorageError("judge.sqlite: malformed; delete the file")
-
-    with pytest.raises(StorageError, match="delete the file"):
-        judged(GOLD, reply(), Broken())
-
-
 class Second(FakeJudge):
     identity = "m2 at h"
 
@@ -584,11 +516,6 @@ def test_the_verdicts_of_a_second_judge_survive_json() -> None:
     ]
     assert [*kept.spot_check] == ["groundedness", "correctness", "quality"]
     assert kept.spot_check["quality"] is None  # there is no first verdict to repeat
-
-
-def test_a_case_without_a_verdict_to_repeat_was_judged_once() -> None:
-    record = judged(GOLD, reply(abstained=True), FakeJudge(), second=Second())
-    assert record.verdicts.spot_check == {}
 
 
 NO_KIND: Any = "odd"

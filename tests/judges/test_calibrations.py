@@ -22,13 +22,6 @@ def test_calibrations_stand_below_the_first_test_path(tmp_path: Path) -> None:
     assert calibration_folder(settings) == tmp_path / "mine/judge_calibration"
 
 
-def test_a_test_path_that_is_a_file_gives_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/set.jsonl").write_text("", encoding="utf-8")
-    settings = Settings(rootdir=str(tmp_path), testpaths=("mine/set.jsonl",))
-    assert calibration_folder(settings) == tmp_path / "mine/judge_calibration"
-
-
 def test_every_judge_has_a_file_of_its_own_within_the_folder(tmp_path: Path) -> None:
     judges = [
         "offline/7", "offline-1", "offline%2F7", "../x", "..", "m @ https://h:1/v1?a=b", "ü" * 300,
@@ -54,11 +47,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert sorted(file.name for file in path.parent.iterdir()) == ["a.json", "b.json"]
 
 
-def test_no_folder_and_no_file_hold_nothing(tmp_path: Path) -> None:
-    assert read_calibrations(tmp_path / "none") == []
-    assert read_calibration(tmp_path / "none.json") is None
-
-
 @pytest.mark.parametrize("text", ["{", "[]", "{}", json.dumps({"schema_version": 2}), "[" * 99_999])
 def test_what_is_no_calibration_is_an_error_with_its_path(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.json"
@@ -75,11 +63,3 @@ def test_what_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="cannot be written"):
         write_calibration(tmp_path / "file" / "b.json", {})
-
-
-def test_nothing_is_stored_through_a_link_in_the_place_of_the_folder(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "calibration").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageError, match="is a link, and nothing is written through one"):
-        write_calibration(tmp_path / "calibration" / "a.json", {})
-    assert not list((tmp_path / "elsewhere").iterdir())

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import math
-import socket
 
 import pytest
 
-from pytest_rageval.judges.cost import OPENAI_URL, Price, find_price, table_version
+from pytest_rageval.judges.cost import OPENAI_URL, find_price, table_version
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 
@@ -18,14 +17,6 @@ def test_a_known_model_costs_what_the_table_says() -> None:
     assert price.cost_usd(1000, 100) == pytest.approx(0.0035, rel=1e-12)
     assert price.source == table_version()
     assert table_version().startswith("genai-prices ")
-
-
-def test_looking_a_price_up_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a socket was opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    assert find_price("gpt-4o-mini-2024-07-18", JudgeSettings(), OPENAI_URL).cost_usd(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -57,11 +48,6 @@ def test_the_settings_go_before_the_table() -> None:
     assert price.source == "settings"
 
 
-def test_a_free_model_costs_0() -> None:
-    settings = JudgeSettings(input_per_mtok=0.0, output_per_mtok=0.0)
-    assert find_price("mine", settings, OPENAI_URL).cost_usd(10, 10) == 0.0
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -74,7 +60,3 @@ def test_a_free_model_costs_0() -> None:
 def test_half_or_senseless_prices_are_refused(settings: JudgeSettings) -> None:
     with pytest.raises(ConfigError, match="per_mtok"):
         find_price("gpt-4o", settings, OPENAI_URL)
-
-
-def test_no_tokens_cost_nothing_at_a_known_price() -> None:
-    assert Price(model="gpt-4o-2024-08-06").cost_usd(0, 0) == 0.0

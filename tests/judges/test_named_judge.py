@@ -47,25 +47,10 @@ def test_the_judge_of_the_setting_judges_and_is_named(acme: Project) -> None:
     assert record["judgements"]["groundedness"]["verdict"]["reasoning"] == "3 words"
 
 
-def test_the_fixture_of_the_page_judges_alike(acme: Project) -> None:
-    acme.write("pyproject.toml", "")
-    conftest = (acme.path / "conftest.py").read_text(encoding="utf-8")
-    acme.write("conftest.py", FILES["conftest.py"] + conftest)
-    result = acme.run("--rageval-run-id", "one")
-    assert "judge acme-length/1" in result.stdout.str()
-    assert acme.records()["one"]["metrics"]["correctness"] == 5.0
-
-
 @pytest.mark.slow
 def test_workers_open_it_too(acme: Project) -> None:
     acme.run("--rageval-run-id", "one", "-n", "2")
     assert judged(acme) == ["acme-length/1"]
-
-
-@pytest.mark.parametrize("other", ["offline", "none"])
-def test_a_flag_goes_before_it(acme: Project, other: str) -> None:
-    acme.run("--rageval-run-id", "one", "--judge", other)
-    assert judged(acme) == ([] if other == "none" else ["offline/11"])
 
 
 def test_it_is_the_second_judge_where_it_is_named_as_that(acme: Project) -> None:

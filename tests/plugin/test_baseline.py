@@ -123,17 +123,6 @@ def test_the_summary_has_a_column_of_differences_at_80_columns(compared: Project
     assert "| limit | vs main |" in markdown
 
 
-@pytest.mark.parametrize("columns", ["60", "79"])
-def test_a_narrow_terminal_keeps_this_column(
-    compared: Project, monkeypatch: pytest.MonkeyPatch, columns: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    lines = list(summary_lines(compared.run("-v")))
-    (head,) = (line for line in lines if line.startswith("metric "))
-    assert head.endswith("vs main")
-    assert max(map(len, lines)) <= int(columns)
-
-
 def test_regressions_can_be_allowed(compared: Project) -> None:
     result = compared.run("--rageval-run-id", "r2", "--allow-regressions")
     assert result.ret == 0
@@ -143,11 +132,6 @@ def test_regressions_can_be_allowed(compared: Project) -> None:
     assert found["recall_at_k"] == "pass"
     heads = [line.split(":")[0] for line in summary_lines(result) if line.startswith("warn ")]
     assert heads == ["warn     recall_at_k max_drop", "warn     newly_missed"]
-
-
-def test_allowed_regressions_forgive_no_other_check(compared: Project) -> None:
-    compared.write("thresholds.toml", DROP.replace("min = 0.1", "min = 0.99"))
-    assert compared.run("--allow-regressions").ret == 1
 
 
 def test_a_baseline_on_the_command_line_wins(compared: Project) -> None:
@@ -208,13 +192,6 @@ def test_another_k_is_refused_and_named(compared: Project) -> None:
     )
 
 
-def test_another_k_fails_where_a_baseline_is_required(compared: Project) -> None:
-    compared.write("thresholds.toml", "require_baseline = true\n" + DROP)
-    result = compared.run("--rag-k", "9")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAILED thresholds.toml::recall_at_k max_drop - not comparable*"])
-
-
 def test_one_changed_question_leaves_the_others_compared(compared: Project) -> None:
     cases = [document(i) for i in range(N)]
     cases[3]["expected_key_facts"] = ["new"]
@@ -248,12 +225,6 @@ def test_an_improvement_passes(compared: Project) -> None:
     compared.run("--rageval-run-id", "r2")
     lose(compared, ())
     assert compared.run("--rageval-run-id", "r3", "--rageval-baseline", "r2").ret == 0
-
-
-def test_a_baseline_that_no_check_needs_fills_the_column_all_the_same(compared: Project) -> None:
-    compared.write("thresholds.toml", 'baseline = "main"\n')
-    lines = list(summary_lines(compared.run("-v")))
-    assert any("vs main" in line for line in lines)
 
 
 def test_a_baseline_without_records_is_said(compared: Project) -> None:
@@ -301,9 +272,3 @@ def test_the_run_of_a_file_is_the_baseline_of_that_file_with_a_new_case(compared
         assert cli.run(["gate", "r3", "--baseline", "r2"]) == 0
     compared.run("--rageval-run-id", "both", "--rageval-baseline", "r2")
     assert gate(compared, "both")["baseline"]["problem"] is not None
-
-
-def test_a_part_of_the_set_is_the_baseline_of_the_same_part(compared: Project) -> None:
-    compared.run("-k", "c-00", "--rageval-run-id", "one")
-    compared.run("-k", "c-00", "--rageval-run-id", "two", "--rageval-baseline", "one")
-    assert gate(compared, "two")["baseline"]["problem"] is None

@@ -143,12 +143,6 @@ def test_a_second_recording_run_asks_nobody(scratch: Project) -> None:
     assert concurrency(scratch, "again") == 0
 
 
-def test_a_blocked_network_alone_replays_what_is_there(scratch: Project) -> None:
-    fake = record(scratch)
-    run(scratch, "replay", "--rag-url", fake.url, "--block-network")
-    assert metrics(scratch, "replay") == metrics(scratch, "live")
-
-
 def test_a_run_without_the_options_sends_requests_and_loads_no_vcr(scratch: Project) -> None:
     record(scratch)
     scratch.write(
@@ -248,11 +242,6 @@ def test_workers_are_refused(scratch: Project, arguments: tuple[str, ...]) -> No
     result.stderr.fnmatch_lines(["*one case after the other, in one process; leave out -n*"])
 
 
-@pytest.mark.slow
-def test_a_project_that_only_blocks_the_network_may_have_workers(project: Project) -> None:
-    assert project.run_apart("-n", "1", "--block-network").parseoutcomes()["passed"] == 3
-
-
 def test_a_reply_without_an_end_is_read_no_further_than_a_limit_when_it_is_recorded(
     scratch: Project,
 ) -> None:
@@ -329,17 +318,6 @@ def test_no_vcr_config_turns_a_replay_into_a_live_request(scratch: Project) -> N
         run(scratch, "replay", "--rag-url", fake.url, "--record-mode=none")
         assert fake.received == []
     assert cassettes(scratch) == {}
-
-
-def test_tests_of_the_project_keep_their_own_recording(scratch: Project) -> None:
-    scratch.write(
-        "evals/test_own.py",
-        "import pytest\n@pytest.mark.vcr\ndef test_own(vcr):\n"
-        "    assert [f.__name__ for f in vcr._match_on][-1] == 'query'\n",
-    )
-    with fake_target(*REPLIES) as fake:
-        result = run(scratch, "live", "--rag-url", fake.url, *RECORD, "evals", "-v")
-    result.stdout.fnmatch_lines(["evals/test_own.py::test_own PASSED*"])
 
 
 def test_secrets_reach_no_cassette_and_a_replay_needs_none(
@@ -437,22 +415,6 @@ def test_a_judged_case_is_replayed_alone(scratch: Project, judged: tuple[str, ..
     found = metrics(scratch, "replay")
     assert found["total"] == 1
     assert found["metrics"]["groundedness"]["mean"] == 2.0
-
-
-def test_the_second_judge_is_replayed_as_well(
-    scratch: Project, judge: HostileJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    asked = ("--judge", "judge-2024-08-06", "--judge-base-url", judge.url)
-    twice = (*asked, "--judge-spot-check", "9")
-    fake = record(scratch, arguments=twice)
-    n_asked = len(judge.asked)
-    monkeypatch.delenv("OPENAI_API_KEY")
-    run(scratch, "replay", "--rag-url", fake.url, *REPLAY, *twice)
-    assert len(judge.asked) == n_asked
-    assert metrics(scratch, "replay") == metrics(scratch, "live")
-    found = metrics(scratch, "replay")["judge_reliability"]["spot_check"]
-    assert (found["groundedness"]["n"], found["groundedness"]["n_error"]) == (3, 0)
 
 
 def test_a_verdict_that_is_in_no_cassette_is_an_error_and_nobody_is_asked(

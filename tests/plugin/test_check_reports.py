@@ -9,7 +9,6 @@ from pytest_rageval.plugin.check_reports import (
     check_metadata,
     check_report,
     check_text,
-    whole_report,
 )
 from pytest_rageval.values.gate import Check, CheckResult
 
@@ -43,12 +42,6 @@ def test_a_failing_check_says_why_first_then_where() -> None:
     ]
 
 
-def test_a_check_that_no_file_holds_says_where_it_is_from() -> None:
-    implicit = result(check={"line": 0, "implicit": True})
-    assert "(a check that always exists)" in check_text(implicit)
-    assert "(from --gate)" in check_text(result(check={"line": 0}))
-
-
 @pytest.mark.parametrize(
     ("check", "word"),
     [
@@ -62,14 +55,6 @@ def test_a_check_that_no_file_holds_says_where_it_is_from() -> None:
 def test_only_missed_cases_are_called_missed(check: dict[str, Any], word: str) -> None:
     found = result(check=check, missed_cases=("a",))
     assert check_text(found).splitlines()[-1] == f"{word}: a"
-
-
-def test_a_list_of_cases_that_may_be_cut_says_so() -> None:
-    check = {"metric": "error_rate", "kind": "max"}
-    named = tuple("abcdefghij")
-    whole, cut = (check_text(result(check=check, missed_cases=ids)) for ids in (named[:9], named))
-    assert whole.splitlines()[-1] == "failed: a, b, c, d, e, f, g, h, i"
-    assert cut.splitlines()[-1] == "failed, at most 10 of them: a, b, c, d, e, f, g, h, i, j"
 
 
 def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
@@ -86,25 +71,6 @@ def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
         "high": 0.8,
         "n": 20,
     }
-
-
-def test_a_lost_case_fails_with_the_sentence_before_the_hint() -> None:
-    report = whole_report("complete", "INCOMPLETE: 3 of 4", "why")
-    assert report.longreprtext == "INCOMPLETE: 3 of 4\nwhy"
-    assert report.nodeid == "thresholds.toml::complete"
-    alone = whole_report("complete", "INCOMPLETE: 3 of 4")
-    assert (alone.longreprtext, alone.outcome) == ("INCOMPLETE: 3 of 4", "failed")
-
-
-def test_the_title_of_a_failure_is_its_first_line() -> None:
-    crash = check_report(result(missed_cases=("a",))).longrepr.reprcrash  # type: ignore[union-attr]
-    assert (crash.path, crash.lineno) == ("thresholds.toml", 3)
-    assert crash.message == "0.700 is below min 0.750"
-
-
-def test_cases_that_failed_are_not_said_to_have_missed() -> None:
-    found = result(check={"metric": "error_rate"}, missed_cases=("a",))
-    assert check_text(found).splitlines()[-1] == "failed: a"
 
 
 def test_the_properties_of_a_check_are_those_of_its_numbers_that_there_are() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.build.targets import fake_target, json_reply
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, outcomes
 from tests.plugin.test_target_faults import CASES, section
 
 BROKEN_FIXTURE = """
@@ -106,19 +106,6 @@ def test_a_client_fixture_that_takes_an_unknown_one_is_named_with_its_place(
     ]
 
 
-def test_options_of_pytest_hold_for_an_error_of_a_fixture(broken: Project) -> None:
-    stopped = broken.run("evals", "-x")
-    stopped.stdout.fnmatch_lines(["!*stopping after 1 failure*!"])
-    assert "ERRORED evals/eval_set.jsonl::case-2 - fixture: Look" in broken.run("-ra").stdout.str()
-    again = broken.run("evals", "--lf")
-    assert outcomes(again)["errored"] == 3
-    debugged = broken.pytester.run(
-        *broken.pytester._getpytestargs(), "evals", "--pdb", stdin=b"c\nc\nc\n", timeout=60
-    )
-    assert "conftest.py(6)rag_client()" in debugged.stdout.str()
-    assert "fixture in 3 of 3 cases" in debugged.stdout.str()
-
-
 def test_a_debugger_shows_the_error_of_a_client_from_its_own_line_on(project: Project) -> None:
     client(project, "raise LookupError('no such index')")
     debugged = project.pytester.run(
@@ -136,20 +123,6 @@ def test_a_resumed_run_asks_cases_whose_fixture_raised(broken: Project) -> None:
     client(broken, 'return {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}')
     result = broken.run("evals", "--rageval-resume=one")
     assert outcomes(result)["passed"] == 3
-
-
-def test_a_required_case_whose_fixture_raised_fails_with_the_place(broken: Project) -> None:
-    broken.cases([case("must", "question", required=True)])
-    result = broken.run("evals")
-    assert outcomes(result) == {"error": 1, "checks failed": 1}
-    assert "conftest.py:6: in rag_client" in result.outlines
-
-
-def test_a_client_of_other_arguments_is_named_with_its_place(project: Project) -> None:
-    client(project, 'return {"answer": "a"}', header="def answer():")
-    found = " ".join(line.strip() for line in section(project.run("evals")))
-    assert "raised in 3 of 3 cases: TypeError: answer() takes 0 positional arguments" in found
-    assert "conftest.py:3: in answer" in found
 
 
 @pytest.mark.parametrize("header", ["def answer(request):", "async def answer(request):"])
@@ -177,11 +150,6 @@ def test_a_client_that_cancels_itself_is_an_error(project: Project) -> None:
     client(project, "import asyncio; raise asyncio.CancelledError('by me')")
     result = project.run("evals")
     assert section(result)[0] == "error    raised in 3 of 3 cases: CancelledError: by me"
-
-
-def test_a_missing_file_of_the_client_is_not_a_connection_error(project: Project) -> None:
-    client(project, "open('no-such-file')")
-    assert section(project.run("evals"))[0].startswith("error    raised in 3 of 3 cases")
 
 
 @pytest.mark.parametrize("stop", ["breakpoint()", "__import__('pdb').Pdb().set_trace()"])
@@ -262,19 +230,6 @@ def test_an_address_of_a_preset_where_nothing_is_served_names_url_and_path(
     assert "request" not in found
 
 
-def test_an_address_that_takes_another_method_names_its_setting(project: Project) -> None:
-    with rag_server(lambda question, nth: (405, {"detail": "Method Not Allowed"})) as server:
-        found = ask_http(project, server.url)
-    assert "it does not accept POST there: set method or path in [tool.rageval.target]" in found
-
-
-def test_an_address_where_nothing_is_served_names_the_setting_of_its_path(project: Project) -> None:
-    with rag_server(lambda question, nth: (404, {"detail": "Not Found"})) as server:
-        found = ask_http(project, server.url)
-    assert "HTTP 404: Not Found; " in found
-    assert "set path in [tool.rageval.target]" in found
-
-
 def test_a_reply_with_other_names_is_advised_to_be_mapped(project: Project) -> None:
     with rag_server(lambda question, nth: {"text": "Yes.", "docs": []}) as server:
         found = ask_http(project, server.url)
@@ -302,15 +257,3 @@ def test_a_run_that_could_check_nothing_is_no_pass(project: Project) -> None:
     gate = project.stored("gate.json")
     assert gate["verdict"] == "fail"
     assert gate["sentence"].startswith("NOTHING CHECKED: 3 cases were answered")
-
-
-def test_golds_that_fail_by_heading_alone_lead_to_the_doctor(project: Project) -> None:
-    chunk = '{"rel_path": "a.md", "heading_path": "Top"}'
-    client(project, f'return {{"answer": "a", "debug": {{"retrieved_chunks": [{chunk}]}}}}')
-    gold = {"rel_path": "a.md", "heading_path": "# A > ## B"}
-    cases = [case(n, f"{n} question", gold_supports=[gold]) for n in ("one", "two")]
-    project.cases(cases)
-    result = project.run("evals")
-    found = " ".join(line.strip() for line in section(result, "replies of the target"))
-    assert "no gold matched by its heading: in 2 of 2 cases the document of a gold was" in found
-    assert any(line.startswith("next     rageval doctor") for line in result.outlines)

@@ -67,13 +67,6 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
     assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
-def test_one_document_is_no_plural(garden: Project, server: DocumentServer) -> None:
-    documents(garden, HEAD, ROSES)
-    result = garden.run("evals", URL, server.url)
-    said = f"rageval: 1 document of evals/documents/garden.jsonl put below {PREFIX}"
-    assert said in result.outlines
-
-
 @pytest.mark.slow
 def test_workers_ask_what_their_controller_put_in_once(
     garden: Project, server: DocumentServer
@@ -107,13 +100,6 @@ def test_the_policy_decides_what_stays(
         result.stdout.fnmatch_lines([f"rageval: documents stay below {PREFIX} (cleanup {policy}*"])
 
 
-def test_the_policy_may_stand_in_the_project(garden: Project, server: DocumentServer) -> None:
-    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
-    garden.write("pyproject.toml", f'{text}\n[tool.rageval.documents]\ncleanup = "none"\n')
-    assert garden.run("evals", URL, server.url).ret == 0
-    assert server.changes == [f"PUT {PREFIX} 2"]
-
-
 def test_the_embedded_server_takes_documents_over_its_vault(garden: Project) -> None:
     garden.write("evals/vault/other.md", "# Other\n\nSomething about tea.\n")
     text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
@@ -124,20 +110,6 @@ def test_the_embedded_server_takes_documents_over_its_vault(garden: Project) -> 
     assert result.ret == 0
     assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
     assert [one.name for one in (garden.path / "evals" / "vault").iterdir()] == ["other.md"]
-
-
-def test_only_sets_with_a_selected_case_are_put_in(garden: Project, server: DocumentServer) -> None:
-    garden.cases([case("c", "tea", "evals/drinks/tea.md")], "drinks")
-    documents(
-        garden,
-        {"scope_prefix": "evals/drinks/"},
-        {"rel_path": "evals/drinks/tea.md", "text": "All about tea."},
-        name="drinks",
-    )
-    assert garden.run("evals", "-k", "tea or c", URL, server.url).ret in {0, 5}
-    garden.run("evals/drinks.jsonl", URL, server.url)
-    assert server.changes[-2:] == ["PUT evals/drinks/ 1", "DELETE evals/drinks/"]
-    assert f"PUT {PREFIX} 2" not in server.changes[-2:]
 
 
 @pytest.mark.parametrize("flag", ["--collect-only", "--setup-only"])
@@ -203,24 +175,6 @@ def test_a_text_that_cannot_be_had_leaves_the_target_as_it_is(
     assert (server.log, server.documents) == ([], before)
 
 
-def test_a_set_without_documents_deletes_none(garden: Project, server: DocumentServer) -> None:
-    server.documents[f"{PREFIX}kept.md"] = "left by an earlier run"
-    documents(garden, HEAD)
-    garden.run("evals", URL, server.url)
-    assert server.changes == []
-
-
-def test_the_folder_of_a_set_that_was_not_reached_stays(
-    garden: Project, server: DocumentServer
-) -> None:
-    server.documents["evals/shed/kept.md"] = "left by an earlier run"
-    two_sets(garden, {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."})
-    server.put_status = 400
-    assert garden.run("evals", URL, server.url).ret == 4
-    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
-    assert "evals/shed/kept.md" in server.documents
-
-
 def lose_after_one_request(server: DocumentServer, monkeypatch: pytest.MonkeyPatch) -> None:
     send = DocumentsClient._send
 
@@ -239,15 +193,6 @@ def test_what_went_in_before_the_target_was_lost_comes_out_again(
     lose_after_one_request(server, monkeypatch)
     assert garden.run("evals", URL, server.url).ret == 4
     assert server.changes == [f"PUT {PREFIX} 1", f"DELETE {PREFIX}"]
-
-
-def test_the_file_whose_documents_could_not_be_put_in_is_named(
-    garden: Project, server: DocumentServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    two_sets(garden, {"rel_path": "evals/shed/rakes.md", "text": "All about rakes."})
-    lose_after_one_request(server, monkeypatch)
-    result = garden.run("evals", URL, server.url)
-    result.stderr.fnmatch_lines(["*documents of evals/documents/shed.jsonl could not be put in*"])
 
 
 def test_documents_that_cannot_be_deleted_are_told_of_and_change_no_verdict(

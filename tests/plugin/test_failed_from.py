@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plugin.long_runs import document, lines_of
-from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks, outcomes
+from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks
 
 
 def told(result: pytest.RunResult) -> str:
@@ -31,13 +31,6 @@ def test_a_check_needs_the_whole_set(project: Project) -> None:
         "recall_at_k": "skip",
         "error_rate": "pass",
     }
-
-
-def test_it_may_be_narrowed_further(project: Project) -> None:
-    project.cases([*CASES, REFUSED])
-    project.run("--rageval-run-id", "one")
-    project.run("--rageval-failed-from", "one", "--rageval-run-id", "two", "-k", "dead")
-    assert [r["case_id"] for r in lines_of(project.folder("two"))] == ["dead-1"]
 
 
 def test_failures_that_left_the_set_are_named(project: Project) -> None:
@@ -68,23 +61,3 @@ def test_an_unknown_run_is_a_usage_error(project: Project) -> None:
     result = project.run("--rageval-failed-from", "nope")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*run 'nope': not found*"])
-
-
-def test_it_is_advised_where_pytest_keeps_no_cache(project: Project) -> None:
-    assert "next     pytest --lf" in project.run().stdout.str()
-    result = project.run("-p", "no:cacheprovider", "--rageval-run-id", "one")
-    assert "next     pytest --rageval-failed-from one" in result.stdout.str()
-
-
-def test_it_is_advised_where_pytest_cannot_write_its_cache(project: Project) -> None:
-    (project.path / "taken").write_text("a file, as a cache in a read-only checkout", "utf-8")
-    cannot = ("-o", "cache_dir=taken/cache", "-W", "default::pytest.PytestCacheWarning")
-    result = project.run(*cannot, "--rageval-run-id", "one")
-    assert "next     pytest --rageval-failed-from one" in result.stdout.str()
-
-
-def test_it_is_advised_with_the_folder_of_results_elsewhere(project: Project) -> None:
-    elsewhere = ("--rageval-results", "other", "--rageval-run-id", "one")
-    result = project.run("-p", "no:cacheprovider", *elsewhere)
-    assert "next     pytest --rageval-failed-from other/one" in result.stdout.str()
-    assert outcomes(project.run("--rageval-failed-from", "other/one"))["missed"] == 1

@@ -138,23 +138,6 @@ def test_fixtures_of_recording_that_do_nothing_are_not_set_up(
     assert [word for word in found if word.startswith("vcr=")] == [f"vcr={recording}"][:recording]
 
 
-OWN_VCR = """
-asked = []
-
-@pytest.fixture(autouse=True)
-def vcr():
-    asked.append(1)
-
-def pytest_sessionfinish():
-    assert len(asked) == 4
-"""
-
-
-def test_a_fixture_of_the_user_in_place_of_one_of_recording_is_set_up(project: Project) -> None:
-    project.write("conftest.py", CONFTEST + OWN_VCR)
-    assert project.run().ret == 0
-
-
 @SERIAL_AND_PARALLEL
 def test_a_fixture_that_returns_no_client_is_one_usage_error(
     project: Project, workers: tuple[str, ...]
@@ -203,13 +186,6 @@ def test_a_case_that_its_mark_fails_is_none_of_the_test_function(project: Projec
     assert result.ret == 1
     assert "XPASS(strict)" in result.stdout.str()
     assert "test function" not in result.stdout.str()
-
-
-def test_a_miss_does_not_pass_against_a_strict_mark(project: Project) -> None:
-    project.write("evals/eval_set.py", STRICT_TEST)
-    result = project.run("-k", "short-1")
-    assert result.ret == 0
-    assert outcomes(result)["missed"] == 1
 
 
 MARKED_MODULE = """
@@ -319,25 +295,11 @@ def test_a_test_that_changes_its_record_changes_no_file(
     assert project.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
-def test_assertions_of_a_sibling_module_show_their_values(project: Project) -> None:
-    project.cases([case("ok-1", "hit one")])
-    project.write("evals/eval_set.py", "def test_it(eval_case):\n    assert eval_case.id == 'x'\n")
-    project.run().stdout.fnmatch_lines(["E *assert 'ok-1' == 'x'*"])
-
-
 def test_two_test_functions_beside_a_set_are_refused(project: Project) -> None:
     project.write("evals/eval_set.py", "def test_a(): pass\ndef test_b(): pass\n")
     result = project.run()
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*exactly one test function*test_a, test_b*"])
-
-
-def test_a_class_beside_a_set_is_no_test_function(project: Project) -> None:
-    method = "class TestIt:\n    def test_a(self, eval_record): pass\n"
-    project.write("evals/eval_set.py", method)
-    result = project.run()
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*found none; methods of TestIt are not counted"])
 
 
 PARAMETRIZED = """
@@ -367,13 +329,6 @@ def test_fixtures_of_cases_say_so_in_other_tests(project: Project, fixture: str)
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"*'{fixture}' belongs to evaluation cases*test_plain.py*"])
-
-
-def test_the_settings_fixture_says_so_where_nothing_is_evaluated(project: Project) -> None:
-    project.write("tests/test_plain.py", "def test_it(rageval_settings): pass\n")
-    result = project.run("tests")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*'rageval_settings' belongs to evaluation cases*"])
 
 
 def test_a_broken_thresholds_file_does_not_touch_a_session_without_cases(
@@ -418,30 +373,6 @@ def test_a_session_without_cases_imports_next_to_nothing(
     assert ours <= {"pytest_rageval", *expected}
 
 
-def test_what_draws_the_summary_is_imported_when_all_cases_are_done(project: Project) -> None:
-    asked = "def pytest_sessionfinish():\n    print('drawn by', 'rich' in sys.modules)\n"
-    project.write("conftest.py", f"import sys\n{CONFTEST}{asked}")
-    result = project.run_apart("-s", "-p", "no:xdist")
-    result.stdout.fnmatch_lines(["*drawn by False", "PASS 2 checks; *"])
-
-
-LOADERS = """
-import sys
-
-def pytest_sessionfinish():
-    ours = {n: m for n, m in sys.modules.items() if n.startswith("pytest_rageval.")}
-    loaders = {type(module.__loader__).__name__ for name, module in ours.items()
-               if name not in {"pytest_rageval.plugin", "pytest_rageval.plugin.hooks"}}
-    print(f"loaders: {loaders}, {'pytest_rageval.plugin.items' in ours}")
-"""
-
-
-def test_asserts_of_the_package_are_not_rewritten(project: Project) -> None:
-    project.write("conftest.py", CONFTEST + LOADERS)
-    result = project.run_apart("-s")
-    result.stdout.fnmatch_lines(["*loaders: {'SourceFileLoader'}, True"])
-
-
 def test_a_session_without_an_evaluation_looks_for_case_files_once(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -457,23 +388,6 @@ def test_a_session_without_an_evaluation_looks_for_case_files_once(
     result.stdout.fnmatch_lines(["rageval: evaluation cases skipped; *"])
     assert result.parseoutcomes() == {"passed": 1}
     assert len(looked) == 1
-
-
-CALLED = """
-def test_it(request):
-    relay = vars(request.config.hook)
-    wanted = ("pytest_runtest", "pytest_pyfunc")
-    callers = [relay[name] for name in relay if name.startswith(wanted)]
-    places = [one.function.__module__ for caller in callers for one in caller.get_hookimpls()]
-    assert "_pytest.runner" in places
-    assert not [place for place in places if place.startswith("pytest_rageval")]
-"""
-
-
-def test_a_session_without_an_evaluation_calls_us_for_no_test(project: Project) -> None:
-    project.write("tests/test_plain.py", CALLED)
-    result = project.pytester.runpytest_inprocess(*QUIET, "tests")
-    assert result.parseoutcomes() == {"passed": 1}
 
 
 def test_an_async_fixture_of_our_name_is_left_alone_where_nothing_is_evaluated(

@@ -67,12 +67,6 @@ def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
     assert skipped.get("message") == "not_cited: attribution_hit_rate 0"
 
 
-def test_letters_and_words_name_it(flawed: Project) -> None:
-    flawed.run().stdout.fnmatch_lines(["evals/eval_set.jsonl .fm *100%]*"])
-    line = "evals/eval_set.jsonl::uncited FLAWED (not_cited: attribution_hit_rate 0)*"
-    flawed.run("-v").stdout.fnmatch_lines([line])
-
-
 @pytest.mark.parametrize("text", ["[cases]\non_miss = 'fail'\n", None])
 def test_a_flaw_fails_where_a_miss_does(flawed: Project, text: str | None) -> None:
     flawed.cases(CASES[:2])

@@ -49,29 +49,6 @@ def test_letters_and_percentage_are_those_of_the_cases_alone(project: Project) -
     assert outcomes(result) == {"passed": 3, "missed": 1, "checks failed": 1, "checks passed": 2}
 
 
-def test_verbose_output_has_a_line_for_each_check(project: Project) -> None:
-    project.write("thresholds.toml", '[overall]\nrecall_at_k = { min = 0.9, severity = "warn" }\n')
-    result = project.run("-v", "--gate", "hit_at_k>=0.99", "--gate", "mrr[multi_hop]>=0.1")
-    result.stdout.fnmatch_lines(
-        [
-            "evals/eval_set.jsonl::out-1 PASSED *100%]",
-            "thresholds.toml::recall_at_k WARNED (0.667 is below min 0.900)",
-            "thresholds.toml::hit_at_k FAILED",
-            "thresholds.toml::mrr [[]multi_hop[]] PASSED",
-            "thresholds.toml::error_rate PASSED",
-        ]
-    )
-    result.stdout.fnmatch_lines(["FAILED thresholds.toml::hit_at_k - *"])
-
-
-def test_a_part_of_the_set_prints_no_letters_of_skipped_checks(project: Project) -> None:
-    result = project.run("-k", "ok-1", "-rs")
-    result.stdout.fnmatch_lines(["evals/eval_set.jsonl . *100%]*"])
-    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] thresholds.toml:3: needs the whole set (*"])
-    found = outcomes(result)
-    assert found == {"passed": 1, "deselected": 3, "checks skipped": 1, "checks passed": 1}
-
-
 def test_a_session_whose_cases_and_checks_pass_ends_in_green(project: Project) -> None:
     project.cases(CASES[:2])
     text = project.run("--color=yes").outlines[-1]

@@ -18,7 +18,7 @@ from tests.plugin.long_runs import (
     lines_of,
     numbered_cases,
 )
-from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case, outcomes
+from tests.plugin.scratch import CONFTEST, Project, case, outcomes
 
 
 def session_of(project: Project, server: LoopbackServer, *arguments: str) -> pytest.RunResult:
@@ -179,23 +179,6 @@ def rag_client(request):
     assert (one["name"], two["name"]) == ("one", "two")
     assert sorted(one["asked"]) == sorted(two["asked"]) == sorted(questions(10))  # type: ignore[call-overload]
     assert one["peak"] == two["peak"] == 4
-
-
-def test_parameters_that_no_client_depends_on_do_not_keep_cases_back(project: Project) -> None:
-    project.write("conftest.py", COUNTING + FIXTURE.format(scope="session", together=4))
-    project.write(
-        "evals/eval_set.py",
-        "import pytest\n"
-        "@pytest.mark.parametrize('mode', ['a', 'b'])\n"
-        "def test_it(mode, eval_record):\n"
-        "    assert eval_record\n",
-    )
-    project.cases(numbered_cases(10))
-    result = project.run("--rageval-concurrency", "4")
-    assert result.parseoutcomes()["passed"] >= 16
-    (client,) = told(project)
-    assert client["peak"] == 4
-    assert sorted(client["asked"]) == sorted(questions(10) * 2)  # type: ignore[call-overload]
 
 
 def test_folders_with_clients_of_their_own_ask_their_own(project: Project) -> None:
@@ -448,26 +431,3 @@ def test_the_concurrency_is_that_of_the_client_and_not_the_setting(
     project.write("conftest.py", CONFTEST.replace('(scope="session")', ""))
     project.run(*arguments)
     assert project.stored("config.json")["concurrency"] == (2 if arguments else 1)
-
-
-NEEDED = """
-from pytest_rageval.support.process import CoreUse
-CoreUse.needed = lambda self: {}
-"""
-
-
-@SERIAL_AND_PARALLEL
-def test_a_process_without_a_core_left_is_noted_with_the_run(
-    project: Project, workers: Sequence[str]
-) -> None:
-    project.write_pages()
-    project.cases(numbered_cases(6))
-    results = {}
-    for cores in (0.89, 0.96):  # given, since on a busy machine every process is without one
-        project.write("conftest.py", CONFTEST + NEEDED.format(cores))
-        results[cores] = project.run_apart("evals", *workers, "--rageval-run-id", f"run-{cores}")
-    results[0.89].stdout.no_fnmatch_line("*of a core*")
-    results[0.96].stdout.fnmatch_lines(["note*the process needed 96 % of a core while it asked: *"])
-    folder = project.folder("run-0.96")
-    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["cores_needed"] == 0.96
-    assert "96 % of a core" in (folder / "report.html").read_text(encoding="utf-8")

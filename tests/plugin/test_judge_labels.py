@@ -63,13 +63,6 @@ def test_a_runs_mean_is_corrected_beside_the_plain_one(scratch: Project) -> None
     assert "corrected by 4 labels" in (folder / "summary.md").read_text(encoding="utf-8")
 
 
-def test_the_file_of_labels_is_no_case_file(scratch: Project) -> None:
-    label(scratch, *LABELS, file="evals/judge_labels.jsonl")
-    use(scratch, "evals/judge_labels.jsonl")
-    assert scratch.run("evals").ret == 0
-    assert scratch.stored("metrics.json")["total"] == 6
-
-
 def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None:
     documents = []
     for name, arguments in {
@@ -125,20 +118,9 @@ def test_a_fault_of_the_labels_stops_the_run_before_it_begins(
     assert scratch.run_folders() == []
 
 
-def test_labels_that_are_not_there_are_named(scratch: Project) -> None:
-    result = scratch.run("--judge-labels", "evals/other.jsonl")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*evals/other.jsonl: cannot be read: No such file*"])
-
-
 def test_an_id_that_two_files_hold_needs_its_file(scratch: Project) -> None:
     use(scratch)
     scratch.cases(CASES[:1], name="eval_set_b")
     result = scratch.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*:1: file: 'ask-0' is a case of evals/eval_set.jsonl and of *"])
-
-
-def test_a_run_that_judges_nothing_reads_no_labels(scratch: Project) -> None:
-    scratch.run("--judge", "none", "--judge-labels", "evals/other.jsonl")
-    assert scratch.stored("metrics.json")["judge_reliability"] is None

@@ -6,10 +6,7 @@ import sys
 
 import pytest
 
-from pytest_rageval.engine import run as run_module
 from pytest_rageval.plugin import controller
-from pytest_rageval.runs.record_json import without_texts
-from pytest_rageval.values.record import CaseRecord
 from tests.build.loopback import after, loopback_server
 from tests.plugin.long_runs import (
     TELL_PEAK,
@@ -83,26 +80,6 @@ def test_figures_and_page_of_a_large_run_are_those_of_a_small_one(
         monkeypatch.setattr(controller, "_MOST_WHOLE", 0)
     assert shown[0] == shown[1]
     assert judges
-
-
-def test_long_records_are_kept_on_disk_although_they_are_few(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.write_pages()
-    project.cases(numbered_cases(6))
-    kept: list[CaseRecord] = []
-
-    def noted(record: CaseRecord) -> CaseRecord:
-        kept.append(record)
-        return without_texts(record)
-
-    monkeypatch.setattr(run_module, "without_texts", noted)
-    project.run("--rageval-run-id", "short")
-    assert not kept
-    monkeypatch.setattr(run_module, "_MOST_WHOLE_BYTES", 1000)
-    project.run("--rageval-run-id", "long")
-    assert len(kept) >= 5
-    assert figures(document(project.folder("long"))) == figures(document(project.folder("short")))
 
 
 def peak_mb(project: Project, url: str, count: int) -> float:

@@ -39,12 +39,6 @@ def test_a_first_whole_run_that_passed_is_offered_as_the_baseline(project: Proje
     assert advised(project.run()) == []
 
 
-def test_a_project_with_a_baseline_gets_no_offer(project: Project) -> None:
-    project.cases(CASES[:2])
-    project.write("thresholds.toml", 'baseline = "elsewhere"\n')
-    assert advised(project.run()) == []
-
-
 def test_a_run_in_another_folder_is_named_by_it(project: Project) -> None:
     result = project.run("--rageval-results", "other", "--rageval-run-id", "one")
     assert advised(result)[0].startswith("next     rageval explain other/one short-1")
@@ -73,9 +67,3 @@ def test_a_session_started_elsewhere_names_the_folder_of_its_commands(
     cut = " ".join(" ".join(project.run("-x", str(folder / "evals")).outlines).split())
     assert "resume pytest " in cut
     assert ("below, except `resume`, are for the project's folder: cd " in cut) == bool(place)
-
-
-def test_the_texts_of_misses_are_shown_with_v_alone(project: Project) -> None:
-    shown = ["missed   short-1 not_retrieved", "         question  miss three"]
-    assert [line for line in project.run("-v").outlines if line in shown] == shown
-    assert [line for line in project.run().outlines if line in shown] == []

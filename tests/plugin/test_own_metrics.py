@@ -292,13 +292,6 @@ def test_a_plug_in_that_cannot_be_used_is_a_usage_error(
     assert not own.run_folders()
 
 
-def test_an_unknown_plug_in_is_named(own: Project) -> None:
-    own.write("pyproject.toml", SETTINGS.replace("acme.metrics", "acme.metric"))
-    result = own.run()
-    assert result.ret == 4
-    assert "'acme.metric': no module, and no entry point 'pytest_rageval'" in said(result)
-
-
 @pytest.mark.parametrize("name", ["acme-more", "Acme_More", "acme_extra"])
 def test_entry_points_are_loaded_only_if_they_are_named(
     own: Project, monkeypatch: pytest.MonkeyPatch, name: str
@@ -392,27 +385,6 @@ def test_what_conftest_beside_the_cases_raises_is_reported_by_pytest(own: Projec
     result = own.run(".", "--collect-only")
     assert result.ret == 2
     assert "ZeroDivisionError" in said(result)
-
-
-def test_a_conftest_beside_the_cases_may_skip_its_folder(own: Project) -> None:
-    skip = 'import pytest\npytest.skip("no key here", allow_module_level=True)\n'
-    own.write("evals/conftest.py", skip)
-    own.write("tests/test_unit.py", "def test_ok(): pass\n")
-    result = own.run(".", "--collect-only")
-    assert result.ret == 0, said(result)
-    assert "1 test collected" in said(result)
-
-
-def test_the_files_conftest_beside_the_cases_are_loaded_in_the_order_of_the_cases(
-    own: Project,
-) -> None:
-    folders = [f"evals/{name}" for name in "abcdefgh"]
-    for n, folder in enumerate(folders):
-        own.cases([case(f"c{n}", "Which limit?")], f"../{folder}/set")
-        note = f"with open('loaded.txt', 'a') as file: print({folder!r}, file=file)\n"
-        own.write(f"{folder}/conftest.py", note)
-    own.run(".", "--collect-only")
-    assert (own.path / "loaded.txt").read_text(encoding="utf-8").split() == folders
 
 
 def test_a_session_without_cases_neither_calls_the_hook_nor_imports_a_plug_in(own: Project) -> None:

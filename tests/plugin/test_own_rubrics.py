@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
 from tests.build.files import write_lines
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.own_code import documents, rageval, said
-from tests.plugin.scratch import Project, case, checks, comparable, summary_lines
+from tests.plugin.scratch import Project, case, comparable, summary_lines
 
 pytestmark = pytest.mark.slow
 
@@ -162,43 +160,6 @@ def test_a_run_keeps_the_definitions_and_scores_of_its_own_rubric(own: Project) 
     assert groups["odd"]["tone.politeness"]["mean"] == 5.0
 
 
-def test_own_metrics_are_limited_by_file_and_option_and_shown(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    limit(own, '"tone.politeness" = ">= 4.8"', 'tone.jargon = "<= 0.3"')
-    own.write("thresholds.toml", (own.path / "thresholds.toml").read_text() + (
-        "[category.even]\ntone.politeness = { min = 4 }\n"
-    ))  # fmt: skip
-    result = own.run(
-        "-v", "--rageval-run-id", "one", "--gate", "tone.honest>=0.1", "--junitxml", "junit.xml"
-    )
-    assert result.ret == 1
-    found = checks(documents(own, "one", "gate.json"))
-    assert found == {
-        "tone.politeness": "fail",
-        "tone.jargon": "pass",
-        "tone.politeness [even]": "pass",
-        "tone.honest": "pass",
-        "judge_error_rate": "pass",
-        "error_rate": "pass",
-    }
-    lines = "\n".join(summary_lines(result))
-    assert re.search(r"tone\.politeness of 5 +23 +4\.478 +\d\.\d\d-\d\.\d\d +>= 4\.8 +FAIL", lines)
-    assert re.search(r"tone\.jargon +23 +0\.250", lines)
-    summary = (own.folder("one") / "summary.md").read_text(encoding="utf-8")
-    assert re.search(r"\| tone\.politeness of 5 \| 23 \| 4\.478 \|", summary)
-    assert "**FAIL**" in summary
-    junit = ElementTree.parse(own.path / "junit.xml")
-    failed = [one.get("name") for one in junit.iter("testcase") if one.find("failure") is not None]
-    assert "tone.politeness" in " ".join(map(str, failed))
-    page = (own.folder("one") / "report.html").read_text(encoding="utf-8")
-    assert "Polite &lt;b&gt;words&lt;/b&gt;" in page
-    assert "<b>words" not in page
-    code, shown = rageval(capsys, "gate", "one", "--gate", "tone.jargon<=0.2")
-    assert code == 1
-    assert "tone.jargon: 0.250 is above max 0.2" in shown
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -234,60 +195,6 @@ def test_two_rubrics_of_one_name_are_refused_with_both_origins(own: Project) -> 
 # --- the same numbers in every way -------------------------------------------------------------
 
 
-def test_shards_and_a_resumed_run_give_the_numbers_of_the_whole(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "whole")
-    for shard in ("1/2", "2/2"):
-        own.run("--rageval-run-id", f"s{shard[0]}", "--rageval-shard", shard)
-    assert rageval(capsys, "merge", "s1", "s2", "--run-id", "merged")[0] == 0
-    assert numbers(own, "merged") == numbers(own, "whole")
-    own.run("--rageval-run-id", "again", "-k", "c0")
-    own.run("--rageval-resume", "again")
-    assert numbers(own, "again") == numbers(own, "whole")
-    defined = [documents(own, name, "config.json")["metric_definitions"] for name in
-               ("whole", "merged", "again")]  # fmt: skip
-    assert defined[0] == defined[1] == defined[2] != {}
-
-
-def test_workers_give_the_numbers_of_one_process(own: Project) -> None:
-    own.run("--rageval-run-id", "whole", "--rageval-repeats", "2")
-    own.run("--rageval-run-id", "two", "--rageval-repeats", "2", "-n", "2")
-    assert numbers(own, "two") == numbers(own, "whole")
-
-
-def test_recorded_responses_are_scored_alike(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "whole")
-    recorded = [
-        {
-            "id": record["case_id"],
-            "response": {
-                "answer": record["answer"],
-                "abstained": record["abstained"],
-                "references": record["citations"],
-                "debug": {
-                    "retrieved_chunks": [
-                        {key: chunk[key] for key in ("rel_path", "text", "rank")}
-                        for chunk in record["retrieved_chunks"]
-                    ]
-                },
-            },
-        }
-        for record in own.records().values()
-    ]
-    write_lines(own.path / "responses.jsonl", *recorded)
-    code, shown = rageval(
-        capsys, "score", "evals/eval_set.jsonl", "responses.jsonl", "--judge", "judge-2024-08-06",
-        "--save", "scored",
-    )  # fmt: skip
-    assert code in {0, 1}, shown
-    one, other = (documents(own, name, "metrics.json")["metrics"] for name in ("whole", "scored"))
-    assert {key: one[key] for key in KEYS} == {key: other[key] for key in KEYS}
-    assert documents(own, "scored", "config.json")["metric_definitions"].keys() == {*KEYS}
-
-
 def test_a_run_goes_on_only_under_the_rubric_it_began_with(own: Project) -> None:
     own.run("--rageval-run-id", "one", "-k", "c0")
     own.write("evals/rubrics/tone.jinja", "{# data: question, answer #}\nRate it anew.\n")
@@ -298,88 +205,6 @@ def test_a_run_goes_on_only_under_the_rubric_it_began_with(own: Project) -> None
 
 
 # --- stored runs -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def fallen(own: Project, tone: Tone) -> Project:
-    """Two runs, the later of ruder answers, of a project that has lost its rubric since."""
-    own.run("--rageval-run-id", "r1")
-    tone.ruder = True
-    own.run("--rageval-run-id", "r2")
-    for path in (own.path / "evals" / "rubrics").iterdir():
-        path.unlink()
-    return own
-
-
-def test_a_planted_fall_is_found_without_the_rubric(
-    fallen: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, shown = rageval(capsys, "compare", "r1", "r2")
-    assert code == 0, shown
-    assert re.search(r"tone\.politeness +23 +4\.478 +3\.435 +-1\.043 .* worse", shown)
-    assert re.search(r"tone\.jargon +23 .* worse", shown)
-    code, shown = rageval(capsys, "compare", "r1", "r2", "--json")
-    found = json.loads(shown)["metrics"]
-    assert found["tone.politeness"]["verdict"] == found["tone.jargon"]["verdict"] == "worse"
-    assert found["tone.jargon"]["margin"] == pytest.approx(0.05)
-    limit(fallen, '"tone.politeness" = { min = 3, max_drop = 0.2 }')
-    code, shown = rageval(capsys, "compare", "r1", "r2")
-    assert code == 1
-    assert "tone.politeness" in shown
-    code, shown = rageval(capsys, "gate", "r2", "--baseline", "r1")
-    assert (code, "tone.politeness (max_drop)" in shown or "max_drop" in shown) == (1, True), shown
-
-
-def test_stored_runs_are_read_without_the_rubric(
-    fallen: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, shown = rageval(capsys, "runs", "trend", "tone.jargon")
-    assert code == 0
-    assert "tone.jargon, lower is better" in shown
-    assert re.search(r"r1 .* 23 +0\.250 +\d\.\d\d-\d\.\d\d", shown)
-    code, shown = rageval(capsys, "explain", "r1", "c01", "--json")
-    (found,) = [m for m in json.loads(shown)["repeats"][0]["metrics"] if m["key"] == KEYS[0]]
-    assert (found["level"], found["value"]) == ("judged", 5.0)
-    assert found["population"] == "answerable cases that were answered"
-    assert rageval(capsys, "report", "r2", "--baseline", "r1")[0] == 0
-    page = (fallen.folder("r2") / "report.html").read_text(encoding="utf-8")
-    assert "Polite &lt;b&gt;words" in page
-
-
-def test_another_version_of_a_rubric_is_not_compared_and_the_rest_is(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "r1")
-    own.write("evals/rubrics/tone.jinja", "{# data: question, answer #}\nRate it anew.\n")
-    own.run("--rageval-run-id", "r2")
-    code, shown = rageval(capsys, "compare", "r1", "r2")
-    assert code == 3
-    said = re.sub(r"\s+", " ", shown)
-    assert re.search(
-        r"metric tone\.politeness: version tone-\w+, higher is better, 1 to 5 in base, "
-        r"version tone-\w+, higher is better, 1 to 5 in new",
-        said,
-    )
-    code, shown = rageval(capsys, "compare", "r1", "r2", "--json")
-    found = json.loads(shown)["metrics"]
-    assert "recall_at_k" in found
-    assert not {*KEYS} & found.keys()
-    code, shown = rageval(capsys, "runs", "trend", "tone.jargon")
-    assert "metric tone.jargon: version" in shown
-    assert "---" not in rageval(capsys, "runs", "trend", "recall_at_k")[1]
-
-
-def test_a_run_of_a_version_without_definitions_is_read(
-    fallen: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path: Path = fallen.folder("r1") / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    del config["metric_definitions"]
-    path.write_text(json.dumps(config), encoding="utf-8")
-    for command in (("compare", "r1", "r2"), ("gate", "r1"), ("explain", "r1", "c01"),
-                    ("report", "r1"), ("runs", "trend", "tone.politeness")):  # fmt: skip
-        code, shown = rageval(capsys, *command)
-        assert code in {0, 1}, shown
 
 
 # --- people ------------------------------------------------------------------------------------
@@ -444,19 +269,6 @@ def test_a_calibration_that_cannot_be_is_refused(
 # --- other commands ----------------------------------------------------------------------------
 
 
-def test_the_index_shows_the_trend_of_an_own_metric_with_its_interval(
-    fallen: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    index = ("--db", f"sqlite:///{fallen.path / 'index.sqlite'}")
-    assert rageval(capsys, "runs", "sync", *index)[0] == 0
-    code, shown = rageval(capsys, "runs", "trend", "tone.jargon", "--json", *index)
-    assert code == 0, shown
-    runs = json.loads(shown)["runs"]
-    assert [run["value"] for run in runs] == [0.25, pytest.approx(0.5108695652)]
-    assert runs[1]["low"] < runs[1]["value"] < runs[1]["high"]
-    assert runs[1]["breaks"] == []
-
-
 def test_a_stored_run_is_judged_again_by_the_rubric(
     own: Project, tone: Tone, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -493,13 +305,3 @@ def test_own_metrics_have_their_place_in_the_schema_the_doctor_and_otlp(
     assert "thresholds.toml: 3 checks" in re.sub(r"\s+", " ", shown)
     own.run("--rageval-run-id", "r1", "-k", "c01")
     assert "tone.politeness" in rageval(capsys, "export", "otlp", "r1")[1]
-
-
-def test_a_run_older_than_the_rubric_has_no_data_for_its_limits(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "r1", "--judge-rubrics", "correctness", "--judge", "offline")
-    limit(own, '"tone.politeness" = { min = 4, max_drop = 0.1 }')
-    code, shown = rageval(capsys, "gate", "r1", "--baseline", "r1")
-    assert code == 1
-    assert "no data: the run did not measure tone.politeness" in re.sub(r"\s+", " ", shown)

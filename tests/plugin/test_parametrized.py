@@ -61,15 +61,6 @@ def test_the_failures_of_each_system_are_selected_on_their_own(two_systems: Proj
     ]
 
 
-def test_a_run_that_is_done_is_reported_again_without_asking(two_systems: Project) -> None:
-    two_systems.run("--rageval-run-id", "one")
-    before = figures(document(two_systems.folder("one")))
-    asked = [(two_systems.path / f"asked-{s}").read_text("utf-8") for s in ("old", "new")]
-    two_systems.run("--rageval-resume", "one")
-    assert figures(document(two_systems.folder("one"))) == before
-    assert asked == [(two_systems.path / f"asked-{s}").read_text("utf-8") for s in ("old", "new")]
-
-
 def test_shards_together_are_the_whole_run(two_systems: Project) -> None:
     for shard in ("1/2", "2/2"):
         two_systems.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")

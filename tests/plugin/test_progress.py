@@ -138,29 +138,6 @@ def test_the_line_leaves_the_terminal_to_a_debugger() -> None:
         terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
 
 
-@pytest.mark.usefixtures("_at_once")
-def test_streams_are_as_before_after_the_line() -> None:
-    terminal = Terminal(80, 24)
-    with opened(terminal) as file:
-        for before in (None, lambda text: len(text)):
-            if before is not None:
-                file.write = before  # type: ignore[method-assign]
-            line = LiveLine(reporter_of(file), lambda: SO_FAR)
-            line.start()
-            line.stop()
-            line.stop()
-            assert vars(file).get("write") is before
-
-
-def test_a_width_that_nothing_fits_in_stays_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_INTERVAL_S", 0.0005)
-    terminal = Terminal(9, 24)
-    with live(terminal) as (file, _):
-        file.write(".....")
-        time.sleep(0.01)
-    assert terminal.screen.text() == "....."
-
-
 # --- lines in a log ------------------------------------------------------------------------------
 
 
@@ -200,11 +177,6 @@ def test_a_line_of_the_log_is_its_own_and_the_letters_go_on(
     )
     assert logged() == f"....\nrageval: {SHOWN}\n.."
     assert logged(before="....\n") == f"....\nrageval: {SHOWN}\n.."
-
-
-def test_a_line_of_the_log_repeats_the_test_that_it_interrupts() -> None:
-    text = logged(verbose=True, before="a.jsonl::c1 ", after="PASSED")
-    assert text == f"a.jsonl::c1 \nrageval: {SHOWN}\n\na.jsonl::c1 PASSED"
 
 
 def test_lines_of_a_log_come_early_and_then_rarer() -> None:

@@ -123,22 +123,6 @@ def test_the_letters_are_whole_at_the_end(
     assert not LIVE.search(text)
 
 
-def test_printed_text_is_whole_without_capturing(project: Project) -> None:
-    project.cases(numbered_cases(40))
-    text = (project.path / "conftest.py").read_text(encoding="utf-8")
-    printing = "    import time; time.sleep(0.05); print('said', question, 'x' * 90)\n"
-    text = text.replace("def reply(question):\n", f"def reply(question):\n{printing}")
-    project.write("conftest.py", text)
-    terminal = Terminal(80, 24)
-    session = start_on(terminal, project, "-s", "--rageval-concurrency", "1")
-    terminal.wait_for(lambda screen: live_line(screen) != "")
-    screen = end(terminal, session)
-    said = screen.text().replace("\n", "")
-    for n in range(40):
-        assert f"{'miss' if n % 7 == 3 else 'hit'} number {n} {'x' * 90}" in said
-    assert not LIVE.search(said)
-
-
 def test_a_pipe_holds_no_live_line_and_few_others(project: Project) -> None:
     project.cases(numbered_cases(64))
     with rag_server(broken_now_and_then) as server:

@@ -108,16 +108,6 @@ def test_every_fault_of_a_case_file_is_told_at_once(
     assert project.run_folders() == []
 
 
-def test_an_unknown_option_is_a_usage_error(project: Project) -> None:
-    assert project.run("--rageval-no-such-option").ret == 4
-
-
-def test_a_bad_value_of_an_option_is_a_usage_error(project: Project) -> None:
-    result = project.run("--rag-k", "zero")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--rag-k*zero*"])
-
-
 @SERIAL_AND_PARALLEL
 def test_no_target_is_a_usage_error_that_shows_the_three_ways(
     project: Project, workers: tuple[str, ...]
@@ -246,18 +236,6 @@ def test_a_project_that_cannot_be_written_is_warned_of_by_pytest_alone(
     assert result.ret == 0
     assert "PytestCacheWarning" in result.stdout.str()
     assert caught == []
-
-
-def test_a_file_above_the_results_folder_is_named(project: Project) -> None:
-    project.write("out", "")
-    result = project.run("--rageval-results", "out/deep/runs")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*'out/deep/runs': 'out' is a file*"])
-
-
-def test_collecting_alone_needs_no_results_folder(project: Project) -> None:
-    project.write("evals/results", "")
-    assert project.run("--collect-only").ret == 0
 
 
 @pytest.mark.parametrize(

@@ -22,29 +22,12 @@ def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
     result.stdout.fnmatch_lines(["report * evals/results/one/report.html"])
 
 
-def test_the_page_is_not_kept_in_git(project: Project) -> None:
-    project.run()
-
-    (folder,) = project.run_folders()
-    rules = (folder.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert "*" in rules
-    assert not any("report.html" in rule for rule in rules)
-
-
 def test_the_page_can_be_done_without(project: Project) -> None:
     result = project.run("--rageval-no-report")
 
     (folder,) = project.run_folders()
     assert not (folder / "report.html").exists()
     result.stdout.no_fnmatch_line("report *")
-
-
-@pytest.mark.slow
-def test_workers_leave_one_page(project: Project) -> None:
-    project.run_apart("-n", "2")
-
-    (folder,) = project.run_folders()
-    assert 'id="case-short-1"' in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(

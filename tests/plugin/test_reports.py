@@ -92,12 +92,6 @@ def test_what_must_fail_fails_and_the_rest_only_shows(
     assert bool(found.longreprtext) is (outcome != "passed")
 
 
-def test_a_failed_assertion_of_ones_own_stays_failed() -> None:
-    found = report("failed")
-    decide_report(found, [MISSED], on_miss_fails=False)
-    assert (found.outcome, hasattr(found, "wasxfail")) == ("failed", False)
-
-
 def test_details_come_back_from_a_report_that_another_process_sent() -> None:
     sent = report()
     details = ReportDetails(outcome="missed", finished=(0, 2), asked="a target", notes=("a",))
@@ -106,15 +100,3 @@ def test_details_come_back_from_a_report_that_another_process_sent() -> None:
     found = ReportDetails.of(received)
     assert (found.outcome, tuple(found.finished), found.asked) == ("missed", (0, 2), "a target")
     assert (found.concurrency, found.unasked, found.usage_error) == (None, False, None)
-
-
-def test_a_report_without_details_has_none_with_a_value() -> None:
-    bare = report()
-    ReportDetails().put_on(bare)
-    assert not hasattr(bare, "rageval")
-    assert ReportDetails.of(bare) == ReportDetails()
-
-
-def test_the_reason_names_the_documents_where_they_decide() -> None:
-    decided = record("a", {"doc_hit_at_k": 0.0}, outcome="missed", failure_stage="not_retrieved")
-    assert case_reason([decided]) == "not_retrieved: doc_hit_at_k 0"

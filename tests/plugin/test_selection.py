@@ -6,7 +6,6 @@ from tests.plugin.scratch import (
     CASES,
     CONFTEST,
     FROM_8_3,
-    PYPROJECT,
     QUIET,
     REFUSED,
     Project,
@@ -65,21 +64,6 @@ def test_last_failed_reruns_misses_and_errors_and_no_check(project: Project) -> 
     result.stdout.fnmatch_lines(["run-last-failure: rerun previous 2 failures"])
 
 
-def test_failed_first_asks_misses_before_the_rest(project: Project) -> None:
-    project.run()
-    result = project.run("--ff", "-v")
-    order = [line.split("::")[1].split()[0] for line in result.outlines if line.startswith(EVALS)]
-    assert order == ["short-1", "ok-1", "ok-2", "out-1"]
-
-
-def test_a_case_that_passes_leaves_the_last_failed(project: Project) -> None:
-    project.run()
-    project.cases([c | {"question": c["question"].replace("miss", "hit")} for c in CASES])
-    project.run("--lf")
-    result = project.run("--lf")
-    assert outcomes(result) == {"passed": len(CASES), "checks passed": 2}
-
-
 WRITES = """
 def pytest_sessionstart(session):
     set_value = session.config.cache.set
@@ -107,13 +91,6 @@ def test_a_check_over_a_part_of_the_set_is_skipped(project: Project) -> None:
     assert result.ret == 0
     assert checks(project.stored("gate.json")) == {"recall_at_k": "skip", "error_rate": "pass"}
     result.stdout.fnmatch_lines(["*needs the whole set (1 of 4 cases selected)*"])
-
-
-def test_a_category_is_decided_when_all_its_cases_are_selected(project: Project) -> None:
-    project.write("thresholds.toml", '[category.multi_hop]\nrecall_at_k = ">= 0.9"\n')
-    result = project.run("-k", "multi_hop")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAILED thresholds.toml::recall_at_k [[]multi_hop]*"])
 
 
 def test_a_category_with_a_case_left_out_is_not_decided(project: Project) -> None:
@@ -158,10 +135,6 @@ def test_selecting_nothing_is_exit_5_with_workers(project: Project) -> None:
     assert project.run_apart("-k", "no_such_case", "-n", "2").ret == 5
 
 
-def test_an_unknown_id_is_exit_4(project: Project) -> None:
-    assert project.run(f"{EVALS}::nobody").ret == 4
-
-
 def test_collect_only_asks_nothing_and_writes_nothing(project: Project) -> None:
     project.write("conftest.py", "raise_if_asked = True\n" + ASKED)
     assert project.run("--collect-only", "-q").ret == 0
@@ -190,32 +163,11 @@ def rag_client():
 """
 
 
-def test_the_probe_of_the_test_above_sees_a_run_that_asks(project: Project) -> None:
-    project.write("conftest.py", ASKED)
-    project.run()
-    assert (project.path / "asked").exists()
-
-
 def test_jsonl_files_outside_the_test_paths_are_left_alone(project: Project) -> None:
     project.write("data/rows.jsonl", '{"row": 1}\n')
     project.write("evals/results/old.jsonl", '{"row": 1}\n')
     assert project.run().ret == 0
     assert sorted(project.records()) == sorted(c["id"] for c in CASES)
-
-
-def test_a_file_named_on_the_command_line_is_asked_wherever_it_is(project: Project) -> None:
-    moved = project.path / "elsewhere.jsonl"
-    (project.path / EVALS).rename(moved)
-    project.run("elsewhere.jsonl")
-    assert len(project.records()) == len(CASES)
-
-
-def test_notes_are_about_the_selected_files_alone(project: Project) -> None:
-    project.cases([{"id": "bare", "question": "hit six"}], "other")
-    selected = project.run(EVALS)
-    assert "none though answerable" not in selected.stdout.str()
-    whole = project.run()
-    whole.stdout.fnmatch_lines(["note *evals/other.jsonl:1: gold_supports: none though*"])
 
 
 @pytest.mark.parametrize(
@@ -236,16 +188,6 @@ def test_a_session_that_does_not_name_the_cases_leaves_them_out(
         )
 
 
-@pytest.mark.parametrize(("flag", "lines"), [("-q", 1), ("-qq", 0)])
-def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
-    project: Project, flag: str, lines: int
-) -> None:
-    project.write("tests/test_unit.py", "def test_ok(): pass\n")
-    result = project.pytester.runpytest_subprocess(flag)
-    assert result.ret == 0
-    assert sum("evaluation cases skipped" in line for line in result.outlines) == lines
-
-
 def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(project: Project) -> None:
     for name in "ab":
         project.cases(CASES, f"../services/{name}/evals/eval_set")
@@ -260,19 +202,6 @@ def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(projec
     line = f"[tool.rageval]\ntestpaths = [{tested}]"
     settings.write_text(text.replace("[tool.rageval]", line), encoding="utf-8")
     assert outcomes(project.run("services/a/evals"))["passed"] == 3
-
-
-def test_a_module_named_by_pyargs_selects_the_cases_in_its_folder(project: Project) -> None:
-    project.write("bot/__init__.py", "")
-    project.write("bot/evals/__init__.py", "")
-    project.cases(CASES, "../bot/evals/eval_set")
-    project.pytester.syspathinsert()
-    left_out = "rageval: cases left out, since bot/evals is not a test path: *"
-    project.pytester.runpytest_inprocess("--pyargs", "bot.evals").stdout.fnmatch_lines([left_out])
-    line = '[tool.rageval]\ntestpaths = ["bot/evals"]'
-    project.write("pyproject.toml", PYPROJECT.replace("[tool.rageval]", line))
-    result = project.pytester.runpytest_inprocess("--pyargs", "bot.evals", *QUIET)
-    assert outcomes(result)["passed"] == 3
 
 
 def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
@@ -299,22 +228,6 @@ def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: P
     assert outcomes(project.run("--rootdir", "packages/a", *both))["passed"] == 4
 
 
-@pytest.mark.parametrize("settings", ["ci/pytest.ini", "evals/pytest.ini"])
-def test_cases_of_a_project_above_or_beside_the_rootdir_are_said_to_be_left_out(
-    project: Project, settings: str
-) -> None:
-    project.write(settings, "[pytest]\n")
-    arguments = ("-c", settings, "evals")
-    result = project.run(*arguments)
-    assert result.ret == 5
-    advice = (
-        "rageval: cases left out, since their project is not the rootdir of pytest: give --rootdir "
-    )
-    assert f"{advice}. --confcutdir ." in result.outlines
-    again = project.run("--rootdir", ".", "--confcutdir", ".", *arguments)
-    assert outcomes(again)["passed"] == 3
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -331,15 +244,6 @@ def test_a_path_the_marker_or_an_option_asks_for_cases(
 ) -> None:
     project.write("tests/test_unit.py", "def test_ok(): pass\n")
     project.pytester.runpytest_subprocess(*arguments, *QUIET)
-    assert len(project.run_folders()) == 1
-
-
-def test_test_paths_of_the_project_ask_for_cases(project: Project) -> None:
-    text = PYPROJECT.replace(
-        "[tool.pytest.ini_options]", "[tool.pytest.ini_options]\ntestpaths = ['evals']"
-    )
-    project.write("pyproject.toml", text)
-    assert project.pytester.runpytest_subprocess(*QUIET).ret == 0
     assert len(project.run_folders()) == 1
 
 

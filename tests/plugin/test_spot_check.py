@@ -108,14 +108,6 @@ def test_another_model_is_asked_in_the_same_wording(scratch: Project, server: Ho
     assert found["model"] == SECOND
 
 
-def test_the_offline_judge_can_be_the_second_one(scratch: Project, server: HostileJudge) -> None:
-    second(scratch, "offline")
-    scratch.run("--judge-spot-check", "3")
-    assert len(server.asked) == 16
-    judges = {one["judge"] for found in checked(scratch).values() for one in found.values()}
-    assert judges == {"offline/11"}
-
-
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(
     scratch: Project, server: HostileJudge
 ) -> None:
@@ -154,14 +146,6 @@ def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
     told = " ".join(" ".join(summary_lines(result)).split())
     assert "judge second judge disagrees: groundedness 0.12 [0.02-0.47] (n 8), correctness" in told
     assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
-
-
-def test_disagreements_are_left_to_the_verbose(scratch: Project) -> None:
-    spot = ("--judge-spot-check", "20")
-    assert "second judge" not in " ".join(summary_lines(scratch.run(*spot)))
-    told = " ".join(summary_lines(scratch.run("-v", *spot)))
-    assert "second judge disagrees" in told
-    assert "first and second judge" in told
 
 
 def test_the_markdown_summary_holds_ids_and_numbers_alone(scratch: Project) -> None:
@@ -205,15 +189,6 @@ def test_a_second_run_asks_nobody(scratch: Project, server: HostileJudge) -> Non
     assert len(server.asked) == 32
 
 
-def test_no_verdict_that_is_missing_is_repeated(
-    project: Project, scratch: Project, server: HostileJudge
-) -> None:
-    scratch.cases(CASES[-2:])
-    scratch.run("--judge-spot-check", "20")
-    assert server.asked == []
-    assert checked(scratch) == {}
-
-
 def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> None:
     def script(asked: Asked) -> Canned:
         broken = is_alternate(asked) and "number 1" in asked.prompt
@@ -226,19 +201,6 @@ def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> Non
     assert checked(scratch)["ask-1"]["groundedness"]["failure"]["kind"] == "unparseable"
     rates = scratch.stored("metrics.json")["rates"]
     assert rates["judge_error_rate"] == 0.0
-
-
-def test_a_first_verdict_that_fails_is_not_asked_for_twice(scratch: Project) -> None:
-    def script(asked: Asked) -> Canned:
-        broken = not is_alternate(asked) and "number 1" in asked.prompt
-        return completion("I would rather not.") if broken else verdict(asked)
-
-    with HostileJudge(script) as server:
-        scratch.run("--judge-spot-check", "20", "--judge-base-url", server.url)
-        again = [asked for asked in server.asked if is_alternate(asked)]
-    assert not any("number 1" in asked.prompt for asked in again)
-    found = reliability(scratch)["spot_check"]["groundedness"]
-    assert (found["n"], found["n_error"]) == (7, 1)
 
 
 def test_a_limit_on_disagreement_is_held_against_the_spot_check(scratch: Project) -> None:
@@ -305,20 +267,3 @@ def test_scores_of_quality_are_repeated_where_they_are_in_use(scratch: Project) 
     assert {key: (one["n"], one["disagreement_rate"]) for key, one in found.items()} == {
         f"quality.{name}": (9, 1.0) for name in QUALITY
     }
-
-
-def test_a_second_judge_that_knows_no_such_rubric_ends_the_run(scratch: Project) -> None:
-    second(scratch, "offline")
-    with HostileJudge(quality) as server:
-        arguments = ("--judge-base-url", server.url, "--judge-rubrics", "quality")
-        result = scratch.run(*arguments, "--judge-spot-check", "9")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*quality*"])
-
-
-def test_config_json_names_the_second_judge(scratch: Project) -> None:
-    second(scratch)
-    scratch.run("--judge-spot-check", "2")
-    config = scratch.stored("config.json")
-    assert [judge["model"] for judge in config["judges"]] == [FIRST]
-    assert [judge["model"] for judge in config["second_judges"]] == [SECOND]

@@ -26,14 +26,6 @@ def test_a_run_appends_its_summary_once(
     assert step.read_text(encoding="utf-8") == f"from an earlier command\n\n{summary}"
 
 
-def test_two_runs_of_a_step_stand_one_below_the_other(project: Project, step: Path) -> None:
-    project.run("--rageval-run-id", "one")
-    project.run("--rageval-run-id", "two")
-    text = step.read_text(encoding="utf-8")
-    assert text.count("## rageval: PASS") == 2
-    assert text.index("**run** one\n") < text.index("**run** two\n")
-
-
 def test_a_session_that_asks_nothing_appends_nothing(project: Project, step: Path) -> None:
     project.run("--collect-only")
     project.write("test_other.py", "def test_other(): pass\n")

@@ -54,14 +54,6 @@ def test_an_error_counts_once_for_maxfail(project: Project) -> None:
     assert outcomes(project.run("--maxfail=2"))["missed"] == 1
 
 
-def test_a_miss_that_fails_the_run_fails_no_subtest(project: Project) -> None:
-    project.write("thresholds.toml", 'version = 1\n[cases]\non_miss = "fail"\n')
-    project.write("evals/eval_set.py", PASSING)
-    result = project.run()
-    assert outcomes(result)["failed"] == 1
-    assert "SUBFAILED" not in result.stdout.str()
-
-
 @SERIAL_AND_PARALLEL
 def test_a_case_stays_in_the_run_where_a_subtest_is_skipped(
     project: Project, workers: tuple[str, ...]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, failed_line
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
 
 RAISES = """
 import logging, pytest
@@ -79,13 +79,6 @@ def test_an_exception_is_on_the_first_screen_with_its_place(
     assert "ERRORED" not in text
 
 
-def test_quiet_sessions_show_it_as_well(raising: Project) -> None:
-    assert f"         {PLACE}" in section(raising.run("evals", "-q"))
-    brief = section(raising.run("evals", "-q", "-q"))
-    assert brief[0].startswith("error    raised in 3 of 3 cases")
-    assert not any(PLACE in line for line in brief)
-
-
 @SERIAL_AND_PARALLEL
 def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ...]) -> None:
     raising.write_pages()
@@ -108,43 +101,6 @@ def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ..
     (one,) = [test for test in report["tests"] if test["nodeid"].endswith("case-1")]
     assert one["metadata"]["rageval"]["error"]["message"] == MESSAGE
     assert one["metadata"]["rageval"]["error"]["traceback"].startswith(PLACE)
-
-
-@pytest.mark.parametrize(
-    ("style", "shown", "hidden"),
-    [
-        ("no", (), (PLACE, "conftest.py:7")),
-        ("line", (f"conftest.py:7: {MESSAGE[:40]}",), (PLACE,)),
-        ("short", (PLACE, "    return question.lower()"), ()),
-        ("long", (PLACE, "    def answer(question):", ">       return question.lower()"), ()),
-        ("native", ('  File "conftest.py", line 7, in answer', MESSAGE), (PLACE,)),
-    ],
-)
-def test_tb_chooses_the_style(
-    raising: Project, style: str, shown: tuple[str, ...], hidden: tuple[str, ...]
-) -> None:
-    text = "\n".join(section(raising.run("evals", f"--tb={style}")))
-    assert "raised in 3 of 3 cases" in text
-    assert all(one in text for one in shown)
-    assert not any(one in text for one in hidden)
-
-
-@pytest.mark.parametrize("flag", ["-ra", "-rA", "-rE"])
-def test_r_lists_errored_cases(raising: Project, flag: str) -> None:
-    text = raising.run("evals", flag).stdout.str()
-    for n in range(3):
-        assert f"ERRORED evals/eval_set.jsonl::case-{n} - raised: {MESSAGE}" in text
-
-
-def test_ra_lists_missed_and_flawed_cases(project: Project) -> None:
-    text = project.run("evals", "-ra").stdout.str()
-    assert "MISSED evals/eval_set.jsonl::short-1 - not_retrieved: hit_at_k 0" in text
-    assert "MISSED" not in project.run("evals").stdout.str()
-    debug = '"debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}'
-    cites = '"references": [{"rel_path": "z.md"}]'
-    returning(project, f'return lambda request: {{"answer": "Yes.", {cites}, {debug}}}')
-    text = project.run("evals", "-ra").stdout.str()
-    assert "FLAWED evals/eval_set.jsonl::case-0 - not_cited" in text
 
 
 def test_secrets_and_local_variables_stay_out(
@@ -178,33 +134,6 @@ def test_a_refused_reply_names_the_function_that_returned_it(project: Project) -
     assert "conftest.py:5: in <lambda>" in found
 
 
-def test_an_async_client_shows_its_own_frames(project: Project) -> None:
-    text = RAISES.replace("def answer", "async def answer")
-    project.write("conftest.py", text)
-    found = section(project.run("evals"))
-    assert f"         {PLACE}" in found
-    assert not any("asyncio" in line or "pytest_rageval" in line for line in found)
-
-
-def test_a_test_function_of_the_user_gets_the_same_section(raising: Project) -> None:
-    raising.write("evals/eval_set.py", "def test_case(eval_record):\n    pass\n")
-    assert f"         {PLACE}" in section(raising.run("evals"))
-
-
-def test_a_required_case_fails_with_its_place(
-    raising: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("CI", "BUILD_NUMBER"):  # there pytest repeats the whole text in its last lines
-        monkeypatch.delenv(name, raising=False)
-    raising.cases([case("must", "question", required=True)])
-    result = raising.run("evals", "--junitxml=j.xml")
-    assert result.parseoutcomes()["failed"] == 1
-    assert result.stdout.str().count(PLACE) == 2
-    result.stdout.fnmatch_lines(
-        [failed_line("evals/eval_set.jsonl::must", "evals/eval_set.jsonl:1: raised: *")]
-    )
-
-
 # --- options of pytest ---------------------------------------------------------------------
 
 
@@ -232,14 +161,6 @@ def test_errors_of_an_earlier_session_do_not_stop_the_one_that_continues_it(
     result = project.run("evals", "-x", "--rageval-concurrency=1", "--rageval-resume=one")
     assert result.parseoutcomes()["errored"] == 2
     assert len(project.records()) == 2
-
-
-def test_failed_tests_and_errored_cases_count_together(project: Project) -> None:
-    project.cases([case("dead-1", "refuse it"), case("dead-2", "refuse it")])
-    project.write("test_a.py", "def test_one():\n    assert False\n")
-    result = project.run("test_a.py", "evals", "--maxfail=2")
-    assert result.parseoutcomes() == {"failed": 1, "errored": 1}
-    result.stdout.fnmatch_lines(["!*stopping after 2 failures*!"])
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["default", "own test function"])
@@ -279,20 +200,6 @@ def test_captured_output_of_an_errored_case_is_shown(raising: Project) -> None:
     assert not any("Captured" in line for line in none)
     only = section(raising.run("evals", "--show-capture=log"))
     assert [line.strip() for line in only if "Captured" in line] == ["Captured log call of case-0"]
-
-
-def test_with_capital_a_the_output_of_every_case_is_shown(raising: Project) -> None:
-    text = raising.run("evals", "-rA").stdout.str()
-    for n in range(3):
-        after = text.partition(f"ERRORED evals/eval_set.jsonl::case-{n}")[2]
-        assert f"asked for question {n}" in after.partition("ERRORED")[0]
-
-
-def test_with_s_output_comes_at_once(raising: Project) -> None:
-    # One by one, since texts that threads print at once may be mixed.
-    text = raising.run_apart("evals", "-s", "--rageval-concurrency=1").stdout.str()
-    assert text.index("asked for question 2") < text.index("errors of the target")
-    assert "Captured stdout" not in text
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -398,14 +305,6 @@ def test_unknown_keys_are_one_loud_line_and_no_dot(
     assert "UNCHECKED evals/eval_set.jsonl::case-0" in listed
 
 
-def test_a_case_without_golds_passes_without_chunks(project: Project) -> None:
-    returning(project, 'return lambda request: {"answer": "No.", "abstained": True}')
-    project.cases([case("out", "what", answerable=False)])
-    result = project.run("evals")
-    assert "replies of the target" not in result.stdout.str()
-    assert "unchecked" not in result.parseoutcomes()
-
-
 def test_a_mapping_that_finds_nothing_is_named(
     project: Project, serve: Callable[[Any], None]
 ) -> None:
@@ -425,24 +324,3 @@ def test_a_mapping_that_finds_nothing_is_named(
 
 
 # --- the judge -----------------------------------------------------------------------------
-
-
-def test_the_run_line_names_the_judge_that_judged(project: Project) -> None:
-    own = """
-from pytest_rageval import Judgement, Verdict
-
-class Mine:
-    identity = "mine/1"
-
-    def judge(self, rubric, request, repeat=0):
-        verdict = Verdict(scores={rubric: 5.0}, reasoning="")
-        return Judgement(rubric=rubric, rubric_version="1", judge="mine/1", verdict=verdict)
-
-@pytest.fixture(scope="session")
-def judge():
-    return Mine()
-"""
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    project.write("conftest.py", conftest + own)
-    result = project.run("evals", "--judge=offline")
-    result.stdout.fnmatch_lines(["PASS *; judge mine/1; *"])

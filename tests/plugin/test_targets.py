@@ -23,15 +23,6 @@ def test_a_fixture_that_takes_the_place_of_the_configured_target_is_named(
     ]
 
 
-def test_the_configured_target_is_not_contradicted_where_it_is_asked(project: Project) -> None:
-    project.write("conftest.py", "")
-    assert told_of_target(project.run("-k", "ok-1", *URL)) == []
-
-
-def test_without_a_configured_target_nothing_takes_its_place(project: Project) -> None:
-    assert told_of_target(project.run("-k", "ok-1")) == []
-
-
 def test_a_fixture_around_the_configured_target_is_named_with_it(project: Project) -> None:
     project.write(
         "conftest.py",
@@ -108,9 +99,3 @@ def test_header_summary_and_config_tell_the_target_that_was_asked(
     )
     assert note in lines
     assert project.stored("config.json")["asked"] == ["the rag_client fixture of conftest.py"]
-
-
-def test_one_case_is_counted_in_the_singular(project: Project) -> None:
-    project.cases([{"id": "x", "question": "hit it"}])
-    result = project.run("--collect-only")
-    result.stdout.fnmatch_lines(["rageval: 1 case, target the rag_client fixture, k 5"])

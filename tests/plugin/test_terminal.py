@@ -1,12 +1,7 @@
 from __future__ import annotations
 
-import re
-from types import SimpleNamespace
-
 import pytest
-from _pytest.terminal import TerminalReporter
 
-from pytest_rageval.plugin.terminal import recount
 from tests.plugin.scratch import CASES, REFUSED, Project, case, summary_lines
 
 WIDTHS = pytest.mark.parametrize("width", [50, 80])
@@ -25,15 +20,6 @@ def test_the_summary_keeps_to_ascii_and_to_the_width(
     assert lines[0].startswith("FAIL 2 of 2 checks; ")
     assert all(line.isascii() for line in lines)
     assert [line for line in lines if len(line) > width] == []
-
-
-def test_colour_repeats_the_verdict_where_it_is_wanted(project: Project) -> None:
-    assert "\x1b[" in project.run("--color=yes").stdout.str()
-
-
-def test_no_color_is_obeyed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[" not in project.run().stdout.str()
 
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202eevil \n::error::boom \x07"
@@ -126,50 +112,3 @@ def test_the_header_keeps_to_the_width(
         header.append(line)
     assert max(map(len, header)) <= width
     assert url in "".join(line.strip() for line in header)
-
-
-PRINTING = """
-
-@pytest.fixture(autouse=True)
-def _prints_at_its_end(eval_case):
-    yield
-    if eval_case.id == "bad-2":
-        print("closed the book")
-"""
-
-
-def test_only_set_ups_and_tear_downs_that_printed_are_searched_for_each_failed_case(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.cases([case(f"bad-{i}", "miss it", required=True) for i in range(4)])
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    project.write("conftest.py", conftest + PRINTING)
-    read, searched = TerminalReporter.getreports, list[str]()
-
-    def getreports(self: TerminalReporter, name: str) -> list[pytest.TestReport]:
-        found: list[pytest.TestReport] = read(self, name)
-        searched.extend(report.nodeid for report in found if not name)
-        return found
-
-    monkeypatch.setattr(TerminalReporter, "getreports", getreports)
-    result = project.run("--durations=0", "-vv")
-    result.stdout.fnmatch_lines(["*Captured stdout teardown*", "closed the book"])
-    assert re.search("s setup +.*::bad-0\n", result.stdout.str())
-    assert {name.rpartition("::")[2] for name in searched} == {"bad-2"}
-
-
-def test_cases_whose_outcome_changes_at_the_end_are_not_compared_with_each_other() -> None:
-    class Lone:
-        def __init__(self, nodeid: str) -> None:
-            self.nodeid = nodeid
-
-        def __eq__(self, other: object) -> bool:
-            raise AssertionError("compared with another report")
-
-    reports = [Lone(name) for name in ("kept", "flawed", "missed", "erred")]
-    reporter = SimpleNamespace(stats={"passed": [*reports]})
-    recount(reporter, {"flawed": "flawed", "missed": "missed", "erred": "error"})  # type: ignore[arg-type]
-    found = {name: [one.nodeid for one in members] for name, members in reporter.stats.items()}
-    assert found == {
-        "passed": ["kept"], "flawed": ["flawed"], "missed": ["missed"], "errored": ["erred"]
-    }  # fmt: skip

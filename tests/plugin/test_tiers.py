@@ -54,29 +54,11 @@ def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(
     assert checks(found) == {"recall_at_k": "pass", "error_rate": "pass"}
 
 
-def test_without_it_the_whole_set_is_asked(tiered: Project) -> None:
-    assert tiered.run().ret == 0
-    assert config(tiered)["set"]["n_cases"] == 4
-    assert "doc_hit_at_k [adversarial]" in checks(tiered.stored("gate.json"))
-
-
 def test_a_failed_check_names_the_file_of_the_tier(tiered: Project) -> None:
     tiered.write("smoke.toml", "\n[overall]\nrecall_at_k = { max = 0.1 }\n")
     result = tiered.run("--rageval-tier", "smoke", "-v")
     assert result.ret == 1
     assert "smoke.toml:3  metric recall_at_k" in result.stdout.str()
-
-
-def test_limits_of_the_project_on_groups_outside_of_the_tier_are_left_out(tiered: Project) -> None:
-    text = tiered.path.joinpath("pyproject.toml").read_text(encoding="utf-8")
-    tiered.write("pyproject.toml", text.replace('thresholds = "smoke.toml"\n', ""))
-    assert tiered.run("--rageval-tier", "smoke").ret == 0
-    assert set(checks(tiered.stored("gate.json"))) == {"recall_at_k", "error_rate"}
-
-
-def test_a_flag_goes_before_the_tier(tiered: Project) -> None:
-    assert tiered.run("--rageval-tier", "smoke", "--rageval-repeats", "1").ret == 0
-    assert config(tiered)["settings"]["repeats"] == 1
 
 
 def test_a_stored_run_is_decided_by_the_limits_of_its_tier(

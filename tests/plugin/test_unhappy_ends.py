@@ -28,7 +28,7 @@ from tests.plugin.long_runs import (
     wait_until,
 )
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import CONFTEST, REFUSED, SERIAL_AND_PARALLEL, Project, outcomes
+from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, outcomes
 
 
 def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Project) -> None:
@@ -40,24 +40,6 @@ def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Pro
     result = project.run("--rageval-failed-from", "twice")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*results.jsonl: holds several records of one case and repeat*"])
-
-
-def test_going_on_does_not_stop_at_the_failure_that_stopped_the_run(project: Project) -> None:
-    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
-    result = project.run("-x", "--maxfail=1", "--rageval-run-id", "cut")
-    (line,) = (line for line in result.outlines if line.startswith("resume"))
-    assert line.split(None, 1)[1].startswith("pytest")
-    assert "-x" not in line.split()
-    assert "--maxfail" not in line
-
-
-def test_a_quiet_run_says_too_why_it_gave_up_and_how_to_go_on(project: Project) -> None:
-    project.cases([REFUSED | {"id": f"dead-{n}"} for n in range(6)])
-    limits = ("--rageval-max-errors", "2", "--rageval-concurrency", "1")
-    result = project.run("-q", *limits, "--rageval-run-id", "dead")
-    said = " ".join(line.strip() for line in result.outlines)
-    assert "gave up after 2" in said
-    assert "--rageval-resume dead" in said
 
 
 # --- a full disk ---------------------------------------------------------------------------------
@@ -92,21 +74,6 @@ def test_a_full_disk_is_one_line_and_no_failed_check(
     assert "Traceback" not in said
     assert n_lines(one := project.run_folders()[0]) > 0
     assert f"--rageval-resume {one.name} asks the other cases" in said
-
-
-@pytest.mark.skipif(os.name == "nt", reason="that system has no such limit")
-def test_a_limit_of_the_size_of_files_ends_a_run_like_a_full_disk(project: Project) -> None:
-    project.cases(numbered_cases(60))
-    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
-    with rag_server() as server:
-        ask_server(project, server.url)
-        project.write("conftest.py", limit)
-        result = project.run_apart()
-    assert result.ret == 4
-    said = result.stdout.str() + result.stderr.str()
-    assert "File too large; the records so far are kept: once it can be," in said
-    assert "Traceback" not in said
-    assert n_lines(project.run_folders()[0]) > 0
 
 
 # --- a broken cache ------------------------------------------------------------------------------
@@ -210,23 +177,6 @@ RunWriter.append = append
 def rag_client():
     raise OSError(28, "No space left on device")
 """
-INTERRUPT = """
-import pathlib
-from pytest_rageval.plugin.controller import Controller
-
-class Page:
-    def __repr__(self):
-        pathlib.Path("shown").touch()
-        return "a long text"
-
-def draw(page):
-    raise KeyboardInterrupt
-
-finish = Controller._finish
-Controller._finish = (
-    lambda self, *, complete: draw(Page()) if complete else finish(self, complete=complete)
-)
-"""
 
 
 def test_a_disk_that_is_full_when_a_fixture_fails_ends_the_session_in_one_line(
@@ -238,14 +188,6 @@ def test_a_disk_that_is_full_when_a_fixture_fails_ends_the_session_in_one_line(
     text = result.stdout.str() + result.stderr.str()
     assert "INTERNALERROR" not in text
     assert "No space left on device" in text
-
-
-def test_an_interrupt_while_the_page_is_drawn_does_not_print_the_page(project: Project) -> None:
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    project.write("conftest.py", conftest + INTERRUPT)
-    result = project.run_apart()
-    assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert not (project.path / "shown").exists()
 
 
 AT_THE_END = """

@@ -27,7 +27,6 @@ from pytest_rageval.project.case_file_edit import (
 )
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
-from tests.build.root_rights import without_root_rights
 
 BOM = b"\xef\xbb\xbf"
 ODD = (
@@ -68,19 +67,6 @@ def test_bom_line_ends_and_other_lines_stay_as_they_are(file: Path) -> None:
     )
 
 
-def test_a_change_that_changes_nothing_does_not_touch_the_file(file: Path) -> None:
-    before = file.stat()
-    change_line(file, line_with(file, '"a"'), {"k": 1.0})
-    assert file.stat() == before
-
-
-def test_the_line_that_is_returned_can_be_changed_again(file: Path) -> None:
-    line = line_with(file, '"c"')
-    for k in range(5):
-        line = change_line(file, line, {"k": k})
-    assert file.read_bytes().endswith(b'\n{"id": "c", "k": 4}')
-
-
 @pytest.mark.posix
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
 def test_the_mode_of_the_file_stays(file: Path, mode: int) -> None:
@@ -98,11 +84,6 @@ def test_a_symlink_is_followed_and_stays(file: Path, tmp_path: Path) -> None:
     assert link.is_symlink()
     assert b'"k": 2' in file.read_bytes()
     assert [path.name for path in folder.iterdir()] == ["link.jsonl"]
-
-
-def test_nothing_is_left_beside_the_file(file: Path) -> None:
-    change_line(file, line_with(file, '"a"'), {"k": 2})
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
 def test_what_a_killed_editor_left_is_removed_and_nothing_else(file: Path) -> None:
@@ -144,14 +125,6 @@ def test_a_change_of_the_same_line_meanwhile_is_a_conflict(file: Path, changed: 
     assert file.read_bytes() == changed
 
 
-def test_of_equal_lines_that_moved_none_is_chosen(file: Path) -> None:
-    line = line_with(file, '"b"')
-    twice = line.raw + b"\n"
-    file.write_bytes(b"{}\n{}\n{}\n" + twice + twice)
-    with pytest.raises(EditConflictError):
-        change_line(file, line, {"k": 3})
-
-
 # --- lines that come and go ----------------------------------------------------------------------
 
 
@@ -173,11 +146,6 @@ def test_a_new_line_is_ended_as_the_others_are(tmp_path: Path, before: bytes, af
     assert path.read_bytes() == after
 
 
-def test_a_removed_last_line_leaves_the_one_before_without_newline(file: Path) -> None:
-    remove_line(file, line_with(file, '"c"'))
-    assert file.read_bytes() == ODD.removesuffix(b'\n{"id": "c"}')
-
-
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -194,12 +162,6 @@ def test_a_faulty_line_is_named_by_file_line_and_field(file: Path) -> None:
         change_line(file, line_with(file, '"k"'), {"k": 3}, display="x.jsonl")
 
 
-def test_a_line_that_is_not_utf8_is_refused(file: Path) -> None:
-    line = next(one for one in read_file_lines(file).filled() if b"UTF-8" in one.raw)
-    with pytest.raises(DatasetError, match=r"x:4: byte 0xff, expected UTF-8 text"):
-        change_line(file, line, {"k": 3}, display="x")
-
-
 def test_utf16_folders_and_pipes_are_refused(tmp_path: Path) -> None:
     wide = tmp_path / "wide.jsonl"
     wide.write_text('{"id": "a"}\n', encoding="utf-16")
@@ -211,17 +173,6 @@ def test_utf16_folders_and_pipes_are_refused(tmp_path: Path) -> None:
         append_texts(tmp_path / "none.jsonl", ["{}"])
     with pytest.raises(DatasetError, match="is not a plain file"):
         read_file_lines(Path(os.devnull))
-
-
-def test_a_read_only_file_is_left_alone(file: Path) -> None:
-    file.chmod(0o444)
-    line = line_with(file, '"a"')
-    with (
-        without_root_rights(),
-        pytest.raises(DatasetError, match=r"cannot be written: Permission denied"),
-    ):
-        change_line(file, line, {"k": 2})
-    assert file.read_bytes() == ODD
 
 
 # --- at random -----------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.values.errors import DatasetError, Fault
-from tests.build.cases import FULL
 from tests.build.shared_data import shared_path
 
 
@@ -56,11 +54,6 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_an_id_is_unique_even_beside_other_faults(tmp_path: Path) -> None:
-    path = write(tmp_path, '{"id": "a", "question": "q"}', '{"id": "a", "question": "q", "k": 0}')
-    assert [fault.field for fault in faults_of(path)] == ["k", "id"]
-
-
 def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -79,11 +72,6 @@ def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
     path = write(tmp_path, '{"id": "a", "question": "q"}', "é".encode() + b"\xff", '{"id": "a"}')
     assert [fault.line for fault in faults_of(path)] == [2, 3, 3]
     assert faults_of(path)[0].text == "byte 0xff, expected UTF-8 text"
-
-
-def test_utf16_is_named_once(tmp_path: Path) -> None:
-    path = write(tmp_path, '{"id": "a", "question": "q"}\n'.encode("utf-16") * 3)
-    assert [fault.text for fault in faults_of(path)] == ["text in UTF-16; save it in UTF-8"]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +138,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     assert str(fault).startswith("evals/cases.jsonl: cannot be read: ")
 
 
-def test_an_empty_file_is_a_set_without_cases(tmp_path: Path) -> None:
-    assert load_cases(write(tmp_path, "")).cases == ()
-
-
 def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
     nested = [{"rel_path": "a.md"}, {"rel_path": "./a.md", "heading_path": "# A"}]
     apart = [{"rel_path": "a.md", "vault": "v"}, {"rel_path": "a.md", "vault": "w"}]
@@ -174,22 +158,6 @@ def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
         "rule",
         "c.jsonl:11: expected_key_facts: a blank one says nothing about the answer: blank",
     )
-
-
-def test_ten_thousand_cases_load_quickly(tmp_path: Path) -> None:
-    lines = [{**FULL, "id": f"case-{i}"} for i in range(10_000)]
-    path = write(tmp_path, *lines)
-    started = time.process_time()
-    assert len(load_cases(path).cases) == 10_000
-    assert time.process_time() - started < 3
-
-
-def test_a_faulty_rule_names_file_line_and_field(tmp_path: Path) -> None:
-    good = {"id": "a", "question": "q"}
-    bad = {"id": "b", "question": "q", "answer_rules": [{"contains": "x"}, {"matches": "("}]}
-    (fault,) = faults_of(write(tmp_path, good, bad))
-    assert str(fault).startswith("evals/cases.jsonl:2:")
-    assert "answer_rules[1].matches: not a pattern: unclosed group" in str(fault)
 
 
 def test_the_shared_cases_load() -> None:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.project.case_reader import case_hash
 from pytest_rageval.project.case_variables import case_variables, sent_fields
 from pytest_rageval.project.settings import config_hash, stored_settings
 from pytest_rageval.values.case import Case
@@ -45,17 +44,6 @@ def test_the_fields_that_the_settings_send_are_known(
     target: dict[str, Any], fields: set[str]
 ) -> None:
     assert sent_fields(TargetSettings(**target)) == fields
-
-
-def test_what_is_sent_is_part_of_the_hash_of_a_case() -> None:
-    other = Case(
-        id="a", question="q", category="hr", tags=("acl",), metadata={"user": "bob"}, language="de"
-    )
-    assert case_hash(CASE) == case_hash(other)
-    assert case_hash(CASE, {"metadata"}) != case_hash(other, {"metadata"})
-    assert case_hash(CASE, {"tags"}) == case_hash(other, {"tags"}) != case_hash(CASE)
-    plain = Case(id="a", question="q")
-    assert case_hash(plain, ALL) == case_hash(plain)
 
 
 def test_a_header_of_a_case_is_stored_and_compared_unless_its_name_is_secret() -> None:

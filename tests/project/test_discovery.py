@@ -8,9 +8,7 @@ import pytest
 
 from pytest_rageval.project.discovery import (
     cases_folder,
-    is_case_file,
     iter_case_files,
-    names_cases,
     selected_files,
 )
 from pytest_rageval.values.settings import Settings
@@ -49,16 +47,6 @@ def test_the_folder_of_the_cases_is_that_of_the_first_test_path(tree: Path) -> N
         assert cases_folder(settings) == tree / "evals"
 
 
-def test_a_test_path_may_lead_out_of_the_root(tree: Path) -> None:
-    root, file = tree / "evals", tree / "data/i.jsonl"
-    paths = ["../data"]
-    assert list(iter_case_files(rootdir=root, testpaths=paths)) == [file]
-    assert is_case_file(file, rootdir=root, testpaths=paths)
-    assert not is_case_file(file, rootdir=root, testpaths=["deep", "../evals"])
-    assert names_cases("../data", rootdir=root, testpaths=paths, invocation_dir=root)
-    assert selected_files(["../data"], [file], invocation_dir=root) == [file]
-
-
 def test_case_files_below_a_test_path_are_found_in_order(tree: Path) -> None:
     expected = ["evals/a.jsonl", "evals/b.jsonl", "evals/deep/c.jsonl", "evals/notes/h.jsonl"]
     assert found(tree, "evals") == expected
@@ -79,17 +67,9 @@ def test_folders_that_hold_no_case_files_are_not_entered(
     assert sorted(entered) == ["evals", "evals/deep", "evals/notes"]
 
 
-def test_the_vault_holds_no_case_files(tree: Path) -> None:
-    assert "evals/notes/h.jsonl" not in found(tree, "evals", vault="evals/notes")
-
-
 @pytest.mark.parametrize("vault", [".", "evals"])
 def test_a_test_path_within_the_vault_holds_case_files(tree: Path, vault: str) -> None:
     assert found(tree, "evals", vault=vault) == found(tree, "evals")
-
-
-def test_a_test_path_may_be_one_file(tree: Path) -> None:
-    assert found(tree, "data/i.jsonl") == ["data/i.jsonl"]
 
 
 def test_overlapping_test_paths_give_every_file_once(tree: Path) -> None:
@@ -98,16 +78,6 @@ def test_overlapping_test_paths_give_every_file_once(tree: Path) -> None:
 
 def test_a_test_path_that_does_not_exist_holds_nothing(tree: Path) -> None:
     assert found(tree, "nowhere") == []
-
-
-def test_a_folder_above_the_rootdir_called_results_hides_nothing(tmp_path: Path) -> None:
-    rootdir = tmp_path / "results" / "project"
-    file = rootdir / "evals" / "a.jsonl"
-    assert is_case_file(file, rootdir=rootdir, testpaths=["evals"])
-
-
-def test_other_suffixes_are_no_case_files(tree: Path) -> None:
-    assert not is_case_file(tree / "evals/readme.md", rootdir=tree, testpaths=["evals"])
 
 
 @pytest.mark.parametrize(

@@ -92,12 +92,6 @@ def test_faults_name_the_line(tmp_path: Path, lines: list[str], message: str) ->
     assert message in str(caught.value)
 
 
-def test_all_faults_come_at_once(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError) as caught:
-        read_document_set(write(tmp_path, HEAD, "1", "2"))
-    assert [fault.line for fault in caught.value.faults] == [2, 3]
-
-
 def texts(path: Path, loader: str | None = None) -> list[str]:
     return [one.text for one in load_documents(read_document_set(path), find_loader(loader))]
 
@@ -138,18 +132,6 @@ def test_a_loader_that_raises_is_one_line(tmp_path: Path) -> None:
     path = write(tmp_path, HEAD, '{"rel_path": "evals/set/a.md", "ref": "no number"}')
     with pytest.raises(ConfigError, match="the loader failed for 'no number': ValueError"):
         texts(path, "builtins:int")
-
-
-@pytest.mark.parametrize("setting", ["no_colon", ":f", "m:", "no.such.module:f", "json:__name__"])
-def test_a_setting_that_names_no_function_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigError, match=r"\[tool\.rageval\.documents\] loader"):
-        find_loader(setting)
-
-
-def test_a_ref_without_loader_says_what_to_do(tmp_path: Path) -> None:
-    line = json.dumps({"rel_path": "evals/set/a.md", "ref": "https://example.com/a"})
-    with pytest.raises(ConfigError, match="--fetch"):
-        texts(write(tmp_path, HEAD, line))
 
 
 @pytest.mark.parametrize(

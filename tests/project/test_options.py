@@ -62,15 +62,6 @@ def test_a_repeatable_flag_collects_its_values_as_text() -> None:
     assert parsed.rageval_rag_param == ["a=1", "b=2"]
 
 
-def test_help_shows_the_choices_and_the_variable() -> None:
-    parser = argparse.ArgumentParser(prog="x")
-    for option in FLAGS:
-        parser.add_argument(str(option.flag), **option.addoption_kwargs)
-    shown = parser.format_help()
-    assert "off|on|on_with_fallback" in shown
-    assert "RAGEVAL_RAG_TIMEOUT" in shown
-
-
 def test_loading_the_options_imports_the_standard_library_alone() -> None:
     code = (
         "import sys; before = set(sys.modules); import pytest_rageval.project.settings;"

@@ -35,22 +35,3 @@ def test_an_unknown_name_is_refused(name: str, tmp_path: Path) -> None:
 def test_what_defines_no_metric_is_refused(value: object) -> None:
     with pytest.raises(ConfigError, match=r"expected a function below @metric, .* or a module"):
         Extensions().add(value)
-
-
-def test_proxies_that_a_module_imports_are_not_its_metrics(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    (tmp_path / "acme_proxies.py").write_text(
-        "from pytest_rageval import Scored, metric\n"
-        "class Unbound:\n"
-        "    def __call__(self): ...\n"
-        "    def __getattr__(self, name): raise RuntimeError('outside of a context')\n"
-        "class Anything:\n"
-        "    def __call__(self): ...\n"
-        "    def __getattr__(self, name): return 1\n"
-        "app, anything = Unbound(), Anything()\n"
-        "@metric('acme.c')\ndef c(case, reply): return Scored(1)\n"
-    )
-    found = load_plugins(["acme_proxies"], str(tmp_path))
-    assert [getattr(info, "key", "") for info in found] == ["acme.c"]

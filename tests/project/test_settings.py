@@ -7,13 +7,10 @@ import pytest
 
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import (
-    NO_TARGET,
     config_hash,
-    load_settings,
     target_kind,
 )
 from pytest_rageval.values.declared import Setting
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.setting_values import (
     TEXT,
@@ -37,10 +34,6 @@ def test_without_any_source_every_setting_is_a_default(tmp_path: Path) -> None:
     assert set(settings.origins.values()) == {"default"}
 
 
-def test_stored_runs_list_the_origins_of_defaults_in_one_order(tmp_path: Path) -> None:
-    assert list(load(tmp_path).origins) == [one.name for one in OPTIONS]
-
-
 def test_a_flag_wins_over_its_variable_and_that_over_pyproject(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\nk = 1\nmax_errors = 2\nresults = 'r'\n")
     settings = load(
@@ -53,15 +46,6 @@ def test_a_flag_wins_over_its_variable_and_that_over_pyproject(tmp_path: Path) -
     assert settings.origins["max_errors"] == "env RAGEVAL_MAX_ERRORS"
     assert settings.origins["results_dir"] == "pyproject.toml"
     assert settings.origins["judge"] == "default"
-
-
-def test_an_empty_variable_is_not_set(tmp_path: Path) -> None:
-    assert load(tmp_path, environ={"RAGEVAL_RAG_K": "", "RAGEVAL_RAG_URL": " "}).k == 5
-
-
-def test_a_flag_that_is_none_or_an_empty_list_is_not_given(tmp_path: Path) -> None:
-    settings = load(tmp_path, {"rageval_rag_k": None, "rageval_rag_param": []})
-    assert settings.origins["k"] == settings.origins["params"] == "default"
 
 
 def only(folder: Path, option: Setting, origin: str) -> Settings:
@@ -116,16 +100,6 @@ def test_the_slash_at_the_end_of_a_url_goes(tmp_path: Path) -> None:
     assert load(tmp_path).target.url == "http://127.0.0.1:8000"
 
 
-def test_a_mapping_may_be_one_expression(tmp_path: Path) -> None:
-    write(tmp_path, "[tool.rageval.target]\nrequest = '{q: question}'\n")
-    assert load(tmp_path).target.request == "{q: question}"
-
-
-def test_a_param_of_pyproject_may_be_nested(tmp_path: Path) -> None:
-    write(tmp_path, "[tool.rageval]\nparams = { nested = { deep = [1, 2] } }\n")
-    assert load(tmp_path).params == {"nested": {"deep": [1, 2]}}
-
-
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [
@@ -149,12 +123,6 @@ def test_further_fields_of_a_judge_are_neither_its_own_nor_secrets(
     assert "hunter2" not in fault
 
 
-def test_a_number_may_be_an_integer_and_a_zero(tmp_path: Path) -> None:
-    write(tmp_path, "[tool.rageval]\nlexical_weight = 1\n[tool.rageval.target]\nretries = 0\n")
-    settings = load(tmp_path, {"rageval_rag_vector_weight": "0"})
-    assert (settings.lexical_weight, settings.vector_weight, settings.target.retries) == (1, 0, 0)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("1", True), ("TRUE", True), ("on", True), ("0", False), ("no", False), ("Off", False)],
@@ -168,11 +136,6 @@ def test_a_variable_may_say_yes_or_no_in_many_words(
 
 def test_a_longer_timeout_is_not_cut_short_by_the_default_read_timeout(tmp_path: Path) -> None:
     assert load(tmp_path, {"rageval_rag_timeout": "300"}).target.read_timeout_s == 300
-
-
-def test_a_read_timeout_of_its_own_stays(tmp_path: Path) -> None:
-    write(tmp_path, "[tool.rageval.target]\nread_timeout = 5\n")
-    assert load(tmp_path, {"rageval_rag_timeout": "300"}).target.read_timeout_s == 5
 
 
 # --- params and gates --------------------------------------------------------------------------
@@ -275,12 +238,6 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
     assert faults(tmp_path, {dest: text}) == [expected]
 
 
-def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
-    (fault,) = faults(tmp_path, {"rageval_rag_k": "9" * 400})
-    assert fault.startswith("--rag-k: got '999")
-    assert len(fault) < 150
-
-
 def test_a_run_id_that_would_leave_the_results_folder_is_refused(tmp_path: Path) -> None:
     for name in ("../x", "a/b", "last", ".hidden", "x" * 101):
         (fault,) = faults(tmp_path, {"rageval_run_id": name})
@@ -304,14 +261,6 @@ def test_a_param_needs_a_key_that_the_request_does_not_have(
 ) -> None:
     found = faults(tmp_path, {"rageval_rag_param": ["fine=1", param]})
     assert found == [f"--rag-param: {expected}"]
-
-
-def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
-    (fault,) = faults(tmp_path, environ={"RAGEVAL_GATE": "recal_at_k>=0.9"})
-    assert fault == (
-        "RAGEVAL_GATE: got 'recal_at_k>=0.9': unknown metric \"recal_at_k\", "
-        'did you mean "recall_at_k"?'
-    )
 
 
 @pytest.mark.parametrize(
@@ -378,22 +327,6 @@ def test_a_wrong_key_of_pyproject_is_named_with_its_table(
     assert faults(tmp_path) == [f"pyproject.toml:2: {expected}"]
 
 
-def test_a_key_that_a_terminal_would_obey_is_shown_escaped(tmp_path: Path) -> None:
-    write(tmp_path, '[tool.rageval]\n"\\u001b[31m" = 1\n')
-    assert faults(tmp_path) == [r'pyproject.toml:1: [tool.rageval] "\u001b[31m": unknown key']
-
-
-def test_faults_are_data(tmp_path: Path) -> None:
-    write(tmp_path, "[tool.rageval]\nk = 0\nresultz = 'x'\n")
-    with pytest.raises(ConfigError) as caught:
-        load(tmp_path, {"rageval_rag_folder_mode": "maybe"})
-    assert [(one.code, one.line, one.facts) for one in caught.value.faults] == [
-        ("bound", 2, {"found": "0", "expected": "an integer of at least 1"}),
-        ("unknown", 3, {"what": "key", "nearest": "results"}),
-        ("choice", 0, {"found": "'maybe'", "expected": 'one of "off", "on", "on_with_fallback"'}),
-    ]
-
-
 def test_all_faults_of_all_sources_come_at_once(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\nk = 0\nfoo = 1\n[tool.rageval.target]\nretries = 'x'\n")
     found = faults(
@@ -411,25 +344,9 @@ def test_a_pyproject_that_is_no_toml_says_where(tmp_path: Path) -> None:
     assert "line 1" in fault
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"x = '\xff'", b"x = " + b"[" * 100_000, b"x = " + b"9" * 5000, b"\xff\xfex"],
-    ids=["not UTF-8", "nested", "too many digits", "UTF-16"],
-)
-def test_a_pyproject_that_no_reader_reads_is_one_line(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "pyproject.toml").write_bytes(content)
-    (fault,) = faults(tmp_path)
-    assert fault.startswith("pyproject.toml: cannot be read: ")
-
-
 def test_a_pyproject_of_other_tools_is_fine(tmp_path: Path) -> None:
     write(tmp_path, "[tool.other]\nk = 'x'\n")
     assert load(tmp_path).k == 5
-
-
-def test_a_rageval_that_is_no_table_is_a_fault(tmp_path: Path) -> None:
-    write(tmp_path, "[tool]\nrageval = 1\n")
-    assert faults(tmp_path) == ["pyproject.toml: [tool.rageval]: got 1, expected a table"]
 
 
 # --- targets and comparability -----------------------------------------------------------------
@@ -439,10 +356,6 @@ def test_a_url_goes_before_a_vault() -> None:
     assert target_kind(Settings(rootdir="")) == "none"
     assert target_kind(Settings(rootdir="", target=TargetSettings(vault="v"))) == "vault"
     assert target_kind(Settings(rootdir="", target=TargetSettings(vault="v", url="u"))) == "url"
-
-
-def test_the_usage_error_shows_three_ways_to_a_target() -> None:
-    assert all(way in NO_TARGET for way in ("rag_client", "--rag-url", "vault ="))
 
 
 BASE = Settings(rootdir="a")
@@ -498,15 +411,3 @@ def test_the_hash_is_the_same_for_every_secret() -> None:
     )
     assert config_hash(one) == config_hash(two)
     assert len(config_hash(one)) == 16
-
-
-def test_expressions_over_one_event_may_stand_in_the_table_of_the_response(tmp_path: Path) -> None:
-    text = (
-        '[tool.rageval.target]\nstream = "sse"\nfirst_token = "a"\n'
-        '[tool.rageval.target.response]\nanswer = "x"\nfirst_token = "b"\nlast_event = "c"\n'
-    )
-    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    found = load_settings(tmp_path, flags={}, environ={})
-    assert (found.target.first_token, found.target.last_event) == ("a", "c")
-    assert found.target.response == {"answer": "x"}
-    assert found.origins["target.last_event"] == "pyproject.toml"

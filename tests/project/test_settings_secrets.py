@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.project.settings import (
     config_warnings,
-    load_settings,
     stored_settings,
 )
 from pytest_rageval.values.settings import Settings, TargetSettings
@@ -39,13 +38,6 @@ def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
     assert fault.startswith("pyproject.toml:2: [tool.rageval.target] trace_url: got ")
     assert f"expected {expected}" in fault
     assert "hunter2" not in fault
-
-
-def test_a_secret_in_the_address_of_traces_is_not_stored(tmp_path: Path) -> None:
-    text = 'trace_url = "https://traces.example.com/{trace_id}?org=a&token=hunter2"'
-    write(tmp_path, f"[tool.rageval.target]\n{text}\n")
-    stored = stored_settings(load_settings(tmp_path, flags={}, environ={}))
-    assert str(stored.target.trace_url).endswith("/{trace_id}?org=a&token=(hidden)")
 
 
 def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
@@ -96,15 +88,6 @@ def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
     assert [warning.split(":")[0] for warning in list(map(str, config_warnings(settings)))] == names
 
 
-def test_a_mapping_beside_a_client_is_warned_about() -> None:
-    mapped = TargetSettings(client="bot:ask", response={"answer": "data.text"})
-    (warning,) = list(map(str, config_warnings(Settings(rootdir="", target=mapped))))
-    assert warning.startswith("[tool.rageval.target] response: ignored, because the client")
-    # An address on the command line goes before the client.
-    assert config_warnings(Settings(rootdir="", target=replace(mapped, url="http://x"))) == []
-    assert config_warnings(Settings(rootdir="", target=TargetSettings(client="bot:ask"))) == []
-
-
 def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
     settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
     (warning,) = list(map(str, config_warnings(settings)))
@@ -153,14 +136,3 @@ def test_the_stored_settings_hold_no_secret() -> None:
     assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]
     assert document["target"]["path"] == "/ask?debug=true&api_key=(hidden)&max_tokens=5"
     assert document["target"]["headers"] == {"Authorization": "(hidden)", "X-Key": "Key env:NAME"}
-
-
-def test_settings_do_not_show_what_may_be_a_secret() -> None:
-    secret = "hunter2"
-    target = TargetSettings(
-        path=f"/ask?key={secret}", headers={"X-Key": secret}, vars={"key": secret},
-        request=f"{{key: '{secret}'}}", trace_url=f"https://t.test/{{trace_id}}?key={secret}",
-    )  # fmt: skip
-    settings = Settings(rootdir=".", target=target, params={"token": secret})
-    assert "client=None" in repr(settings)
-    assert secret not in repr(settings)

@@ -15,10 +15,6 @@ def test_the_parts_make_up_the_whole_and_share_nothing(keys: list[int], count: i
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_neighbours_land_in_different_parts() -> None:
-    assert sorted(Shard(1, 3).part_of("abcdefg")) == ["a", "d", "g"]
-
-
 @pytest.mark.parametrize(("text", "shard"), [("1/1", Shard(1, 1)), (" 2 / 3 ", Shard(2, 3))])
 def test_a_shard_is_read_from_text(text: str, shard: Shard) -> None:
     assert Shard.parse(text) == shard

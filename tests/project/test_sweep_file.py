@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rageval.project.sweep_file import parse_sweep, read_sweep
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.sweep import Range, SweepFile
+from pytest_rageval.values.sweep import Range
 
 WHOLE = """
 objective = ["recall_at_k", "context_tokens", "latency_ms.p95"]
@@ -46,11 +46,6 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     assert (found.build, found.build_embedded, found.build_fixture) == ("make index", False, None)
     assert (found.method, found.budget, found.holdout, found.seed) == ("halving", 2000, 0.25, 11)
     assert (found.path, found.continuous) == (path.as_posix(), False)
-
-
-def test_what_is_not_said_has_a_default() -> None:
-    found = parse_sweep("[query]\nk = [3, 5]", display="sweep.toml")
-    assert found == SweepFile(query={"k": (3, 5)}, path="sweep.toml")
 
 
 def test_a_range_and_weights_are_read() -> None:
@@ -143,14 +138,3 @@ def test_all_faults_are_reported_at_once() -> None:
         "3",
         "5",
     ]
-
-
-@pytest.mark.parametrize("text", ["index = 3\nquery = 7", "[index]\na = [1, 2]\nbuild = 7"])
-def test_a_table_of_another_type_is_reported_once(text: str) -> None:
-    places = [line for line in faults(text).splitlines() if line.startswith("sweep.toml:")]
-    assert len(places) == len(set(places)) == text.count("= 7") + text.count("= 3")
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"sweep\.toml: cannot be read"):
-        read_sweep(tmp_path / "sweep.toml")

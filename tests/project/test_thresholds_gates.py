@@ -75,11 +75,6 @@ def test_a_gate_replaces_the_same_check_of_the_file_in_its_place() -> None:
     assert [(check.name, check.limit) for check in found.checks] == [("mrr", 0.8), ("map", 0.5)]
 
 
-def test_a_gate_on_the_other_side_gets_an_id_of_its_own() -> None:
-    found = parse("[overall]\nmrr = '<= 0.9'", "mrr>=0.5")
-    assert [check.name for check in found.checks] == ["mrr max", "mrr"]
-
-
 def test_all_wrong_gates_come_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         add_gates(

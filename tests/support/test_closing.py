@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pytest_rageval.support.closing import Closing
 
 
@@ -20,11 +18,4 @@ def test_the_end_of_a_block_closes_what_it_was_entered_with() -> None:
     with door as entered:
         assert entered is door
         assert door.calls == []
-    assert door.calls == ["close"]
-
-
-def test_an_error_of_the_block_closes_and_comes_through() -> None:
-    door = Door()
-    with pytest.raises(KeyError), door:
-        raise KeyError
     assert door.calls == ["close"]

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
 
-from pytest_rageval.support.process import CoreUse, interrupted_by_termination
+from pytest_rageval.support.process import interrupted_by_termination
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
@@ -78,14 +76,6 @@ def test_what_was_held_takes_effect_once_and_only_on_release() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_after_release_it_interrupts_at_once_again() -> None:
-    with interrupted_by_termination() as termination:
-        termination.hold()
-        termination.release()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
-
-
 def test_it_interrupts_where_ctrl_c_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -106,15 +96,6 @@ def test_a_handler_of_somebody_else_stays() -> None:
     assert seen == [signal.SIGTERM]
 
 
-def test_a_handler_set_within_the_block_stays() -> None:
-    try:
-        with interrupted_by_termination():
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
 def test_another_thread_sets_no_handler() -> None:
     seen: list[object] = []
 
@@ -126,29 +107,3 @@ def test_another_thread_sets_no_handler() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.SIG_DFL]
-
-
-COMPUTING = """
-import time
-from pytest_rageval.support.process import core_seconds
-began = core_seconds()
-until = time.thread_time() + 0.01
-while time.thread_time() < until:
-    pass
-print(core_seconds() - began)
-"""
-
-
-def test_what_a_thread_computes_counts_as_having_a_core() -> None:
-    # A process of its own: threads of other tests take their time of waiting with them as they end.
-    told = subprocess.run(
-        [sys.executable, "-c", COMPUTING], check=True, capture_output=True, text=True
-    )
-    assert float(told.stdout) >= 0.01
-
-
-def test_the_cores_needed_are_known_after_some_seconds_and_looked_up_once_a_second() -> None:
-    seconds, cores = iter([10.0, 14.9, 20.0, 20.5, 21.0]), iter([2.0, 11.6, 13.0])
-    use = CoreUse(clock=lambda: next(seconds), core_clock=lambda: next(cores))
-    found = [use.needed() for _ in range(4)]
-    assert found == [None, pytest.approx(0.96), pytest.approx(0.96), pytest.approx(1.0)]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 import unicodedata
 
 import pytest
@@ -14,7 +13,6 @@ from pytest_rageval.support.text import (
     did_you_mean,
     first_repeated,
     nearest,
-    shortened,
     shown,
     shown_json,
 )
@@ -48,24 +46,8 @@ def test_any_text_becomes_one_line_of_visible_characters(text: str, limit: int |
     assert limit is None or len(shown) <= limit
 
 
-def test_a_cut_text_says_so() -> None:
-    assert clean("0123456789", 8) == "01234..."
-    assert clean("0123456789", 10) == "0123456789"
-
-
 def test_a_text_hidden_behind_a_long_run_of_nothing_is_not_taken_for_short() -> None:
     assert clean("a" + "\u200b" * 100_000 + "b", 10) == "a..."
-
-
-def test_a_huge_answer_costs_no_more_than_its_beginning() -> None:
-    text = "word " * 2_000_000
-    tracemalloc.start()
-    try:
-        assert clean(text, 20).endswith("...")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < len(text) / 10
 
 
 @pytest.mark.parametrize(
@@ -114,18 +96,9 @@ def test_a_near_name_is_offered_and_a_far_one_is_not() -> None:
     assert did_you_mean(5, known) == ""
 
 
-def test_the_search_for_a_near_name_reads_only_the_beginning_of_a_huge_one() -> None:
-    assert nearest("a" * 1_000_000, ["a" * 500]) == "a" * 500
-
-
 def test_the_first_of_the_repeated_names_is_found_in_one_pass() -> None:
     assert first_repeated(["a", "b", "c", "c", "b"]) == "b"
     assert first_repeated(iter(["a", "b"])) is None
     started = time.process_time()
     assert first_repeated([*map(str, range(100_000)), "99999"]) == "99999"
     assert time.process_time() - started < 5
-
-
-def test_a_long_text_says_what_is_left_out() -> None:
-    assert shortened("abc", 3) == "abc"
-    assert shortened("a" * 2000, 10) == f"{'a' * 10} [1,990 more characters]"

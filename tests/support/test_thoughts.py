@@ -68,12 +68,6 @@ def test_a_thought_that_nothing_follows_is_the_whole_text(text: str) -> None:
     assert without_thoughts(text).strip() == ""
 
 
-def test_thoughts_between_parts_of_an_answer_are_apart() -> None:
-    text = "Yes.\n<think>Which day?</think>\nOn Monday. <think>\nSure?\n</think>At nine."
-    assert without_thoughts(text) == "Yes.\n\nOn Monday. At nine."
-    assert [text[start:end][:7] for start, end in thought_spans(text)] == ["<think>", "<think>"]
-
-
 @pytest.mark.parametrize(
     "text",
     [

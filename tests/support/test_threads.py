@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -21,7 +19,6 @@ from pytest_rageval.support.threads import (
     called,
     computed,
     result_of,
-    session_loop,
 )
 
 
@@ -49,30 +46,6 @@ def test_a_stopped_loop_may_be_started_again() -> None:
     second = loop.run(current_thread())
     loop.stop()
     assert first is not second
-
-
-FORKED = """
-import multiprocessing
-from pytest_rageval.support.threads import result_of, session_loop
-
-async def answer(n):
-    return n
-
-def ask(n):
-    return result_of(session_loop().submit(answer(n)), 10)
-
-ask(0)
-with multiprocessing.get_context("fork").Pool(1) as pool:
-    print(pool.map(ask, [1, 2]))
-"""
-
-
-@pytest.mark.posix
-def test_a_forked_process_starts_a_loop_of_its_own() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip() == "[1, 2]", done.stderr
 
 
 def test_stopping_cancels_what_still_runs() -> None:
@@ -153,10 +126,6 @@ def test_many_threads_share_one_loop() -> None:
     assert len(set(found)) == 1
 
 
-def test_the_session_has_one_loop() -> None:
-    assert session_loop() is session_loop()
-
-
 def test_an_interrupt_at_any_moment_of_a_wait_stays_one() -> None:
     before = sys.gettrace()
     for place in itertools.count(1):
@@ -231,16 +200,6 @@ def test_where_nobody_waits_one_thread_computes_and_several_may_wait(loop: LoopT
     assert computing == {"rageval-compute-1"}
 
 
-def test_computing_is_done_in_the_order_of_asking(loop: LoopThread) -> None:
-    done: list[int] = []
-
-    async def ask() -> None:
-        await asyncio.gather(*(computed(lambda n=n: done.append(n)) for n in range(20)))  # type: ignore[misc]
-
-    loop.submit(ask()).result(60)
-    assert done == list(range(20))
-
-
 def test_a_call_that_hangs_keeps_neither_its_task_nor_the_next_call(loop: LoopThread) -> None:
     release, hanging = threading.Event(), threading.Event()
 
@@ -270,27 +229,9 @@ def test_what_a_call_raises_is_raised_to_its_task(loop: LoopThread, error: BaseE
     assert loop.submit(called(lambda: "still there")).result(60) == "still there"
 
 
-def test_a_call_sees_the_context_of_its_task(loop: LoopThread) -> None:
-    tenant: ContextVar[str] = ContextVar("tenant")
-
-    async def ask(name: str) -> str:
-        tenant.set(name)
-        return await called(tenant.get)
-
-    assert [loop.submit(ask(name)).result(60) for name in ("a", "b")] == ["a", "b"]
-
-
 def test_threads_end_with_their_loop() -> None:
     loop = LoopThread()
     thread = loop.submit(called(threading.current_thread)).result(60)
     loop.stop()
     thread.join(60)
     assert not thread.is_alive()
-
-
-def test_a_coroutine_that_waits_cannot_be_run_at_once() -> None:
-    async def wait() -> None:
-        await asyncio.sleep(0)
-
-    with pytest.raises(RuntimeError, match="needs the loop"):
-        at_once(wait())

@@ -30,11 +30,6 @@ def test_a_key_is_found_by_its_line(text: str, path: KeyPath, line: int) -> None
     assert key_lines(text)[path] == line
 
 
-def test_a_key_of_an_inline_table_has_the_line_of_the_table() -> None:
-    source = read_toml("a = 1\nb = { c = { d = 2 } }\n", display="t.toml")
-    assert source.line(("b", "c", "d")) == 2
-
-
 def test_faults_are_in_the_order_of_the_lines_each_of_which_is_shown_once() -> None:
     source = read_toml("[t]\na = { x = 1, y = 2 }\n\tb = 1", display="t.toml")
     source.fault(("t", "b"), "invalid", reason="third")
@@ -84,28 +79,3 @@ def test_a_name_of_a_table_that_needs_quotes_is_shown_with_them(header: str, wri
         read_toml(f"a = 1\n{header}\n[overall]\n", display="t.toml")
     head = str(caught.value).splitlines()[0]
     assert head.partition("write ")[2] == written
-
-
-@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "1" * 5000])
-def test_a_text_beyond_all_measure_is_no_crash(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"t\.toml:.* not TOML"):
-        read_toml(text, display="t.toml")
-
-
-def test_lines_of_windows_count_like_others() -> None:
-    source = read_toml("a = 1\r\n\r\nb = 2\r\n", display="t.toml")
-    source.fault(("b",), "invalid", reason="odd")
-    with pytest.raises(ConfigError, match=r"t\.toml:3: odd"):
-        source.raise_faults()
-
-
-def test_a_long_line_is_cut() -> None:
-    source = read_toml(f"{'a' * 300} = 1", display="t.toml")
-    source.fault(("a" * 300,), "invalid", reason="odd")
-    with pytest.raises(ConfigError) as caught:
-        source.raise_faults()
-    assert len(str(caught.value).splitlines()[1]) < 120
-
-
-def test_no_fault_raises_nothing() -> None:
-    read_toml("a = 1", display="t.toml").raise_faults()

@@ -13,7 +13,6 @@ from pytest_rageval.values.json_documents import (
     number,
     part,
     text,
-    texts,
     value,
     word,
 )
@@ -46,25 +45,6 @@ def test_a_path_that_leads_nowhere_gives_the_empty_value_of_each_type(
     assert word(DOCUMENT, *path) is None
     assert count(DOCUMENT, *path) == 0
     assert text(DOCUMENT, *path) == ""
-
-
-@pytest.mark.parametrize("document", [None, 3, "text", [], True])
-def test_a_document_that_is_no_object_is_empty(document: object) -> None:
-    assert value(document, "a") is None
-    assert part(document, "a") == {}
-
-
-def test_texts_are_those_of_a_list_alone() -> None:
-    assert texts({"a": ["x", 1, None, "y"]}, "a") == ["x", "y"]
-    assert texts(DOCUMENT, "word") == []
-
-
-def test_a_value_of_another_type_counts_as_missing() -> None:
-    assert part(DOCUMENT, "list") == {}
-    assert items(DOCUMENT, "word") == ()
-    assert items(DOCUMENT, "a") == ()
-    assert word(DOCUMENT, "real") is None
-    assert number(DOCUMENT, "word") is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, is_empty_answer
 from tests.build.records import changed, record
 
@@ -36,20 +35,10 @@ def test_without_a_response_every_field_of_it_is_none() -> None:
     assert silent.reply.models == {}
 
 
-def test_an_empty_list_of_the_response_is_not_a_missing_one() -> None:
-    assert changed(PLAIN, retrieved_chunks=()).reply.retrieved_chunks == ()
-
-
 def test_a_case_counts_unless_nobody_reviewed_it() -> None:
     draft = dataclasses.replace(PLAIN.case, review="generated")
     assert PLAIN.counted
     assert not changed(PLAIN, case=draft).counted
-
-
-def test_every_part_of_a_record_is_a_field() -> None:
-    fields = {field.name for field in dataclasses.fields(CaseRecord)}
-    assert {"case", "response", "scores", "verdicts"} <= fields
-    assert fields.isdisjoint({"case_id", "answer", "metrics", "cost"})
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,6 @@ def test_a_name_that_is_reserved_or_could_leave_the_folder_is_neither(name: str)
     assert not is_tag(name)
 
 
-@pytest.mark.parametrize("name", ["metrics.json", "results.jsonl", "summary.md"])
-def test_a_tag_is_not_named_like_a_file_of_a_run(name: str) -> None:
-    assert is_run_id(name)
-    assert not is_tag(name)
-
-
 @pytest.mark.parametrize(
     "name", ["con", "NUL", "aux.1", "com1", "lpt9.v2", "v1.", "a..", "Last", "TAGS", "COM1.json"]
 )
@@ -37,17 +31,6 @@ def test_a_new_name_can_be_a_folder_on_every_system(name: str) -> None:
     assert is_run_id(name)  # as a run on another system may be named
     assert not is_run_id(name, new=True)
     assert not is_tag(name, new=True)
-
-
-@pytest.mark.parametrize("name", ["r", "v1.2", "console", "con_1", "com", "com10", "1.con"])
-def test_a_new_name_may_resemble_a_device(name: str) -> None:
-    assert is_run_id(name, new=True)
-    assert is_tag(name, new=True)
-
-
-def test_a_new_tag_is_not_named_like_a_file_in_capitals() -> None:
-    assert is_tag("METRICS.JSON")
-    assert not is_tag("METRICS.JSON", new=True)
 
 
 @given(st.text(alphabet="aZ09._-/\\: \n\0\u00e9\u0661", max_size=6))

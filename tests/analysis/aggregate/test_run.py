@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
-from math import isnan
 from typing import Any
 
 import pytest
@@ -48,10 +47,6 @@ def mrr_of(records: list[CaseRecord]) -> float:
     return float(value)
 
 
-def test_a_metric_that_a_record_does_not_hold_is_not_applicable() -> None:
-    assert isnan(mrr_of([record("a")]))
-
-
 def test_a_case_weighs_one_whatever_its_repeats() -> None:
     records = [record("a", {"mrr": v}, repeat=i) for i, v in enumerate([1.0, 0.0, 0.5])]
     records.append(record("b", {"mrr": 1.0}))
@@ -86,12 +81,6 @@ def test_the_mean_with_errors_is_set_only_where_there_are_errors() -> None:
     assert aggregate(hits(1, 0)).metrics["hit_at_k"].mean_errors_as_worst is None
 
 
-def test_no_scored_case_has_no_mean() -> None:
-    found = aggregate([failed("a", metrics={"hit_at_k": None})]).metrics["hit_at_k"]
-    assert (found.mean, found.median, found.low, found.n_error) == (None, None, None, 1)
-    assert found.mean_errors_as_worst == 0.0
-
-
 def test_binary_metrics_of_one_repeat_have_a_wilson_interval() -> None:
     found = aggregate(hits(*[1] * 42, *[0] * 8)).metrics["hit_at_k"]
     assert (found.method, found.clusters) == ("wilson", None)
@@ -120,12 +109,6 @@ def test_cases_about_one_document_are_clustered() -> None:
     found = aggregate(records).metrics["hit_at_k"]
     assert (found.method, found.clusters) == ("plus_two", 3)
     assert found.se == pytest.approx(1 / 3)
-
-
-def test_only_the_clusters_of_scored_cases_count() -> None:
-    scored = [record(f"c{i}", {"hit_at_k": 1.0}, cluster=f"d{i}") for i in range(3)]
-    other = record("z", {"hit_at_k": None}, cluster="d0")
-    assert aggregate([*scored, other]).metrics["hit_at_k"].method == "wilson"
 
 
 def test_every_registered_metric_has_a_summary() -> None:
@@ -217,11 +200,6 @@ def test_rates_of_no_case_are_no_data() -> None:
     assert (found.total, found.cost_usd, found.latency.n) == (0, 0.0, 0)
 
 
-def test_a_repeat_that_erred_shows_in_the_error_rate() -> None:
-    records = [record("a"), failed("a", repeat=1), record("b"), record("b", repeat=1)]
-    assert aggregate(records).rates["error_rate"] == 0.25
-
-
 def test_flaky_rate_exists_only_with_repeats() -> None:
     assert "flaky_rate" not in aggregate(hits(1, 0)).rates
     repeated = [*hits(1, 0), *hits(1, 1, repeat=1)]
@@ -237,10 +215,6 @@ def test_verdicts_that_failed_make_the_judge_error_rate() -> None:
         replace(failed("d"), verdicts=record("d", judgements=lost).verdicts),
     ]
     assert aggregate(records).rates["judge_error_rate"] == 0.5
-
-
-def test_no_verdict_needed_is_no_judge_error_rate() -> None:
-    assert "judge_error_rate" not in aggregate(hits(1, 0)).rates
 
 
 def referenced(case_id: str, score: float | None, **reference: Any) -> CaseRecord:
@@ -274,12 +248,6 @@ def test_nothing_is_averaged_apart_where_all_cases_are_alike(reference: dict[str
     assert aggregate(hits(1, 0)).correctness_by_reference == {}
 
 
-def test_several_cutoffs_are_said() -> None:
-    assert aggregate([record("a"), record("b", k=10)]).warnings == (
-        "cases use several cutoffs k: 5, 10",
-    )
-
-
 # --- system ------------------------------------------------------------------------------------
 
 
@@ -306,11 +274,6 @@ def test_cost_is_summed_over_verdicts_that_were_paid_for() -> None:
     found = aggregate([record("a", judgements=paid), record("b", judgements=cached), record("c")])
     assert (found.cost_usd, found.judge_tokens) == (0.5, 120)
     assert found.cost_usd_uncached == 1.0
-
-
-def test_an_unknown_price_is_not_zero() -> None:
-    found = aggregate([record("a", judgements=called(10, 1))])
-    assert (found.cost_usd, found.judge_tokens) == (None, 11)
 
 
 def test_indexing_coverage_that_does_not_add_up_warns() -> None:
@@ -349,10 +312,6 @@ HEADED = RetrievedChunk(rel_path="a.md", heading_path="# A")
 def test_headings_are_reported_if_any_chunk_has_one() -> None:
     assert reported_by([record("a", retrieved_chunks=(BARE, HEADED))]).headings
     assert not reported_by([record("a", retrieved_chunks=(BARE,))]).headings
-
-
-def test_a_run_without_chunks_says_nothing_about_headings() -> None:
-    assert reported_by([record("a", retrieved_chunks=()), record("b")]).headings
 
 
 def test_every_number_of_a_run_is_finite() -> None:

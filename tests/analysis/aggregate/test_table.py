@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import json
 import random
-import tracemalloc
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -13,12 +10,10 @@ from pytest_rageval.analysis.aggregate.case_groups import coded_scores, fold_rep
 from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_rows
 from pytest_rageval.analysis.aggregate.scores import ScoreTable
 from pytest_rageval.analysis.aggregate.table import CaseTable, RecordRows
-from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.settings import Settings
 from tests.build.columns import columns_of, full_records
 from tests.build.records import failed, record
 
@@ -68,16 +63,6 @@ def test_a_record_with_metrics_in_another_order_counts_the_same() -> None:
     turned = [record("a", dict(reversed({"mrr": 1.0, "hit_at_k": 1.0, "house": 2.0}.items())))]
     found = aggregate(turned).metrics
     assert (found["mrr"].mean, found["hit_at_k"].mean, found["house"].mean) == (1.0, 1.0, 2.0)
-
-
-def test_no_record_has_no_numbers() -> None:
-    found = aggregate_rows(RecordRows())
-    assert (found.total, found.metrics["mrr"].mean, found.repeats, found.rerank) == (
-        0,
-        None,
-        None,
-        {},
-    )
 
 
 # --- what is counted beside the means -----------------------------------------------------------
@@ -167,46 +152,7 @@ def test_translations_are_compared_by_the_path_setting_of_the_run(
     assert (found["mean"], found["n"]) == (mean, 1)
 
 
-def test_a_value_between_the_ends_of_a_binary_metric_takes_no_wilson_interval() -> None:
-    halves = [record(f"c{i}", {"hit_at_k": 0.5}) for i in range(4)]
-    assert aggregate(halves).metrics["hit_at_k"].method == "plus_two"
-
-
 # --- size ----------------------------------------------------------------------------------------
-
-
-def write_run(folder: Path, n: int) -> tuple[Path, Path]:
-    cases, responses = folder / "c.jsonl", folder / "r.jsonl"
-    with cases.open("w", encoding="utf-8") as c, responses.open("w", encoding="utf-8") as r:
-        for i in range(n):
-            golds = [{"rel_path": f"d{i % 97}.md", "heading_path": "# A"}]
-            c.write(json.dumps({"id": f"c{i}", "question": "q", "gold_supports": golds}) + "\n")
-            chunks = [
-                {"rel_path": f"d{(i + j) % 97}.md", "heading_path": "# A", "text": "x" * 1000}
-                for j in range(10)
-            ]
-            reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
-            r.write(json.dumps({"id": f"c{i}", "response": reply}) + "\n")
-    return cases, responses
-
-
-def peak_mb(folder: Path, n: int) -> float:
-    cases, responses = write_run(folder, n)
-    columns = RecordRows()
-    tracemalloc.start()
-    for one in RecordedRun(cases, responses, Settings(rootdir=".", k=10)).records():
-        columns.add(one)
-    aggregate_rows(columns)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
-
-
-def test_memory_grows_by_numbers_and_not_by_texts(tmp_path: Path) -> None:
-    few, many = peak_mb(tmp_path, 100), peak_mb(tmp_path, 900)
-    per_case_kb = (many - few) / 800 * 1000
-    # A case's texts alone are more than 10 kB.
-    assert per_case_kb < 3
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -34,10 +34,6 @@ def causes(*records: CaseRecord) -> list[tuple[str, list[str]]]:
     return [(g.message, [r.case.id for r in g.records]) for g in group_errors(records)]
 
 
-def test_a_run_without_errors_has_no_groups() -> None:
-    assert group_errors([record("a")]) == ()
-
-
 def test_messages_that_differ_in_numbers_and_ids_are_one_cause() -> None:
     found = causes(
         failed("a", "HTTP 429: rate limit for org-1, retry in 2.5 s"),
@@ -124,13 +120,6 @@ def replied(
     return record(case_id, case=case, response=response)
 
 
-def test_replies_with_chunks_are_no_fault() -> None:
-    assert chunk_faults([replied("a", (CHUNK,)), replied("b", ())]) is None
-    assert chunk_faults([]) is None
-    assert chunk_faults([replied("a", None, golds=False)]) is None
-    assert chunk_faults([failed("a", "HTTP 500")]) is None
-
-
 def test_replies_that_report_no_chunks_are_counted_with_their_fields() -> None:
     found = chunk_faults(
         [
@@ -150,13 +139,6 @@ def test_lists_that_are_empty_in_every_reply_are_a_fault() -> None:
     assert found is not None
     assert (found.n_cases, found.unreported, found.all_empty) == (1, 0, True)
     assert chunk_faults([replied("a", ()), replied("b", (CHUNK,), golds=False)]) is None
-
-
-def test_a_reply_of_another_shape_may_have_had_chunks() -> None:
-    shape = failed("b", "debug.retrieved_chunks[0].rel_path: expected a string", "protocol")
-    assert chunk_faults([replied("a", ()), shape]) is None
-    empty = changed(replied("a", None), error=ErrorInfo(kind="empty", message="no answer"))
-    assert chunk_faults([empty]) is None
 
 
 def headed(case_id: str, path: str, heading: str | None, matched: tuple[int, ...]) -> CaseRecord:
@@ -201,7 +183,3 @@ def test_chunks_of_no_document_of_any_gold_are_counted() -> None:
 
 def test_a_gold_of_another_case_shows_that_names_are_of_one_kind() -> None:
     assert path_faults([retrieved("a", "a.md", "b.md"), retrieved("b", "B.md", "x.md")]) is None
-
-
-def test_one_case_alone_may_have_missed() -> None:
-    assert path_faults([retrieved("a", "a.md", "x.md"), retrieved("b", "b.md")]) is None

@@ -10,7 +10,6 @@ from pytest_rageval.analysis.compare.metrics import (
     ComparisonSettings,
     GroupChange,
     compare_groups,
-    compare_metrics,
 )
 from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import CheckedComparison, compare_runs
@@ -61,12 +60,6 @@ def test_a_change_stands_where_its_cases_are() -> None:
     assert early.change.low < -0.5 < early.change.high < 0
 
 
-def test_a_group_of_everything_is_the_whole() -> None:
-    pairs = pair_cases(halves(80, range(0)), halves(80, range(20))).pairs
-    whole = compare_metrics(pairs, ComparisonSettings(keys=frozenset({"mrr"})))["mrr"]
-    assert groups()["tag all mrr"].change == whole
-
-
 def test_few_cases_have_no_verdict() -> None:
     found = groups(n=40, missed=range(20))
     assert found["early recall_at_k"].verdict == "worse"
@@ -79,17 +72,6 @@ def test_without_a_minimum_one_case_has_what_its_interval_says(min_n: int) -> No
     found = groups(n=2, missed=range(1), min_n=min_n)["early recall_at_k"]
     assert found.change.n == 1
     assert found.verdict == "unclear"
-
-
-def test_what_no_pair_has_scored_is_in_no_group() -> None:
-    assert compare_groups([], SETTINGS) == ()
-    pairs = pair_cases(halves(4, range(0)), halves(4, range(0))).pairs
-    assert (
-        compare_groups(
-            pairs, ComparisonSettings(keys=frozenset({"abstention_accuracy", "groundedness"}))
-        )
-        == ()
-    )
 
 
 def test_looking_at_groups_changes_no_p() -> None:

@@ -26,10 +26,6 @@ def names(one: Settings, other: Settings, *also: str) -> list[str]:
     return [one.name for one in found]
 
 
-def test_the_same_settings_do_not_differ_by_being_stored() -> None:
-    assert names(BASE, BASE) == []
-
-
 def test_settings_are_named_by_their_flags_or_their_own_names() -> None:
     other = replace(
         BASE,
@@ -68,9 +64,3 @@ def test_other_definitions_of_the_metrics_differ() -> None:
     assert [one.name for one in setting_differences(old, current_config(BASE))] == [
         "metric_definitions_version"
     ]
-
-
-def test_only_the_first_few_differences_are_put_into_words() -> None:
-    found = [ConfigDifference(name=f"n{i}", base=1, new=2) for i in range(7)]
-    assert listed(found[:1], "then", "now") == "n0: 1 then, 2 now"
-    assert listed(found, "then", "now").endswith("n4: 1 then, 2 now; and 2 more")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rageval.analysis.compare.units import Clustering, choose_clustering
+from pytest_rageval.analysis.compare.units import choose_clustering
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import ClusterSetting
@@ -56,8 +56,3 @@ def test_a_note_says_why_another_unit_decides() -> None:
 def test_documents_are_counted_where_every_case_is_about_one() -> None:
     assert choose_clustering(TWO, "case").n_documents == 2
     assert choose_clustering([*TWO, about(None)], "auto").n_documents is None
-
-
-def test_a_case_without_a_document_is_its_own_group() -> None:
-    assert Clustering(by="section").ids([*ONE, about(None)]) == ["a.md > One", "a.md > Two", None]
-    assert Clustering(by="case").ids(ONE) == [None, None]

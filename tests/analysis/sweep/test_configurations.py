@@ -18,7 +18,3 @@ def test_a_key_is_stable_whatever_the_order_of_the_names() -> None:
     assert one.key == other.key == "873e53c2ec4e"
     assert one.key != Configuration(query={"k": 3}, index={"rerank": True}).key
     assert Configuration(query={"k": 1}).key != Configuration(query={"k": True}).key
-
-
-def test_a_sweep_without_an_index_has_one() -> None:
-    assert [dict(one.index) for one in expand_grid({"k": (3, 5)}, {})] == [{}, {}]

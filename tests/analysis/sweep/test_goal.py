@@ -18,12 +18,6 @@ def test_the_first_objective_decides_and_its_direction_is_known() -> None:
     assert goal.main.info.key == "recall_at_k"
 
 
-def test_only_a_judged_main_objective_has_every_rung_judged() -> None:
-    assert sweep_goal(SweepFile(objectives=("groundedness",)), CASES).judged
-    assert not sweep_goal(SweepFile(objectives=("recall_at_k", "groundedness")), CASES).judged
-    assert not sweep_goal(SweepFile(objectives=("sweep_score",)), CASES).judged
-
-
 def test_the_sweep_score_decides_ties_by_recall_reciprocal_rank_and_latency() -> None:
     goal = sweep_goal(SweepFile(objectives=("sweep_score",)), CASES)
     assert [name for name, _ in goal.order] == [

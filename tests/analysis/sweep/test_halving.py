@@ -57,16 +57,6 @@ def test_auto_takes_the_grid_that_the_budget_allows() -> None:
     assert sizes(5, 500) == [(5, 500)]  # halving would save nothing
 
 
-def test_auto_asks_fewer_cases_of_the_grid_where_halving_saves_nothing() -> None:
-    assert sizes(8, 150, budget=1000) == [(8, 125)]
-
-
-def test_a_grid_with_a_small_budget_asks_fewer_cases() -> None:
-    assert sizes(10, 100, method="grid", budget=450) == [(10, 45)]
-    with pytest.raises(ConfigError, match=r"leaves 200 .*, expected at least 250"):
-        sizes(10, 100, method="grid", budget=200)
-
-
 def test_halving_that_would_save_nothing_is_refused() -> None:
     # The share of the grid is a limit of its own, which a larger budget does not move.
     share = "45 % of the grid; expected more cases or configurations or method"

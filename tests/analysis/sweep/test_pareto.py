@@ -22,10 +22,3 @@ def test_whatever_is_not_on_the_front_is_dominated_from_it(points) -> None:  # t
         above = [(a, b) for k in front for a, b in [points[k]] if a >= x and b >= y]
         assert ((x, y) in above) if key in front else any(one != (x, y) for one in above)
         assert key not in front or set(above) == {(x, y)}
-
-
-@given(POINTS)
-def test_one_objective_ranks_by_value(points) -> None:  # type: ignore[no-untyped-def]
-    ranks = pareto_ranks({key: (x,) for key, (x, _) in points.items()})
-    values = sorted({x for x, _ in points.values()}, reverse=True)
-    assert ranks == {key: values.index(x) for key, (x, _) in points.items()}

@@ -5,7 +5,7 @@ import pytest
 from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.sweep import SweepFile, Value
+from pytest_rageval.values.sweep import SweepFile
 from tests.build.sweeps import TWELVE, plan_questions, planned, some_cases
 
 
@@ -29,19 +29,6 @@ def test_a_holdout_is_asked_of_the_best_alone() -> None:
 def test_a_holdout_counts_in_the_budget() -> None:
     plan = planned(replace(TWELVE, method="auto", holdout=0.25, budget=800), 120)
     assert plan_questions(plan) <= 800
-
-
-def test_repeats_count_in_the_budget() -> None:
-    sweep, cases = replace(TWELVE, method="grid", budget=1800), some_cases(120)
-    plans = [plan_sweep(sweep, cases, sweep_goal(sweep, cases), repeats) for repeats in (1, 2)]
-    assert [plan_questions(plan) for plan in plans] == [12 * 120, 12 * 75]
-    assert [plan.grid_questions for plan in plans] == [12 * 120, 2 * 12 * 120]
-
-
-def test_the_baseline_is_the_one_that_is_named() -> None:
-    named: dict[str, Value] = {"k": 10, "fusion": "rrf", "chunk_tokens": 400}
-    plan = planned(replace(TWELVE, baseline=named))
-    assert plan.by_key[plan.baseline].parameters == named
 
 
 def test_nothing_to_compare_is_refused() -> None:

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.analysis.stats.agreement import auroc, kappa, precision_recall_f1
 from pytest_rageval.analysis.trust.calibration import (
@@ -16,11 +13,7 @@ from pytest_rageval.analysis.trust.calibration import (
     Reading,
     answer_hash,
     calibrate,
-    calibration_document,
-    kappa_of_flags,
-    pass_line,
     read_judgement,
-    renumber,
     request_of,
     split_context,
 )
@@ -52,38 +45,10 @@ def test_a_context_is_split_where_its_passages_are_numbered() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "context",
-    ["No numbers.", "Text first.\n[1] A footnote.", "[2] Two.\n[1] One.", "[1] One.\n[1] Again."],
-)
-def test_a_context_of_another_form_is_one_passage(context: str) -> None:
-    assert split_context(context) == ([], [context])
-
-
-def test_a_blank_context_has_no_passage() -> None:
-    assert split_context(" \n") == ([], [])
-    assert request_of(row("a", context=None)).context == ()
-    assert request_of(row("a", context="")).context == ()
-
-
 def test_citations_name_the_place_of_their_passage() -> None:
     found = request_of(row("a", context="[2] Two.\n[7] Seven.", answer="Yes [7], no [2][3]."))
     assert found.context == (Passage(text="Two."), Passage(text="Seven."))
     assert found.answer == "Yes [2], no [1][5]."
-
-
-def test_numbers_that_are_places_already_leave_the_answer_as_it_is() -> None:
-    answer = "Yes [2; 1], and [ 9 ] or [0]."
-    assert renumber(answer, [1, 2]) == answer
-    assert renumber(answer, []) == answer
-
-
-@given(st.lists(st.integers(1, 30), unique=True, min_size=1).map(sorted), st.integers(0, 40))
-def test_a_number_without_passage_stays_one(numbers: list[int], cited: int) -> None:
-    place = int(renumber(f"[{cited}]", numbers)[1:-1])
-    assert (1 <= place <= len(numbers)) == (cited in numbers)
-    if cited in numbers:
-        assert numbers[place - 1] == cited
 
 
 def test_the_turns_before_a_question_stand_before_it_and_references_are_alternatives() -> None:
@@ -187,16 +152,6 @@ def test_a_small_table_by_hand() -> None:
     assert found.best_threshold.kappa == pytest.approx(0.24 / 0.44)
 
 
-def test_errors_and_answers_without_claims_are_counted_and_never_zero() -> None:
-    rows = [row(n, "grounded" if n in "ab" else "not_grounded") for n in "abcd"]
-    read = readings(a=5, b=None, c=None, d=1) | {"c": Reading(not_applicable="no claims")}
-    found = calibrate(rows, read, rubric="groundedness")
-    one = found.overall
-    assert (one.n, one.n_error, one.n_not_applicable) == (2, 1, 1)
-    assert (one.auroc, one.kappa, one.accuracy) == (1.0, 1.0, 1.0)
-    assert found.errors == {"refused": 1}
-
-
 def test_abstention_takes_abstaining_for_the_class_that_matters() -> None:
     labels = {"a": "abstain", "b": "abstain", "c": "answer", "d": "partial", "e": "clarify"}
     rows = [row(name, label) for name, label in labels.items()]
@@ -228,34 +183,10 @@ def test_auroc_is_the_mean_over_the_sources_that_hold_both_classes() -> None:
     assert sum(one.n for one in found.by_source.values()) == found.overall.n == 5
 
 
-def test_the_threshold_moves_the_sides_and_not_the_discrimination() -> None:
-    rows = [row("a", "grounded"), row("b", "not_grounded")]
-    read = readings(a=3.0, b=1.0)
-    strict, loose = (calibrate(rows, read, rubric="groundedness", threshold=t) for t in (4, 3))
-    assert (strict.overall.accuracy, loose.overall.accuracy) == (0.5, 1.0)
-    assert strict.overall.auroc == loose.overall.auroc == 1.0
-    assert (strict.threshold, pass_line("groundedness")) == (4, 4.0)
-
-
 def test_a_score_on_the_line_passes_whatever_the_rounding() -> None:
     rows = [row("a", "grounded"), row("b", "not_grounded")]
     found = calibrate(rows, readings(a=4 - 1e-12, b=3.99), rubric="groundedness")
     assert found.overall.accuracy == 1.0
-
-
-def test_no_verdict_at_all_has_no_figure() -> None:
-    rows = [row("a", "grounded"), row("b", "not_grounded")]
-    found = calibrate(rows, readings(a=None, b=None), rubric="groundedness")
-    document = calibration_document(found)
-    figures = {"auroc", "kappa", "kappa_low", "kappa_high", "accuracy", "precision", "recall"}
-    assert {document[name] for name in figures} == {None}
-    assert (document["n"], document["n_error"], document["best_threshold"]) == (0, 2, None)
-    json.dumps(document, allow_nan=False)
-
-
-def test_a_row_without_a_reading_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(KeyError):
-        calibrate([row("a")], {}, rubric="groundedness")
 
 
 def test_ten_answers_to_one_question_weigh_as_one() -> None:
@@ -275,13 +206,6 @@ def test_ten_answers_to_one_question_weigh_as_one() -> None:
     assert (clustered.clusters, alone.clusters) == (30, 300)
     widths = [(one.kappa_high or 0) - (one.kappa_low or 0) for one in (clustered, alone)]
     assert widths[0] > 2 * widths[1]
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40))
-def test_kappa_of_flags_is_kappa(pairs: list[tuple[bool, bool]]) -> None:
-    a, b = [x for x, _ in pairs], [y for _, y in pairs]
-    expected = kappa(a, b, categories=[False, True])
-    assert kappa_of_flags(a, b) == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("rubric", ["groundedness", "correctness"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt, PromptError, Question
+from pytest_rageval.authoring.asking.prompt import Prompt, PromptError, Question
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.values.case import Case
@@ -88,12 +88,6 @@ def test_a_question_is_asked_and_its_answer_and_chunks_are_shown(
     assert (asked.located.case.question, asked.file, asked.settings.k) == ("Which limit?", "", 5)
 
 
-@pytest.mark.parametrize("line", ["", "   ", "\t\n"])
-def test_a_blank_line_does_nothing(prompt: Prompt, desk: Desk, line: str) -> None:
-    assert said(prompt, line) == ""
-    assert not desk.asked
-
-
 def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> None:
     for line in (":k 9", ":folders work home", ":vaults main", ":folder-mode on",
                  ":weights 0.2 0.8", ":set rerank=true", ":set style=short answer"):  # fmt: skip
@@ -130,22 +124,6 @@ def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
     assert "before   The limit is [-5-]." in shown
     assert "after    The limit is [+7+]." in shown
     assert "2 -> 1  home/garden.md > # Garden" in shown
-
-
-def test_a_question_that_failed_is_not_compared(prompt: Prompt, desk: Desk) -> None:
-    said(prompt, "Which limit?")
-    desk.failure = ErrorInfo(kind="timeout", message="no reply")
-    said(prompt, ":again")
-    with pytest.raises(PromptError, match="one of the last two questions failed: ask again"):
-        said(prompt, ":diff")
-
-
-def test_the_same_answer_twice_is_said_to_be_the_same(prompt: Prompt, desk: Desk) -> None:
-    desk.answers = ["Same."]
-    said(prompt, "Which limit?")
-    said(prompt, ":again")
-    said(prompt, ":again")
-    assert "answer   the same" in said(prompt, ":diff")
 
 
 def test_an_answer_is_judged_on_request(prompt: Prompt) -> None:
@@ -188,13 +166,6 @@ def test_a_question_is_saved_as_it_was_asked(desk: Desk) -> None:
     again, plants = desk.saved
     assert (again["folders"], again["metadata"]) == (["work"], metadata)
     assert plants == {"id": "plants", "question": "Which plants?", "folders": ["home"]}
-
-
-def test_whole_texts_are_shown_on_request(prompt: Prompt, desk: Desk) -> None:
-    desk.answers = ["word " * 2_000]
-    assert "more characters: :answer shows them" in said(prompt, "Which limit?")
-    assert said(prompt, ":answer").count("word") == 2_000
-    assert "plants\n         more" in said(prompt, ":chunk 2")
 
 
 def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
@@ -263,13 +234,6 @@ def test_a_wrong_argument_after_an_answer_is_named(prompt: Prompt, line: str, sa
     assert says in str(caught.value)
 
 
-def test_an_answer_without_chunks_has_none_to_show_or_save(prompt: Prompt, desk: Desk) -> None:
-    desk.failure = ErrorInfo(kind="timeout", message="slow")
-    said(prompt, "Which limit?")
-    with pytest.raises(PromptError, match="chunks, but the last answer came without any"):
-        said(prompt, ":chunk 1")
-
-
 def test_commands_cases_and_folders_are_completed(prompt: Prompt) -> None:
     assert prompt.completions(":fo") == [":folders ", ":folder-mode "]
     assert prompt.completions(":case q") == ["queue"]
@@ -278,11 +242,3 @@ def test_commands_cases_and_folders_are_completed(prompt: Prompt) -> None:
     assert prompt.completions(":folders w") == ["work"]
     assert prompt.completions(":folders work h") == ["home"]
     assert prompt.completions("Which") == []
-
-
-def test_every_command_is_in_the_help_and_quit_ends(prompt: Prompt) -> None:
-    shown = said(prompt, ":help")
-    assert all(f":{name}" in shown for name in COMMANDS)
-    assert max(map(len, shown.splitlines())) <= 80
-    said(prompt, ":quit")
-    assert prompt.closed

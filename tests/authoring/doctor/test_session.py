@@ -128,17 +128,6 @@ def test_a_reply_to_another_question_that_cannot_be_read_is_not_called_unanswere
     assert gold.fix == "fix what the message names: a run reads replies in the same way"
 
 
-def test_a_question_replaces_that_of_the_case(project: Path) -> None:
-    doctor(CLIENT, question="Why?")
-    assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["Why?", "Why?"]
-
-
-def test_a_question_is_asked_with_the_metadata_of_the_case(project: Path) -> None:
-    conftest = CLIENT.replace("request.question", "request.case['metadata']['user']")
-    doctor(conftest, question="Why?", cases=[{**CASE, "metadata": {"user": "anna"}}])
-    assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["anna", "anna"]
-
-
 def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
     conftest = CLIENT.replace('scope="session"', 'params=["old", "new"]')
     asked = [one.message for one in doctor(conftest) if one.check == "asked"]
@@ -155,11 +144,6 @@ def test_a_client_that_raises_is_shown_with_the_place_in_the_users_code() -> Non
     assert "evals/conftest.py:7: in answer" in message
 
 
-def test_a_fixture_that_fails_is_shown_with_its_place() -> None:
-    found = failures(doctor(CLIENT.replace("    return answer", "    return 1 / 0")))
-    assert "ZeroDivisionError: division by zero, at evals/conftest.py:14" in found["rag_client"]
-
-
 def test_a_fixture_that_takes_an_unknown_one_is_shown_with_its_place() -> None:
     found = failures(doctor(CLIENT.replace("def rag_client(", "def rag_client(indx")))
     assert "fixture 'indx' not found, at evals/conftest.py:" in found["rag_client"]
@@ -171,21 +155,6 @@ def test_a_conftest_file_that_cannot_be_imported_is_named() -> None:
     assert "No module named 'no_such_module'" in found.message
     # With testpaths, pytest alone would not come by the folder of the cases.
     assert found.fix == "run `pytest --collect-only evals/set.jsonl` to see all of it"
-
-
-def test_a_missing_variable_is_named_as_the_command_that_sets_it(project: Path) -> None:
-    text = '[tool.rageval.target]\nurl = "http://127.0.0.1:9"\n'
-    text += 'headers = { Authorization = "Bearer env:NO_SUCH_TOKEN" }\n'
-    (project / "pyproject.toml").write_text(text, encoding="utf-8")
-    [found] = doctor("")
-    assert found.fix == "export NO_SUCH_TOKEN=..."
-
-
-def test_options_of_the_project_do_not_run_or_distribute_cases(project: Path) -> None:
-    text = '[tool.pytest.ini_options]\naddopts = "-n 2 --lf"\n'
-    (project / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert doctor(CLIENT)[0].check == "asked"
-    assert not (project / "evals/results").exists()
 
 
 def test_autouse_fixtures_of_the_user_are_set_up_and_the_judge_is_not() -> None:

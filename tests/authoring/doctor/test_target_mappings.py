@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.target import Asked, ask_case, check_replies
+from pytest_rageval.authoring.doctor.target import Asked, check_replies
 from pytest_rageval.target.mapping import mapping_report
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
-from pytest_rageval.values.settings import Settings, TargetSettings
+from pytest_rageval.values.settings import TargetSettings
 from tests.authoring.doctor.test_target import Reply, diagnose, good
 from tests.build.asking import ask_client
 from tests.build.loopback import http_json
@@ -74,12 +74,6 @@ def test_a_mapped_reply_that_cannot_be_read_is_no_fault_of_an_expression(
     assert said in found.message
     assert "gave nothing" not in found.message
     assert found.fix == fix
-
-
-def test_an_expression_that_cannot_be_applied_says_why() -> None:
-    [found] = [one for one in chat({"answer": "join('', choices)"}) if one.level == "FAIL"]
-    assert "response.answer cannot be applied: In function join()" in found.message
-    assert "gave nothing" not in found.message
 
 
 @pytest.mark.parametrize("expression", ["hits[].{rel_path: f}", "choices[?kind=='x'].hits[]"])
@@ -165,18 +159,6 @@ def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
     assert ok.level == "ok"
 
 
-def test_the_folders_in_front_are_proposed_as_the_root_that_takes_them_off() -> None:
-    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "C:\\docs\\gates.md"}]}}
-    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
-    answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
-    assert 'set strip_root = "C:\\\\docs" in [tool.rageval.target]' in found["rel_path"].fix
-    settings = Settings(rootdir=".", strip_root=("C:\\docs",))
-    result, asked = ask_case(lambda request: reply, case, settings)
-    found = {one.check: one for one in check_replies(result, None, asked)}
-    assert (found["rel_path"].level, found["rel_path"].message) == ("ok", "such as 'gates.md'")
-
-
 @pytest.mark.parametrize(
     ("names", "level"), [("bb", "warn"), ("ba", "ok"), ("gg", "ok"), ("b", "ok")]
 )
@@ -236,37 +218,10 @@ def test_an_mcp_server_that_wants_a_session_is_diagnosed_as_such() -> None:
     assert "auth = " in found.fix
 
 
-def test_a_list_of_the_reply_that_nothing_proposes_may_be_mapped() -> None:
-    reply = {"answer": "a", "contexts": ["A."], "files": ["a"]}
-    with rag_server(lambda question, nth: reply) as server:
-        found = {one.check: one for one in diagnose(server.url)}
-    assert found["chunks"].fix.endswith(
-        "map the list that has them in [tool.rageval.target.response]"
-    )
-    assert found["chunks"].settings == ""
-    assert [*found["reachable"].shown] == [
-        "reply:",
-        '  answer "a"',
-        '  contexts[1] "A."',
-        '  files[1] "a"',
-    ]
-
-
 def proposed(found: Finding) -> dict[str, Any]:
     """The settings of a finding, as arguments."""
     tables: dict[str, Any] = tomllib.loads(found.settings)["tool"]["rageval"]["target"]
     return tables
-
-
-def test_an_unmapped_list_of_chunks_is_proposed_and_the_proposal_reads_it() -> None:
-    reply = {"answer": "a", "hits": [{"file": "a.md", "body": TEXT}]}
-    with rag_server(lambda question, nth: reply) as server:
-        [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
-        [read, *_] = [
-            one for one in diagnose(server.url, **proposed(found)) if one.check == "chunks"
-        ]
-    assert found.level == "warn"
-    assert (read.level, read.message) == ("ok", "1 retrieved, 3 asked for")
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "500 Oops", "503 Busy"])
@@ -274,13 +229,6 @@ def test_the_body_that_was_sent_is_shown_for_any_refusal(status: str) -> None:
     with fake_target(http_json({"oops": "It failed."}, status)) as server:
         [found] = [one for one in diagnose(server.url) if one.level == "FAIL"]
     assert [*found.shown] == ["sent:", '  question "When does the north gate open?"', "  k 3"]
-
-
-def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
-    found = chat({"answer": "choices[0].message.content"})
-    fixes = {one.check: one.fix for one in found if one.level == "warn"}
-    assert set(fixes) == {"chunks", "abstained", "references", "latency"}
-    assert all("[tool.rageval.target.response]" in fix for fix in fixes.values())
 
 
 def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
@@ -323,26 +271,6 @@ def test_chunks_without_an_answer_are_advised_to_have_a_placeholder(chunks: list
     found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
     [failed] = [one for one in found if one.check == "answer"]
     assert ("gives a placeholder, such as '-'" in failed.fix) == bool(chunks)
-
-
-def test_what_chunks_of_a_client_in_code_lack_is_advised_for_each_chunk() -> None:
-    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
-    answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
-    fixes = {one.check: one.fix for one in found if one.check in {"chunk_id", "text"}}
-    assert fixes["text"] == (
-        "give each chunk its text in your client: "
-        "help(pytest_rageval.RetrievedChunk) has the fields"
-    )
-    assert fixes["chunk_id"].startswith("give each chunk its chunk_id in your client")
-
-
-def test_references_that_a_mapping_gives_as_null_are_shown_with_their_expression() -> None:
-    found = chat({"answer": "choices[0].message.content", "references": "sources"})
-    [warned] = [one for one in found if one.check == "references"]
-    assert warned.level == "warn"
-    assert warned.message.startswith("`sources` in [tool.rageval.target.response] gave nothing; ")
-    assert warned.message.endswith(", so only citations in the answer's text count")
 
 
 def test_an_address_is_a_path_where_the_golds_name_it_so() -> None:
@@ -401,22 +329,3 @@ def test_a_list_that_a_mapping_reads_wrongly_is_proposed() -> None:
         [found] = diagnose(server.url, response=wrong)
     assert found.message.startswith("debug.retrieved_chunks[0].rel_path: expected a string, got")
     assert proposed(found)["response"] == {"answer": "answer", "retrieved_chunks": right}
-
-
-def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not() -> None:
-    request = {"query": "question", "user": "case.metadata.user", "team": "case.team"}
-    [found] = [
-        one
-        for one in chat({"answer": "choices[0].message.content"}, request)
-        if one.check == "request"
-    ]
-    assert found.message == 'null for every case, so not sent: team = "case.team"'
-    assert "case, language, run_id and uuid; a constant text has single quotes" in found.fix
-
-
-def test_a_request_that_was_not_sent_is_no_reply_to_change() -> None:
-    headers = {"X-User": "{case.metadata.user}"}
-    [found] = diagnose("http://127.0.0.1:9", headers=headers)
-    assert (found.level, found.check) == ("FAIL", "request")
-    assert "headers.X-User: {case.metadata.user} has no value" in found.message
-    assert found.fix.startswith("fix the value in the case")

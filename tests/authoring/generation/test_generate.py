@@ -1,21 +1,15 @@
 from __future__ import annotations
 
-import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.generation.drafts import Question
 from pytest_rageval.authoring.generation.generate import (
     NAMES,
     Generated,
     Wish,
     case_file,
     generate,
-    spread,
-    swap_subjects,
 )
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import PlacedCase
@@ -98,34 +92,12 @@ def test_cases_are_valid_lines_of_a_case_file(tmp_path: Path) -> None:
     assert [one.case for one in loaded.cases] == list(made.cases)
 
 
-def test_a_line_holds_no_default() -> None:
-    line = json.loads(case_file(generate(VAULT, Wish()).cases).splitlines()[0])
-    assert set(line) == {
-        "id", "question", "expected_key_facts", "expected_answer", "gold_supports", "category",
-        "tags", "review", "metadata",
-    }  # fmt: skip
-    assert line["gold_supports"] == [
-        {
-            "rel_path": "bike.md",
-            "heading_path": "# Cargo bike",
-            "snippets": ["For about 45 kilometres."],
-        }
-    ]
-    assert line["metadata"] == {"generated_by": "structure/1", "source": "bike.md:3"}
-
-
 def test_the_same_notes_give_the_same_bytes_and_another_seed_another_choice() -> None:
     def made(seed: int) -> str:
         return case_file(generate(VAULT, Wish(seed=seed, limit=4)).cases)
 
     assert made(1) == made(1)
     assert len({made(seed) for seed in range(8)}) > 1
-
-
-def test_an_id_has_the_letters_of_its_question() -> None:
-    note = "# Wie groß ist der Ölvorrat?\n\nFünf Liter.\n"
-    [case] = generate(notes(oil=note), Wish(unanswerable=0)).cases
-    assert case.id.startswith("wie-gross-ist-der-ölvorrat-")
 
 
 def test_an_id_stays_while_other_notes_change() -> None:
@@ -196,29 +168,6 @@ def test_a_name_that_no_note_holds_takes_the_place_of_a_subject() -> None:
         assert case.gold_supports == ()
 
 
-def test_the_first_word_of_a_question_below_a_title_is_no_subject() -> None:
-    vault = notes(
-        faq="# FAQ\n\n## Where is it?\n\nIn Berlin.\n\n## Who owns it in Texas?\n\nAnn.\n"
-    )
-    made = generate(vault, Wish(unanswerable=2))
-    assert questions(made) == ["FAQ: Where is it?", "FAQ: Who owns it in Texas?"]
-    (case,) = [case for case in made.cases if not case.answerable]
-    assert case.question.startswith("FAQ: Who owns it in ")
-    assert " instead of Texas;" in case.notes
-
-
-def test_a_name_that_a_note_happens_to_hold_is_never_used() -> None:
-    everywhere = "# X\n\n" + " ".join(NAMES[1:])
-    vault = [*VAULT, parse_note("x.md", everywhere.encode())]
-    draft = Question(
-        question="What is Kestrel?", kind="definition", rel_path="a.md", heading_path="",
-        snippet="", facts=(), answer="", line=1, term="Kestrel",
-    )  # fmt: skip
-    for seed in range(5):
-        found = list(swap_subjects([draft] * 9, vault, 9, random.Random(seed)))
-        assert [one.question for one in found] == [f"What is {NAMES[0]}?"]
-
-
 def test_what_only_a_withheld_note_answers_has_no_answer() -> None:
     made = generate(VAULT, Wish(withheld=("bike*",), unanswerable=0))
     assert made.withheld == ("bike.md",)
@@ -228,13 +177,6 @@ def test_what_only_a_withheld_note_answers_has_no_answer() -> None:
         "What is the cargo bike?",
     ]
     assert all(case.gold_supports[0].rel_path == "lending.md" for case in made.cases[:4])
-
-
-def test_what_another_note_holds_word_for_word_is_not_taken_for_unanswerable() -> None:
-    copy = "# Copy\n\nIt lasts *for about 45 kilometres*. Ask.\n"
-    made = generate([*VAULT, parse_note("copy.md", copy.encode())], Wish(withheld=("bike.md",)))
-    assert "How far does a full battery last?" not in questions(made, answerable=False)
-    assert made.dropped == {"withheld, but another note holds it": 1}
 
 
 # --- the anchors fit -------------------------------------------------------------------------
@@ -267,20 +209,3 @@ def test_the_embedded_server_retrieves_the_gold_of_every_case(tmp_path: Path) ->
             decided = decide_chunks(case, response.retrieved_chunks or (), settings)
             assert any(chunk.matched_golds for chunk in decided), case.question
         client.close()
-
-
-def test_spread_keeps_the_order_and_takes_from_every_note() -> None:
-    base: dict[str, Any] = {
-        "kind": "qa", "heading_path": "", "snippet": "", "facts": (), "answer": "", "line": 1,
-    }  # fmt: skip
-    many = [Question(question=f"a{n}", rel_path="a.md", **base) for n in range(20)]
-    few = [Question(question="b", rel_path="b.md", **base)]
-    chosen = spread([*many, *few], 4, random.Random(3))
-    assert len(chosen) == 4
-    assert chosen[-1].rel_path == "b.md"
-    assert [*many, *few] == spread([*many, *few], None, random.Random(3))
-
-
-def test_nothing_comes_of_nothing() -> None:
-    assert generate([], Wish()).cases == ()
-    assert generate(notes(a="", b="only text"), Wish(unanswerable=9)).cases == ()

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange import beir
-from pytest_rageval.authoring.interchange.files import open_source
-from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import Imported, ReadOptions, Source, SourceFile
 from pytest_rageval.project.documents import Document
 from pytest_rageval.values.case import Anchor, Case
@@ -62,17 +59,6 @@ def test_judgements_of_other_splits_and_unjudged_queries_are_counted() -> None:
     assert [case.id for case in cases_of(found)] == ["q1", "q2", "q3"]
     assert cases_of(found)[2].metadata["beir"]["split"] == "train"
     assert [case.id for case in cases_of(read_samples("beir", "beir", split="train"))] == ["q3"]
-
-
-def test_a_split_that_is_not_there_is_refused() -> None:
-    with pytest.raises(DatasetError, match="'dev', expected all or one of test, train"):
-        read_samples("beir", "beir", split="dev")
-
-
-def test_ids_can_stay_as_they_are() -> None:
-    found = read_samples("beir", "beir", ids="keep")
-    assert cases_of(found)[0].gold_supports == (Anchor(rel_path="GARDEN-1", grade=2),)
-    assert (found.documents, found.scope_prefix) == ((), None)
 
 
 def test_a_foreign_dataset_goes_out_as_it_came_in() -> None:
@@ -212,26 +198,6 @@ def test_a_faulty_dataset_names_the_place(name: str, text: str, message: str) ->
         read_texts("beir", files | {name: text})
 
 
-def test_a_judgement_of_no_query_is_left_out_and_not_carried() -> None:
-    files = {
-        "queries.jsonl": '{"_id": "q1", "text": "why?"}',
-        "qrels/test.tsv": "q1\tx\t1\nq2\tx\t1",
-    }
-    found = read_texts("beir", files)
-    assert (found.carried, left_out(found)) == ({"qrels[]": 1, "queries[]": 1}, {"qrels[]": 1})
-
-
-def test_golds_of_documents_that_the_corpus_lacks_are_noted() -> None:
-    files = {
-        "corpus.jsonl": '{"_id": "d1", "text": "x"}\n',
-        "queries.jsonl": '{"_id": "q1", "text": "a?"}\n',
-        "qrels/test.tsv": "q1\td1\t1\nq1\td2\t1\nq1\td3\t0\n",
-    }
-    note = "golds that corpus.jsonl lacks: 1, such as 'beir/garden/d2.md'"
-    assert read_texts("beir", files, set_name="garden").notes == (note,)
-    assert read_texts("beir", files, ids="keep").notes == ()
-
-
 def test_what_somebody_put_where_our_export_stands_cannot_change_the_id() -> None:
     metadata = {"rageval": {"id": "other", "question": "other", "gold_supports": "none"}}
     query = json.dumps({"_id": "q1", "text": "why?", "metadata": metadata})
@@ -261,16 +227,6 @@ def test_grades_are_read_as_data_frames_and_hubs_write_them(name: str, text: str
     (case,) = cases_of(read_files({**BEIR, f"qrels/{name}": text}, ids="keep"))
     assert case.gold_supports == (Anchor(rel_path="d1", grade=2),)
     assert case.metadata["beir"]["judged_not_relevant"] == {"d2": 0}
-
-
-def test_json_lines_of_judgements_are_read_from_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "qrels").mkdir()
-    row = '{"query-id": "q1", "corpus-id": "d1", "score": 1}\n'
-    for name, text in {**BEIR, "qrels/test.jsonl": row, "other.jsonl": "{}\n"}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    chosen = FORMATS["beir"]
-    found = chosen.read(open_source([str(tmp_path)], ReadOptions(), suffixes=chosen.suffixes))
-    assert len(cases_of(found)[0].gold_supports) == 1
 
 
 @pytest.mark.parametrize("grade", ["0.5", "nan", ""])

@@ -3,29 +3,16 @@ from __future__ import annotations
 import json
 import time
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange.cells import (
     out_of_use,
     parse_answers,
     parse_list,
     parse_names,
-    parse_object,
     parse_texts,
 )
 from pytest_rageval.authoring.interchange.values import is_missing
-
-TEXTS = st.lists(st.text(st.characters(codec="utf-8")).filter(lambda one: not is_missing(one)))
-
-
-@given(TEXTS)
-def test_a_list_is_read_as_python_json_and_numpy_write_it(texts: list[str]) -> None:
-    array = np.array(texts, dtype=object)
-    for printed in (str(texts), json.dumps(texts), str(array), repr(array), str(tuple(texts))):
-        assert parse_list(printed) == texts
 
 
 @pytest.mark.parametrize(
@@ -62,12 +49,6 @@ def test_texts_are_read_from_what_libraries_print(printed: str) -> None:
 )  # fmt: skip
 def test_what_is_no_list_is_one_text(text: str) -> None:
     assert parse_list(text) == [text]
-
-
-def test_an_object_is_read_from_a_text_and_another_value_is_itself() -> None:
-    assert parse_object("{'a': array(['b'], dtype=object)}") == {"a": ["b"]}
-    assert parse_object("{a}") == "{a}"
-    assert parse_object(3) == 3
 
 
 @pytest.mark.parametrize(

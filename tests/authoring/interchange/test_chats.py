@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.interchange.chats import read_chat, read_messages, take_history
-from pytest_rageval.authoring.interchange.values import Ledger
+from pytest_rageval.authoring.interchange.chats import read_chat, read_messages
 
 TURNS = [
     {"role": "system", "content": "Be brief."},
@@ -50,19 +48,3 @@ def test_messages_are_read_as_tools_write_them(value: object) -> None:
 )  # fmt: skip
 def test_what_is_no_chat_has_no_messages(value: object) -> None:
     assert read_messages(value) is None
-
-
-def test_earlier_turns_go_where_a_mapping_finds_them() -> None:
-    given: dict[str, Any] = {"chat_history": json.dumps(TURNS[1:3]), "by": "me"}
-    line: dict[str, Any] = {"metadata": {"a": 1}}
-    ledger = Ledger()
-    take_history(given, line, ledger)
-    assert line["metadata"] == {"a": 1, "history": TURNS[1:3]}
-    assert (given, dict(ledger.kept)) == ({"by": "me"}, {"chat_history": 1})
-    assert "metadata.history" in ledger.close().notes[0]
-
-
-def test_a_turn_without_those_before_it_is_noted() -> None:
-    ledger = Ledger()
-    take_history({"conversationId": "c1"}, {}, ledger)
-    assert "turns of conversations" in ledger.close().notes[0]

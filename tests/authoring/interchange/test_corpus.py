@@ -30,16 +30,6 @@ def test_lines_have_the_layout_of_beir(tmp_path: Path) -> None:
     ]
 
 
-def test_the_working_directory_can_be_filled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    assert write_corpus(Path(), [ROSES, BEANS], as_notes=True) == 2
-    assert sorted(path.name for path in Path.cwd().iterdir()) == ["a", "beans.md"]
-    assert [path.name for path in tmp_path.iterdir()] == ["here"]
-
-
 def test_a_filled_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("x", encoding="utf-8")
     with pytest.raises(DatasetError, match="exists, and nothing is overwritten"):
@@ -54,10 +44,4 @@ def test_a_corpus_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         write_corpus(tmp_path / "c", broken(), as_notes=True)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_two_documents_with_one_path_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"have the path 'beans.md'.*--ids keep"):
-        write_corpus(tmp_path / "c", [BEANS, BEANS], as_notes=True)
     assert list(tmp_path.iterdir()) == []

@@ -12,8 +12,6 @@ from pytest_rageval.authoring.interchange.ids import (
     DocumentPaths,
     UniqueIds,
     anchor_fields,
-    clean_case_id,
-    clean_label,
     docno,
     folder_of_prefix,
     id_from_question,
@@ -63,18 +61,6 @@ def test_very_many_cases_may_want_one_id() -> None:
     assert time.process_time() - started < 2
 
 
-@given(ANY)
-def test_cleaning_twice_is_cleaning_once(text: str) -> None:
-    for clean in (clean_label, clean_case_id):
-        assert clean(clean(text)) == clean(text)
-
-
-def test_an_allowed_id_stays() -> None:
-    for text in ("a/b.c#d(e)", "x:y", "日本", "..a/b..", "claude-012", "-a_"):
-        assert clean_case_id(text) == text
-        assert clean_label(text, blank="_") == text
-
-
 @given(st.lists(ANY, min_size=1, max_size=5, unique=True), st.sampled_from(["", "eval:x:"]))
 def test_ids_of_documents_become_paths_that_stay_below_their_folder(
     names: list[str], prefix: str
@@ -101,8 +87,3 @@ def test_an_anchor_and_its_docno_are_one_to_one(path: str, heading: str) -> None
     name = docno(anchor)
     assert name.split() == [name]
     assert Anchor(**anchor_fields(name)) == anchor
-
-
-@given(st.text(min_size=1, max_size=12).filter(lambda text: text.split() == [text]))
-def test_any_foreign_docno_is_an_anchor(name: str) -> None:
-    assert anchor_fields(name)["rel_path"]

@@ -14,7 +14,7 @@ from pytest_rageval.authoring.interchange import ir_datasets as reader
 from pytest_rageval.authoring.interchange.values import Imported, ReadOptions, Source
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import ConfigError, DatasetError, EndpointError
-from tests.authoring.interchange.sources import cases_of, left_out
+from tests.authoring.interchange.sources import cases_of
 from tests.build.ir_datasets import library, local_dataset
 
 KEEP, PATHS = ReadOptions(ids="keep"), ReadOptions(with_documents=True)
@@ -45,12 +45,6 @@ def test_questions_become_cases_with_graded_golds(named: str) -> None:
     assert one.metadata["ir-datasets"] == {"judged_not_relevant": {"d2": 0}}
     assert two.gold_supports == (Anchor(rel_path="a/odd#id"),)
     assert two.metadata["ir-datasets"]["id"] == "q::2"
-
-
-def test_what_is_left_out_is_counted(named: str) -> None:
-    found = read(named)
-    assert left_out(found) == {"queries": 1, "qrels": 1}
-    assert found.carried == {"qrels": 4, "queries": 2}
 
 
 def test_with_documents_golds_are_the_paths_of_notes(named: str) -> None:
@@ -120,11 +114,6 @@ def test_a_dataset_without_judgements_names_its_parts(ir_datasets: Any) -> None:
         read("beir/scifact")
 
 
-def test_one_dataset_is_read_at_a_time() -> None:
-    with pytest.raises(DatasetError, match="2 names, expected that of one dataset"):
-        reader.read(Source(files=(), names=("a", "b")))
-
-
 def test_where_the_network_is_closed_the_message_says_what_to_do(
     ir_datasets: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,33 +129,6 @@ def test_where_the_network_is_closed_the_message_says_what_to_do(
     assert "copy that folder from a machine that has the dataset" in message
     assert "into /data/ir: " in message
     assert capfd.readouterr().err == ""
-
-
-def test_several_sources_that_fail_are_reported_by_the_last_one() -> None:
-    class Closed(Rows):
-        def qrels_iter(self) -> Iterator[Any]:
-            failed = [("one", OSError("no route")), ("two", OSError("disk quota"))]
-            raise RuntimeError("All download sources failed", failed)
-
-    with pytest.raises(EndpointError, match="rows cannot be downloaded: OSError: disk quota"):
-        reader.read_dataset(Closed(), "rows", KEEP)
-
-
-def test_a_closed_network_is_named_by_the_host() -> None:
-    import requests
-
-    class Closed(Rows):
-        def qrels_iter(self) -> Iterator[Any]:
-            request = requests.Request("GET", "https://data.example/x.zip?key=1").prepare()
-            raise requests.exceptions.ConnectionError("Max retries exceeded", request=request)
-
-    with pytest.raises(EndpointError, match=r"downloaded: no connection to data\.example\. It is"):
-        reader.read_dataset(Closed(), "rows", KEEP)
-
-
-def test_a_dataset_that_cannot_be_read_says_so() -> None:
-    with pytest.raises(EndpointError, match=r"rows cannot be read from .*: ValueError: line 3"):
-        reader.read_dataset(Rows(), "rows", KEEP)
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

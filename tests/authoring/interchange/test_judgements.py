@@ -4,7 +4,6 @@ import pytest
 
 from pytest_rageval.authoring.interchange.judgements import (
     json_judgements,
-    judgement_columns,
     parse_grade,
 )
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile
@@ -20,11 +19,6 @@ def test_a_grade_is_an_integer_also_as_data_frames_write_it(
     value: object, grade: int | None
 ) -> None:
     assert parse_grade(value) == grade
-
-
-@pytest.mark.parametrize("header", ["query-id corpus-id score", "qid docid rel", "a score q b"])
-def test_a_header_names_its_columns(header: str) -> None:
-    assert judgement_columns(header.split()) == ([0, 1, 2] if header[0] == "q" else None)
 
 
 def test_json_lines_are_judgements_under_usual_names() -> None:

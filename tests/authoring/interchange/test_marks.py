@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,12 +96,6 @@ def test_the_importer_that_is_meant_is_named(name: str, file: str, message: str)
     with pytest.raises(DatasetError) as caught:
         read_texts(name, {file: text_of(file)})
     assert message in str(caught.value)
-
-
-def test_paragraphs_of_another_set_than_squad_are_metadata() -> None:
-    row = {"question": "When?", "answer": "Soon.", "paragraphs": [{"title": "A", "idx": 0}]}
-    found = read_texts("json", {"musique.jsonl": json.dumps(row)})
-    assert (len(found.cases), found.kept) == (1, {"paragraphs": 1})
 
 
 def test_a_header_in_the_middle_ends_the_import() -> None:

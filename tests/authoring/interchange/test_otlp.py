@@ -17,7 +17,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import span_id, trace_id
-from tests.build.records import failed, record
+from tests.build.records import record
 from tests.build.runs import config_from
 from tests.build.verdicts import judged_by
 from tests.report.html.builders import HOSTILE, hostile_record
@@ -171,20 +171,6 @@ def test_a_score_is_an_event_and_one_that_does_not_apply_is_none() -> None:
     assert values(span["attributes"])["rageval.failure_stage"] == "not_retrieved"
 
 
-def test_a_case_that_failed_is_a_span_with_an_error_and_no_score() -> None:
-    (span,) = spans(exported(failed("c-1", "timeout", metrics={"hit_at_k": None}, **ASKED)))
-    assert span["status"] == {"code": 2, "message": "timeout"}
-    assert values(span["attributes"])["error.type"] == "timeout"
-    assert scores(span) == {"outcome": {"score.label": "error", "error.type": "timeout"}}
-
-
-def test_nothing_checked_is_neither_passed_nor_failed() -> None:
-    (span,) = spans(exported(record("c-1", {}, unchecked=True)))
-    facts = values(span["attributes"])
-    assert "test.case.result.status" not in facts
-    assert facts["rageval.outcome"] == "unchecked"
-
-
 def test_a_run_stored_before_traces_gets_the_ids_that_asking_would_give() -> None:
     found = exported(record("c-1", {}), record("c-1", {}, repeat=1))
     traces = [trace_id("one", "evals/set.jsonl::c-1", repeat) for repeat in (0, 1)]
@@ -200,16 +186,6 @@ def test_cases_under_one_header_of_the_project_are_spans_of_their_own() -> None:
     found = spans(exported(record("c-1", {}, **own), record("c-2", {}, **own)))
     assert {one["traceId"] for one in found} == {TRACE}
     assert len({one["spanId"] for one in found}) == 2
-
-
-@pytest.mark.parametrize("stamp", [None, "yesterday", "1066-10-14T00:00:00+00:00"])
-def test_a_span_of_unknown_time_has_none(stamp: str | None) -> None:
-    (span,) = spans(exported(record("c-1", {}), timestamp=stamp))
-    assert "startTimeUnixNano" not in span
-
-
-def test_a_run_without_records_is_an_empty_list() -> None:
-    assert exported().document == {"resourceSpans": []}
 
 
 TEXTS = ("the question", "the answer", "the passage", "the reason", "the fact", "the message")

@@ -64,12 +64,6 @@ def test_scenarios_ask_every_test_with_every_setting() -> None:
     assert len({case.id for case in cases}) == 2
 
 
-@pytest.mark.parametrize("scenarios", ["file://scenarios.yaml", True, ["file://a.yaml"]])
-def test_scenarios_in_a_file_are_counted(scenarios: object) -> None:
-    found = read_texts("promptfoo", {"c.json": json.dumps({"scenarios": scenarios})})
-    assert left_out(found) == {"scenarios[]": 1}
-
-
 def test_a_variable_may_name_others() -> None:
     values = {
         "question": ["When are {{plant}} pruned?", "What are {{ plant }} and {{other}}?"],
@@ -81,12 +75,6 @@ def test_a_variable_may_name_others() -> None:
         "When are red roses pruned?",
         "What are red roses and {{other}}?",
     ]
-
-
-def test_the_variable_of_the_question_can_be_named() -> None:
-    tests = json.dumps([{"vars": {"frage": "Wann?", "input": "x"}}])
-    (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}, question_var="frage"))
-    assert (case.question, case.metadata["promptfoo"]) == ("Wann?", {"input": "x"})
 
 
 @pytest.mark.parametrize(
@@ -167,25 +155,6 @@ def test_the_assertions_of_a_set_of_which_not_all_have_to_hold_are_no_rules_of_a
         )
 
 
-def test_an_assertion_of_a_table_that_no_case_holds_is_named() -> None:
-    table = "question,__expected1,__expected2\nWhere?,is-json,is-refusal\nWhen?,is-json,May\n"
-    found = read_texts("promptfoo", {"t.csv": table})
-    where, when = cases_of(found)
-    assert (where.answerable, when.expected_answer) == (False, "May")
-    (left,) = found.left_out
-    assert (left.field, left.why, left.count) == ("assert is-json", "a case cannot say it", 2)
-
-
-def test_metadata_of_a_table_is_read_with_its_lists() -> None:
-    table = (
-        "topic,__expected,__metadata:category,__metadata:tags[]\n"
-        'physics,contains: quantum,science,"hard,advanced\\,theory"\n'
-    )
-    (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
-    assert (case.question, case.category) == ("physics", "science")
-    assert case.tags == ("hard", "advanced,theory")
-
-
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
@@ -222,24 +191,6 @@ def test_tests_of_several_files_are_named_by_a_pattern(tmp_path: Path, pattern: 
     assert [case.question for case in cases_of(found)] == ["Where is a?", "Where is b?"]
 
 
-def test_a_file_that_is_no_config_is_refused() -> None:
-    with pytest.raises(DatasetError, match="expected a config with tests"):
-        read_texts("promptfoo", {"c.yaml": "name: x\n"})
-
-
-def test_a_variable_may_hold_json() -> None:
-    text = 'data,question,__expected\n"{""a"": 1}",How?,contains: x\n'
-    (case,) = cases_of(read_texts("promptfoo", {"a.csv": text}))
-    assert case.question == "How?"
-
-
-def test_a_table_is_read_by_the_delimiter_that_is_named() -> None:
-    (case,) = cases_of(
-        read_texts("promptfoo", {"t.csv": "question\nWhen, and why?\n"}, delimiter="|")
-    )
-    assert case.question == "When, and why?"
-
-
 def test_texts_of_yaml_are_compared_as_they_are_written() -> None:
     config = """
 tests:
@@ -272,32 +223,6 @@ def test_a_chat_is_one_question_with_its_history(name: str, value: object) -> No
     assert (case.question, case.metadata["history"]) == ("Is she in Aven?", CHAT[1:3])
     assert left_out(found) == {f"tests[].vars.{name}[]": 1}
     assert any("metadata.history" in note for note in found.notes)
-
-
-def test_a_variable_with_earlier_turns_is_the_history() -> None:
-    tests = [{"vars": {"question": "Where?", "history": CHAT[1:3]}}]
-    (case,) = cases_of(read_texts("promptfoo", {"t.json": json.dumps(tests)}))
-    assert (case.question, case.metadata) == ("Where?", {"history": CHAT[1:3]})
-
-
-def test_a_turn_of_a_conversation_is_noted() -> None:
-    tests = [{"vars": {"question": "And then?"}, "metadata": {"conversationId": "c1"}}]
-    found = read_texts("promptfoo", {"t.json": json.dumps(tests)})
-    assert any("turns of conversations" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("value", ["[1, 2]", '["a", "b"]', "None"])
-def test_a_text_that_prints_a_list_is_one_question(value: str) -> None:
-    tests = json.dumps([{"vars": {"question": value}, "assert": [f"contains:{value}"]}])
-    (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}))
-    assert (case.question, case.answer_rules[0].contains) == (value, value)
-
-
-def test_an_object_is_no_question() -> None:
-    tests = [{"vars": {"question": [{"a": 1}]}}, {"vars": {"question": "Who?"}}]
-    found = read_texts("promptfoo", {"t.json": json.dumps(tests)})
-    assert [case.question for case in cases_of(found)] == ["Who?"]
-    assert left_out(found) == {"tests[].vars.question": 1}
 
 
 TWO = [{"type": "contains", "value": "a"}, {"type": "icontains", "value": "b"}]
@@ -339,11 +264,3 @@ def test_a_threshold_of_all_tests_or_of_a_table_counts() -> None:
     (one,) = cases_of(read_texts("promptfoo", {"c.json": json.dumps(config)}))
     (other,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
     assert (one.answer_rules, other.answer_rules, other.expected_answer) == ((), (), "b")
-
-
-def test_texts_of_which_one_has_to_be_similar_are_lines() -> None:
-    tests = [
-        {"vars": {"question": "Who?"}, "assert": [{"type": "similar", "value": ["Bea", "B. Oak"]}]}
-    ]
-    (case,) = cases_of(read_texts("promptfoo", {"t.json": json.dumps(tests)}))
-    assert case.expected_answer == "Bea\nB. Oak"

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
@@ -11,13 +9,11 @@ from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange.cells import parse_answers
 from pytest_rageval.authoring.interchange.values import is_missing, listed
-from pytest_rageval.project.case_reader import case_fields, parse_case
+from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 from tests.authoring.interchange.strategies import CASES, unique
-
-EXAMPLES = Path(__file__).parents[2] / "data" / "hard_set" / "eval_set.jsonl"
 
 
 def test_expected_references_become_golds() -> None:
@@ -59,22 +55,6 @@ def test_json_that_goes_on_after_its_end_is_not_json_lines(
     assert str(caught.value).startswith(f"a.json:{line}: not JSON: Extra data at column {column}")
 
 
-def test_a_suite_in_yaml_is_read_the_same() -> None:
-    y1, y2 = cases_of(read_samples("yaml", "suite.yaml"))
-    assert y1.gold_supports == (Anchor(rel_path="garden/roses.md", heading_path="Roses"),)
-    assert (y1.tags, y1.folders, y1.k) == (("care", "late_winter"), ("garden",), 3)
-    assert y1.metadata == {"suite": {"asked": "2024-02-29"}}
-    assert not y2.answerable
-
-
-def test_our_own_cases_come_in_as_they_are() -> None:
-    text = EXAMPLES.read_text(encoding="utf-8")
-    cases = [parse_case(json.loads(line)) for line in text.splitlines()]
-    found = read_texts("json", {"s.json": json.dumps({"cases": [case_fields(c) for c in cases]})})
-    assert list(cases_of(found)) == cases
-    assert found.left_out == ()
-
-
 @settings(max_examples=25)
 @given(cases=st.lists(CASES, min_size=1, max_size=3).map(unique))
 def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
@@ -98,12 +78,6 @@ def test_a_translation_names_the_id_that_its_original_got() -> None:
     found = cases_of(read_texts("json", {"set.json": json.dumps(rows)}))
     assert [case.id for case in found] == ["tea-es", "tea-en", "tea-fr"]
     assert [case.translation_of for case in found] == ["tea-en", None, "elsewhere"]
-
-
-def test_one_text_of_a_list_is_not_parted() -> None:
-    given = {"question": "a?", "key_facts": ["one | two"], "tags": ["_care,winter"]}
-    (case,) = cases_of(read_texts("json", {"s.json": json.dumps([given])}))
-    assert (case.expected_key_facts, case.tags) == (("one | two",), ("_care,winter",))
 
 
 @pytest.mark.parametrize(
@@ -147,30 +121,6 @@ def test_what_a_file_loses_is_said_by_every_format(name: str) -> None:
     assert "tests[].by: half of a surrogate pair, written as U+FFFD instead" in found.notes
 
 
-def test_fields_that_hold_nothing_are_counted_in_one_line() -> None:
-    text = '[{"question": "Who?", "notes": null, "by": ""}, {"question": "Why?", "notes": null}]'
-    [empty] = read_texts("json", {"f.json": text}).left_out
-    assert (empty.field, empty.why, empty.count) == ("notes, by", "empty", 3)
-
-
-def test_the_time_of_an_import_grows_with_its_cases() -> None:
-    rows = [{"id": f"c{n}", "question": "a?", "translation_of": "c0"} for n in range(10_000)]
-    started = time.process_time()
-    read_texts("json", {"s.json": json.dumps(rows)})
-    assert time.process_time() - started < 4
-
-
-def test_a_translation_names_the_original_of_its_own_file_first() -> None:
-    rows = [{"id": "a", "question": "One?"}, {"id": "a-de", "question": "Eins?"}]
-    rows[1]["translation_of"] = "a"
-    other = [{"id": "b q", "question": "B?"}, {"id": "c", "question": "C?", "translation_of": "a"}]
-    texts = {"1.json": json.dumps(rows), "2.json": json.dumps(rows), "3.json": json.dumps(other)}
-    found = {case.id: case.translation_of for case in cases_of(read_texts("json", texts))}
-    assert found == {
-        "a": None, "a-de": "a", "a-2": None, "a-de-2": "a-2", "b-q": None, "c": "a",
-    }  # fmt: skip
-
-
 LANGSMITH = {"question": "inputs.question", "expected_answer": "outputs.answer"}
 
 
@@ -182,32 +132,6 @@ def test_a_column_names_a_field_inside_an_object() -> None:
     assert roses.metadata["suite"]["inputs"] == {"user": "gardener"}
     assert (cup.question, cup.expected_answer) == ("Who won the cup?", None)
     assert found.carried["inputs.question"] == 2
-
-
-def test_the_command_is_named_that_reads_questions_inside_an_object() -> None:
-    with pytest.raises(DatasetError) as caught:
-        read_samples("json", "langsmith.jsonl")
-    named = "--column question=inputs.question --column expected_answer=outputs.answer"
-    assert str(caught.value).endswith(f"name it with {named}")
-
-
-@pytest.mark.parametrize(
-    ("row", "named"),
-    [
-        ({"data": {"q": "Who?"}, "target": {"text": "I"}}, "--column question=HEADER"),
-        ({"data": {"q": "Who?"}, "target": {"answer": "I"}}, "--column question=HEADER"),
-        ({"answers": {"text": "I"}, "data": {"text": "Who?"}}, "--column question=data.text"),
-    ],
-)
-def test_the_text_of_an_answer_is_not_named_as_the_question(row: object, named: str) -> None:
-    with pytest.raises(DatasetError) as caught:
-        read_texts("json", {"a.json": json.dumps([row])})
-    assert str(caught.value).endswith(f"name it with {named}")
-
-
-def test_a_column_that_no_case_has_is_refused() -> None:
-    with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; .*id"):
-        read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
 
 
 def test_a_column_that_no_case_has_is_answered_with_the_fields_inside_objects() -> None:
@@ -259,15 +183,6 @@ def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> 
     (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
     assert case.expected_answer == "Soon."
     assert case.metadata["suite"]["answer"] == "Perhaps."
-
-
-def test_a_link_to_a_page_is_a_gold_of_that_page() -> None:
-    row = {"question": "When?", "gold": ["a.pdf#page=7", "b.md#page=the first"]}
-    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
-    assert case.gold_supports == (
-        Anchor(rel_path="a.pdf", pages=(7,)),
-        Anchor(rel_path="b.md", heading_path="page=the first"),
-    )
 
 
 @pytest.mark.parametrize(
@@ -332,13 +247,6 @@ def test_a_named_column_of_golds_is_used(value: object) -> None:
     assert case.metadata == {}
 
 
-def test_numbers_in_a_named_column_are_names_of_documents() -> None:
-    row = {"query": "Who?", "gt": [12, 13.0]}
-    for field in ("gold_supports", "rel_path"):
-        (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns={field: "gt"}))
-        assert [gold.rel_path for gold in case.gold_supports] == ["12", "13"]
-
-
 @pytest.mark.parametrize(
     ("row", "columns"),
     [
@@ -357,26 +265,11 @@ def test_a_named_column_is_refused_where_nothing_can_be_made_of_it(
         read_texts("json", texts, columns={"question": "q", **columns})
 
 
-def test_a_named_column_goes_before_an_alias_of_another_field() -> None:
-    row = {"text": "Who?", "input": "Bea.", "sources": "x.md", "file": "a.md"}
-    columns = {"expected_answer": "input", "rel_path": "file"}
-    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns=columns))
-    assert (case.question, case.expected_answer) == ("Who?", "Bea.")
-    assert [gold.rel_path for gold in case.gold_supports] == ["a.md"]
-
-
 @pytest.mark.parametrize("name", ["expected_sources", "source", "gold_supports"])
 @pytest.mark.parametrize("value", ["a.md; b.md", "a.md;b.md", "a.md | b.md", '"a.md, b.md"'])
 def test_sources_in_one_cell_are_several_golds(name: str, value: str) -> None:
     found = read_texts("csv", {"t.csv": f"question,{name}\nWho?,{value}\n"})
     assert [gold.rel_path for gold in cases_of(found)[0].gold_supports] == ["a.md", "b.md"]
-
-
-@pytest.mark.parametrize("name", ["source", "sources", "references"])
-@pytest.mark.parametrize(("value", "is_noted"), [("MARCO", True), ("a.md", False), ("a/b", False)])
-def test_golds_that_look_like_no_document_are_noted(name: str, value: str, is_noted: bool) -> None:
-    found = read_texts("json", {"s.jsonl": json.dumps({"question": "Who?", name: value})})
-    assert any("look like no document" in note for note in found.notes) == is_noted
 
 
 @pytest.mark.parametrize("name", ["history", "chat_history", "chatHistory"])

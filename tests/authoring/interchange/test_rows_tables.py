@@ -22,14 +22,6 @@ def test_a_table_of_a_spreadsheet_becomes_cases() -> None:
     assert found.kept == {"Owner": 1}
 
 
-def test_columns_of_other_names_can_be_named() -> None:
-    text = "Frage,Quelle,Abschnitt\nWann?,a.md,Rosen\n"
-    columns = {"question": "Frage", "rel_path": "Quelle", "heading_path": "Abschnitt"}
-    (case,) = cases_of(read_texts("csv", {"t.csv": text}, columns=columns))
-    assert case.question == "Wann?"
-    assert case.gold_supports == (Anchor(rel_path="a.md", heading_path="Rosen"),)
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiters_are_found_out(delimiter: str) -> None:
     text = delimiter.join(("id", "question", "notes")) + "\n" + delimiter.join(("a", "b?", "c"))
@@ -66,11 +58,6 @@ def test_facts_stand_on_lines_or_between_bars(between: str) -> None:
     assert time.process_time() - started < 2
 
 
-def test_one_column_is_a_table_too() -> None:
-    (case,) = cases_of(read_texts("csv", {"t.csv": "Question\nWhen, and why?\n"}, delimiter="|"))
-    assert case.question == "When, and why?"
-
-
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
@@ -102,15 +89,6 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
     with pytest.raises(DatasetError) as caught:
         read_texts("csv", {"t.csv": text}, **options)
     assert message in str(caught.value)
-
-
-def test_every_faulty_field_of_a_row_is_named_at_once() -> None:
-    text = "question,answerable,k,difficulty\na,maybe,0,odd\nb,yes,1,easy\nc,no,x,hard\n"
-    with pytest.raises(DatasetError) as caught:
-        read_texts("csv", {"t.csv": text})
-    assert [(fault.line, fault.field) for fault in caught.value.faults] == [
-        (2, "answerable"), (2, "difficulty"), (2, "k"), (4, "k"),
-    ]  # fmt: skip
 
 
 def test_a_row_of_several_lines_is_named_by_its_first() -> None:
@@ -163,33 +141,3 @@ def test_a_column_of_pages_belongs_to_the_anchor(cell: str, pages: tuple[int, ..
     (case,) = cases_of(found)
     assert case.gold_supports == (Anchor(rel_path="a.pdf", pages=pages),)
     assert found.kept == ({} if pages else {"page": 1})
-
-
-def test_a_column_names_a_field_inside_the_json_of_a_cell() -> None:
-    columns = {"question": "input.question", "expected_answer": "expectedOutput.answer"}
-    text = 'id,input,expectedOutput\na,"{""question"": ""When?""}","{""answer"": ""Soon.""}"\n'
-    (case,) = cases_of(read_texts("csv", {"t.csv": text}, columns=columns))
-    assert (case.question, case.expected_answer) == ("When?", "Soon.")
-
-
-@pytest.mark.parametrize(
-    ("cell", "golds"),
-    [
-        ("a.md#B > C", [Anchor(rel_path="a.md", heading_path="B > C")]),
-        ("a.pdf#page=7", [Anchor(rel_path="a.pdf", pages=(7,))]),
-        ("a.md | C# guide.md|a.md", [Anchor(rel_path="a.md"), Anchor(rel_path="C# guide.md")]),
-    ],
-)
-def test_a_column_of_sources_is_written_as_golds_are(cell: str, golds: list[Anchor]) -> None:
-    (case,) = cases_of(read_texts("csv", {"t.csv": f"question,source\nWhen?,{cell}\n"}))
-    assert case.gold_supports == tuple(golds)
-
-
-def test_headers_that_ask_are_fields_too() -> None:
-    table = "Question:,Answerable?,Key facts \nWho won?,no,nobody\n"
-    (case,) = cases_of(read_texts("csv", {"t.csv": table}))
-    assert (case.question, case.answerable, case.expected_key_facts) == (
-        "Who won?",
-        False,
-        ("nobody",),
-    )

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 
 
@@ -50,12 +49,6 @@ def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_respons
     assert any("without --responses" in note for note in found.notes) == with_responses
 
 
-def test_retrieved_texts_without_an_answer_are_counted() -> None:
-    row = {"input": "a?", "retrieval_context": ["x"]}
-    found = read_texts("deepeval", {"g.json": json.dumps([row])})
-    assert (found.responses, left_out(found)) == ((), {"retrieval_context": 1})
-
-
 def test_answers_and_contexts_are_read_as_data_frames_print_them() -> None:
     row = {
         "input": "a?", "actual_output": "b", "expected_output": "['b', 'c']",
@@ -69,23 +62,7 @@ def test_answers_and_contexts_are_read_as_data_frames_print_them() -> None:
     assert found.responses[0]["response"]["debug"]["retrieved_chunks"][0]["text"] == "x"
 
 
-def test_goldens_of_a_table_are_read_with_their_contexts() -> None:
-    (case,) = cases_of(read_samples("deepeval", "deepeval-goldens.csv"))
-    assert case.gold_supports == (Anchor(rel_path="garden/roses.md"),)
-    assert case.metadata["deepeval"]["context"] == ["Roses are pruned.", "In late winter."]
-
-
 def test_a_table_in_the_one_context_of_a_golden_stays_whole() -> None:
     row = {"input": "a?", "context": ["| a | b |\n|---|---|"]}
     (case,) = cases_of(read_texts("deepeval", {"g.json": json.dumps([row])}))
     assert case.metadata["deepeval"]["context"] == row["context"]
-
-
-def test_a_name_is_the_id() -> None:
-    (case,) = cases_of(read_texts("deepeval", {"g.jsonl": '{"input": "a?", "name": "first one"}'}))
-    assert (case.id, case.metadata["deepeval"]["id"]) == ("first-one", "first one")
-
-
-def test_a_golden_without_input_names_its_place() -> None:
-    with pytest.raises(DatasetError, match=r"g\.json: golden 1: question: missing"):
-        read_texts("deepeval", {"g.json": '[{"expected_output": "b"}]'})

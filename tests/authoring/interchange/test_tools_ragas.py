@@ -67,16 +67,6 @@ def test_every_shape_of_the_rows_is_read(value: object) -> None:
     assert (case.question, case.expected_answer) == ("a?", "b")
 
 
-def test_contexts_of_a_dataset_that_was_answered_are_no_golds() -> None:
-    row = {"question": "a?", "contexts": ["x"], "answer": "b", "ground_truth": "c"}
-    found = read_texts("ragas", {"set.json": json.dumps([row])})
-    assert cases_of(found)[0].gold_supports == ()
-    assert found.responses[0]["response"] == {
-        "answer": "b",
-        "debug": {"retrieved_chunks": [{"rel_path": "retrieved/1", "rank": 1, "text": "x"}]},
-    }
-
-
 @pytest.mark.parametrize("with_responses", [False, True])
 def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_responses: bool) -> None:
     row = {
@@ -128,25 +118,6 @@ def test_every_field_of_a_recorded_answer_is_counted_by_its_own_name() -> None:
     assert left_out(found) == {"contexts": 1}
 
 
-def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
-    table = (
-        "question,expected_answer,\n"
-        '"What is said?\n",In the "Logs" tab,\n'
-        '"Which ""name""?\n",pip install x["y"],odd\n'
-    )
-    first, second = cases_of(read_texts("ragas", {"t.csv": table}))
-    assert (first.question, first.expected_answer) == ("What is said?\n", 'In the "Logs" tab')
-    assert (second.question, second.expected_answer) == ('Which "name"?\n', 'pip install x["y"]')
-    assert second.metadata["ragas"] == {"column 3": "odd"}
-
-
 def test_a_row_without_question_names_its_place() -> None:
     with pytest.raises(DatasetError, match=r"set\.json: row 2: question: missing"):
         read_texts("ragas", {"set.json": '[{"question": "a"}, {"reference": "b"}]'})
-
-
-def test_all_rows_without_a_question_are_named_at_once() -> None:
-    rows = '[{"reference": "b"}, {"question": "a"}, {"question": " "}]'
-    with pytest.raises(DatasetError) as caught:
-        read_texts("ragas", {"set.json": rows})
-    assert [one.field for one in caught.value.faults] == ["row 1: question", "row 3: question"]

@@ -66,18 +66,6 @@ def test_faults_name_the_question(value: object, message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_every_question_that_cannot_be_read_is_named() -> None:
-    rows = [*ROWS, {"question": "a?"}, {"context": CONTEXT}]
-    with pytest.raises(DatasetError) as caught:
-        read_texts("squad", {"f.json": json.dumps(rows)})
-    assert [fault.field for fault in caught.value.faults] == ["row 3: context", "row 4: question"]
-
-
-def test_a_file_without_questions_is_refused_beside_another() -> None:
-    with pytest.raises(DatasetError, match=r"b\.json: got \[\], expected SQuAD"):
-        read_texts("squad", {"a.json": json.dumps(ROWS), "b.json": "[]"})
-
-
 @pytest.mark.parametrize("name", ["json", "ragas"])
 def test_another_importer_does_not_lose_which_questions_have_no_answer(name: str) -> None:
     with pytest.raises(DatasetError, match="`rageval import squad` reads such files"):
@@ -97,12 +85,3 @@ def test_the_questions_of_a_conversation_have_those_before_them() -> None:
     assert "history" not in first.metadata
     assert [one["content"] for one in second.metadata["history"]] == ["Who founded it?", "Ann"]
     assert (first.answerable, second.answerable, second.expected_answer) == (True, False, None)
-
-
-@pytest.mark.parametrize("more", [{}, {"title": ""}])
-def test_a_paragraph_without_a_title_is_named_as_one(more: dict[str, str]) -> None:
-    row = {"question": "When?", "context": CONTEXT, "answers": ["In winter."], **more}
-    texts = {"rows.json": json.dumps([row])}
-    (kept,) = cases_of(read_texts("squad", texts, ids="keep"))
-    (document,) = read_texts("squad", texts).documents
-    assert (kept.gold_supports[0].rel_path, document.text) == ("paragraph", CONTEXT)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,12 +37,6 @@ def test_topics_between_marks_are_read_with_their_parts() -> None:
         "desc": "When are roses pruned?",
         "narr": "Any note that names a month & a reason.",
     }
-
-
-def test_xml_topics_are_read_too() -> None:
-    text = '<topics>\n<topic number="1"><query>roses</query><question>When?</question></topic>'
-    (case,) = cases_of(read_texts("trec", {"t.xml": text}))
-    assert (case.id, case.question, case.metadata["trec"]) == ("1", "When?", {"query": "roses"})
 
 
 def test_a_run_becomes_responses_in_the_order_of_its_scores() -> None:
@@ -167,51 +159,6 @@ def test_a_run_that_is_not_one_of_six_columns_is_named_and_never_read_as_topics(
         read_texts("trec", {**TOPIC, "r": f"# made by me\n{line}\n"})
     with pytest.raises(DatasetError, match=r"t:2: .*a run but has .* columns instead of six"):
         read_texts("trec", {"t": f"301\tWhat?\n{line}\n"})
-
-
-def test_a_run_in_place_of_qrels_is_named() -> None:
-    found = read_texts("trec", {**TOPIC, "r": "301\tQ0\td1\t1\t2.5\tRUN\n"})
-    assert (len(found.cases), len(found.responses)) == (1, 1)
-    assert found.cases[0]["question"] == "What?"
-    (note,) = found.notes
-    assert "no qrels (4 columns" in note
-    assert "among t.tsv, r: a run of 6 columns is recorded retrieval" in note
-
-
-def test_a_judgement_that_stands_twice_is_carried_once() -> None:
-    found = read_texts("trec", {**TOPIC, "q": "301 0 d1 2\n301 0 d1 2\n301 0 d2 1\n"})
-    (case,) = cases_of(found)
-    assert [(gold.rel_path, gold.grade) for gold in case.gold_supports] == [("d1", 2), ("d2", 1)]
-    assert found.carried == {"qrels": 2, "topics": 1}
-    (again,) = found.left_out
-    assert (again.field, again.why, again.count) == ("qrels", "the same judgement again", 1)
-
-
-@pytest.mark.parametrize("separator", [" ", "\t"])
-def test_qrels_may_have_q0_in_their_second_column(separator: str) -> None:
-    line = separator.join(["301", "Q0", "d1", "1"])
-    (case,) = cases_of(read_texts("trec", {**TOPIC, "q": f"{line}\n"}))
-    assert case.gold_supports == (Anchor(rel_path="d1"),)
-
-
-def test_comments_are_skipped_and_counted() -> None:
-    texts = {
-        "t": "# id, tab,\tquestion\n301\tWhat?\n#302\tA topic?\n",
-        "q": "# topic\titeration\tdocument\tgrade\n301 0 d1 1\n#301 0 d2 1\n",
-        "r": "# my run\n301 Q0 d1 1 2.5 tag\n",
-    }
-    found = read_texts("trec", texts)
-    assert [case.question for case in cases_of(found)] == ["What?", "A topic?"]
-    assert len(found.responses) == 1
-    assert left_out(found) == {"# lines": 4}
-
-
-@pytest.mark.parametrize("piece", ["<top>\n<num>", "<top ", "<top>\n<num", "<top>\n</top "])
-def test_very_many_marks_without_an_end_are_refused_at_once(piece: str) -> None:
-    started = time.process_time()
-    with pytest.raises(DatasetError):
-        read_texts("trec", {"t": piece * 12_000})
-    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

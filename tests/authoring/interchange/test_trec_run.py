@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from pytest_rageval.authoring.interchange.trec_run import (
     Level,
     TrecRun,
-    trec_eval_command,
     write_run,
 )
 from pytest_rageval.metrics.scoring import score_case
@@ -184,11 +183,3 @@ def test_cases_without_a_figure_are_left_out_and_counted() -> None:
         "the case ended in an error": 1,
         "a further repeat of its case": 1,
     }
-
-
-def test_the_command_asks_for_our_measures_at_our_cutoff() -> None:
-    found = write_run(run_of(RetrievedChunk(rel_path="a.md")), SETTINGS, tag="t")
-    assert trec_eval_command(found, "q", "r") == (
-        "trec_eval -c -m success.5 -m recall.5 -m P.5 -m ndcg_cut.5 -m map_cut.5 -m recip_rank "
-        "-m set_P q r"
-    )

@@ -86,21 +86,6 @@ def test_what_no_case_can_say_is_counted() -> None:
     }
 
 
-def test_ids_can_stay_as_they_are_for_a_target_that_reports_them() -> None:
-    found = read_samples("unrag", DATASET, ids="keep")
-    case = cases_of(found)[0]
-    assert case.gold_supports == (Anchor(rel_path="eval:garden:doc:roses"),)
-    assert found.documents == ()
-    assert left_out(found)["documents[]"] == 4
-
-
-def test_another_scope_prefix_takes_documents_and_questions_along() -> None:
-    found = read_samples("unrag", DATASET, scope_prefix="evals/club/")
-    assert found.scope_prefix == "evals/club/"
-    assert found.documents[0].rel_path == "evals/club/doc/roses.md"
-    assert cases_of(found)[0].folders == ("evals/club",)
-
-
 @pytest.mark.parametrize("stage", ["retrieved", "reranked"])
 def test_scoring_a_report_again_gives_its_own_figures(tmp_path: Path, stage: str) -> None:
     report = json.loads((SAMPLES / REPORT).read_text(encoding="utf-8"))
@@ -153,23 +138,6 @@ def test_every_field_of_a_report_is_counted() -> None:
         assert found.carried[f"{of}.{name}"] == 2
     for stage in ("retrieved", "reranked"):
         assert found.carried[f"{of}.{stage}.durationsMs.totalMs"] == 2
-
-
-def test_a_limit_without_a_metric_of_ours_is_counted() -> None:
-    dataset = json.loads((SAMPLES / DATASET).read_text(encoding="utf-8"))
-    dataset["defaults"]["thresholds"]["min"]["ndcgAtK"] = 0.5
-    counts = left_out(read_texts("unrag", {"d.json": json.dumps(dataset)}))
-    assert counts["defaults.thresholds.min.ndcgAtK"] == 1
-
-
-def test_a_limit_keeps_all_its_digits() -> None:
-    dataset = json.loads((SAMPLES / DATASET).read_text(encoding="utf-8"))
-    dataset["defaults"]["thresholds"] = {
-        "min": {"hitAtK": 0.9999999},
-        "max": {"p95TotalMs": 1234567},
-    }
-    found = read_texts("unrag", {"d.json": json.dumps(dataset)})
-    assert found.thresholds == {"hit_at_k": ">= 0.9999999", "latency_ms.p95": "<= 1234567"}
 
 
 def test_ranks_before_reranking_are_kept() -> None:

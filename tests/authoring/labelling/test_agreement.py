@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,19 +87,6 @@ def test_resamples_that_come_to_one_value_leave_no_interval() -> None:
         x for x in draw(agreement_lines({"file": "c", **document})) if x.startswith("evidence")
     )
     assert line.split()[3:6] == ["1.000", "-", "1.000"]
-
-
-def test_annotators_who_all_say_the_same_leave_no_value() -> None:
-    document = agreement_document(entries({"ann": {"one": "--"}, "bob": {"one": "--"}}))
-    assert (document["chunks"]["value"], document["chunks"]["observed"]) == (None, 1)
-    lines = list(draw(agreement_lines({"file": "c", **document})))
-    assert any("which leaves no value" in line for line in lines)
-
-
-@pytest.mark.parametrize("names", [["ann", "bob"], ["ann", "bob", "cat"]])
-def test_the_figures_fit_80_columns(names: list[str]) -> None:
-    document = agreement_document(entries(dict.fromkeys(names, ANN)))
-    assert max(map(len, draw(agreement_lines({"file": "c" * 100, **document})))) <= 80
 
 
 @settings(max_examples=30, deadline=None)

@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path, PureWindowsPath
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from pytest_rageval import __version__
 from pytest_rageval.authoring.labelling.desk import (
     AdjudicationDesk,
     AnnotatorDesk,
-    CaseDesk,
     Target,
 )
 from pytest_rageval.authoring.labelling.session import LabelSession
@@ -62,12 +60,6 @@ def test_a_case_is_removed_unless_another_program_changed_its_line(path: Path) -
     assert press(session, "n", "1", "w").notice.startswith("saved other")
 
 
-def test_removing_an_original_names_its_translations(tmp_path: Path) -> None:
-    translated = {"id": "de", "question": "Wie oft?", "translation_of": "retries"}
-    session = file_session(write_cases(tmp_path / "c.jsonl", [CASES[0], translated]), review=True)
-    assert "original of de" in press(session, "d", "y").notice
-
-
 def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -> None:
     path = write_cases(tmp_path / "my cases.jsonl", [{"id": "-$(x)", "question": "q"}])
     notice = press(file_session(path, review=True), "e").notice
@@ -75,24 +67,6 @@ def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -
     assert command == [
         "rageval", "case", "edit", "-f", str(path), "--question", "TEXT", "--", "-$(x)",
     ]  # fmt: skip
-
-
-def test_the_command_that_edits_a_case_needs_no_quotes_on_windows(path: Path) -> None:
-    there = cast(Path, PureWindowsPath("C:\\bot\\evals\\cases.jsonl"))
-    desk = CaseDesk(replace(load_editable(path), path=there), TARGET)
-    command = desk.edit_command(desk.queue(["retries"])[0])
-    assert command == "rageval case edit -f C:/bot/evals/cases.jsonl --question TEXT retries"
-
-
-def test_the_message_of_a_saved_case_says_whether_it_is_answerable(path: Path) -> None:
-    session = press(file_session(path), "a", "w")
-    assert session.notice.startswith("saved retries: unanswerable")
-    assert press(session, "a", "w").notice.startswith("saved retries: answerable")
-
-
-def test_only_a_case_whose_line_was_written_counts_as_saved(path: Path) -> None:
-    session = press(file_session(path), "enter", "enter", "p", "a", "w", "a", "w", "enter")
-    assert session.n_saved == 1
 
 
 def test_a_gold_that_stays_keeps_its_spelling_and_its_unknown_keys(path: Path) -> None:
@@ -187,15 +161,6 @@ def test_mine_over_theirs_changes_only_what_i_decided(path: Path) -> None:
     assert (line["notes"], line["answerable"], line["gold_supports"]) == ("newer", False, [])
 
 
-def test_a_case_that_is_gone_is_not_written_anywhere(path: Path) -> None:
-    session = file_session(path)
-    path.write_bytes(b'{"id": "new", "question": "q"}')
-    assert "not in the file any more" in press(session, "3", "w").notice
-    assert session.unsaved == ("retries",)
-    path.unlink()
-    assert "not saved: " in press(session, "w").notice
-
-
 def test_evidence_can_be_removed_while_the_target_is_down(path: Path) -> None:
     session = file_session(write_cases(path, [{**CASES[1], "question": "down?"}]))
     assert view_of(session).problem == "503 from http://localhost"
@@ -249,12 +214,6 @@ def test_an_annotator_sees_neither_golds_nor_scores_nor_ranks_nor_other_labels(p
     open_ = view_of(press(annotator(path, "ann", blind=False), "n"))
     assert [row.marked for row in open_.rows] == [False, False, True, False, True]
     assert open_.rows[0].scores
-
-
-def test_an_annotator_goes_on_from_the_last_label(path: Path) -> None:
-    session = annotator(path, "ann")
-    press(session, "1", "enter", "Q")
-    assert annotator(path, "ann").marking.draft == session._markings[0].draft
 
 
 # --- between annotators --------------------------------------------------------------------------
@@ -340,29 +299,3 @@ def test_where_nothing_is_agreed_the_file_stays_and_a_second_enter_keeps_it(path
     press(session, "enter")
     assert labels_path(path, "adjudicated").exists()
     assert path.read_bytes() == before
-
-
-def test_a_tie_on_whether_there_is_an_answer_takes_a_second_enter(path: Path) -> None:
-    for name, keys in (("ann", ["a"]), ("bob", ["1"])):
-        press(annotator(path, name), *keys, "enter", "Q")
-    desk, ids = adjudicator(path)
-    session = press(LabelSession(desk.queue(ids), desk), "enter")
-    assert session.notice.startswith("annotators differ on whether there is an answer")
-    assert not labels_path(path, "adjudicated").exists()
-    press(session, "a", "enter")
-    assert lines_of(path)[0]["answerable"] is False
-
-
-def test_theirs_is_told_anew_between_annotators(path: Path) -> None:
-    session = marked_apart(path)
-    path.write_bytes(path.read_bytes().replace(b'"gone.md"', b'"back.md"'))
-    press(session, "1", "w", "t")
-    assert "2 back.md" in view_of(session).remarks[1]
-
-
-def test_a_case_that_is_only_looked_at_stays_undecided(labelled: Path) -> None:
-    before = labelled.read_bytes()
-    desk, ids = adjudicator(labelled)
-    press(LabelSession(desk.queue(ids), desk), "n", "p", "q")
-    assert labelled.read_bytes() == before
-    assert adjudicator(labelled)[1] == ids

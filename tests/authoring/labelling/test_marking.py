@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import replace
 from typing import Any
 
@@ -32,12 +31,6 @@ def test_a_mark_is_an_anchor_of_path_and_heading_and_never_a_chunk_id() -> None:
     chunks = [replace(CHUNKS[2], chunk_id="f00d")]
     session = press(session_of(desk=FakeDesk(chunks)), "space")
     assert golds(session) == [MAIL]
-
-
-def test_a_number_marks_its_row_and_unmarks_it_again() -> None:
-    session = press(session_of(), "3")
-    assert (golds(session), session.marking.row) == ([MAIL], 2)
-    assert golds(press(session, "3")) == []
 
 
 def test_chunks_of_one_section_are_marked_by_one_anchor() -> None:
@@ -75,11 +68,6 @@ def test_golds_that_are_not_retrieved_are_listed_and_kept_unless_removed() -> No
     assert desk.saved[-1][1]["gold_supports"] == [CASES[1]["gold_supports"][0], RETRIES]
     press(session, "5", "w")
     assert desk.saved[-1][1]["gold_supports"][1] == CASES[1]["gold_supports"][1]
-
-
-def test_a_gold_that_is_taken_out_and_marked_again_is_as_it_was() -> None:
-    session = press(session_of(), "n", "3", "3")
-    assert golds(session) == CASES[1]["gold_supports"]
 
 
 def test_evidence_against_is_never_marked() -> None:
@@ -132,32 +120,10 @@ def test_each_chunk_of_a_section_can_be_quoted_by_a_gold_of_its_own() -> None:
     assert marked(session) == [1, 2]
 
 
-def test_a_snippet_can_be_taken_back() -> None:
-    session = press(session_of(), "1", "s", "1", "3", "enter", "s", "1", "enter")
-    assert golds(session) == [{**RETRIES, "snippets": ["an item"]}]
-    press(session, "s", "3", "enter")
-    assert golds(session) == [{**RETRIES, "snippets": []}]
-
-
 def test_two_golds_of_a_section_that_quote_nothing_any_more_become_one() -> None:
     session = press(session_of(), "s", "1", "enter", "j", "s", "2", "enter")
     press(session, "s", "2", "enter", "k", "s", "1", "enter")
     assert golds(session) == [{**RETRIES, "snippets": []}]
-
-
-def test_escape_leaves_snippets_as_they_were() -> None:
-    session = press(session_of(), "s", "space", "escape")
-    assert (golds(session), session.mode, session.marking.choice) == ([], Mode.BROWSE, None)
-    assert session.notice == "the quotes stay as they were: enter keeps what is picked"
-    assert press(session, "s", "escape").notice == ""
-
-
-def test_a_part_of_a_sentence_that_is_quoted_already_stays_as_it_is() -> None:
-    gold = {**RETRIES, "snippets": ["retries FIVE"]}
-    session = press(session_of({"id": "a", "question": "q", "gold_supports": [gold]}), "s")
-    assert [p.marked for p in view_of(session).passages] == [True, False, False]
-    press(session, "2", "enter")
-    assert golds(session)[0]["snippets"] == ["retries FIVE", "After that it gives up."]
 
 
 @pytest.mark.parametrize(
@@ -182,13 +148,6 @@ def test_a_quote_of_several_sentences_is_shown_and_dropped_with_all_of_them(
     assert golds(session)[0]["snippets"] == [quote]
     press(session, "s", *map(str, picked), "enter")
     assert golds(session)[0]["snippets"] == ([] if first else [quote])
-
-
-def test_a_chunk_without_sentences_has_nothing_to_quote() -> None:
-    session = session_of(desk=FakeDesk([replace(CHUNKS[0], text="# Heading\n---\n")]))
-    assert "no sentence to quote" in press(session, "s").notice
-    session = session_of(desk=FakeDesk([replace(CHUNKS[0], text=None)]))
-    assert "no sentence to quote" in press(session, "s").notice
 
 
 LONG = " ".join(f"Item {i} is kept." for i in range(1, 451))
@@ -222,21 +181,6 @@ def test_of_a_long_document_the_sentences_around_the_cursor_are_shown() -> None:
     assert shown(press(session, "s")) == (201, 400, 201)
 
 
-def test_sentences_picked_in_several_searches_are_quoted_together() -> None:
-    session = long_session()
-    typed(press(session, "/"), "ITEM 44")
-    assert [p.number for p in view_of(session).passages] == [44, *range(440, 450)]
-    assert view_of(session).part == '11 sentences with "ITEM 44"; escape shows all'
-    press(session, "j", "space", "449")
-    assert press(session, "3").notice == "no sentence 3"
-    typed(press(session, "/"), "item 31 ")
-    press(session, "space", "enter")
-    assert golds(session)[0]["snippets"] == [
-        "Item 31 is kept.", "Item 440 is kept.", "Item 449 is kept.",
-    ]  # fmt: skip
-    assert (session.mode, session.marking.filter) == (Mode.BROWSE, "")
-
-
 def test_escape_ends_a_search_among_sentences_and_stays_on_the_sentence() -> None:
     session = typed(press(long_session(), "/"), "item 333")
     press(session, "space", "escape")
@@ -249,22 +193,6 @@ def test_escape_ends_a_search_among_sentences_and_stays_on_the_sentence() -> Non
     assert press(session, "/", "x", "escape").mode is Mode.SNIPPET
     press(session, "escape")
     assert (session.mode, golds(session)) == (Mode.BROWSE, [])
-
-
-def test_a_sentence_without_an_end_is_shown_by_its_beginning_and_quoted_whole() -> None:
-    text = "word " * 1_000 + "end."
-    session = press(
-        session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a", text=text)])), "s"
-    )
-    [passage] = view_of(session).passages
-    assert passage.text.endswith(" [3,004 more characters]")
-    assert golds(press(session, "1", "enter"))[0]["snippets"] == [text]
-
-
-def test_a_search_that_no_sentence_contains_changes_nothing() -> None:
-    session = typed(press(long_session(), "end", "/"), "nowhere")
-    assert session.notice == "no sentence with the text"
-    assert shown(session) == (401, 450, 450)
 
 
 def test_every_passage_is_found_in_its_chunk_wherever_the_one_before_it_was() -> None:
@@ -332,11 +260,6 @@ def test_groups_that_cannot_be_read_change_nothing(text: str) -> None:
     assert "expected the numbers of golds from 1 to 2" in session.notice
 
 
-def test_groups_need_two_golds() -> None:
-    session = press(session_of(), "1", "g")
-    assert (session.mode, session.notice) == (Mode.BROWSE, "groups need at least two golds")
-
-
 def test_a_gold_that_goes_leaves_its_groups() -> None:
     session = press(session_of(), "n", "5")
     assert session.marking.draft.groups == ((0,),)
@@ -344,39 +267,6 @@ def test_a_gold_that_goes_leaves_its_groups() -> None:
     session.press("3")
     assert session.marking.draft.groups is None
     assert "the group 1 is gone" in session.notice
-
-
-def test_what_is_left_of_a_group_is_told_by_the_numbers_golds_have_now() -> None:
-    session = press(session_of(), "n", "1")
-    typed(press(session, "g"), "1+2+3, 3")
-    assert "the group 1+2+3 needs only 1+2 now; g sets" in press(session, "3").notice
-    assert session.marking.draft.groups == ((0, 1), (1,))
-
-
-def test_a_gold_in_no_group_is_asked_about_once_before_it_is_saved() -> None:
-    desk = FakeDesk()
-    session = press(session_of(desk=desk), "n", "1", "enter")
-    assert session.notice.startswith("gold 3 is in no group and so not needed (g sets groups)")
-    assert (desk.saved, session.index) == ([], 1)
-    assert press(session, "enter").index == 2
-    assert [case for case, _, _ in desk.saved] == ["marked"]
-
-
-def test_groups_set_after_the_question_are_saved_by_one_enter() -> None:
-    session = press(session_of(), "n", "1", "enter", "g")
-    assert press(typed(session, "1+2+3"), "enter").index == 2
-
-
-def test_groups_are_confirmed_with_the_documents_they_name() -> None:
-    session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
-    assert session.notice == "enough together: 1 ops/queue.md + 2 ops/mail.md, or 2 ops/mail.md"
-
-
-def test_a_note_replaces_the_old_one() -> None:
-    session = press(session_of(), "n", "t")
-    assert typed(session, "a  new one").marking.draft.notes == "a new one"
-    assert typed(press(session, "t"), "").marking.draft.notes == "a new one"
-    assert typed(press(session, "t"), "-").marking.draft.notes == ""
 
 
 def test_keys_of_other_modes_are_text_where_text_is_typed() -> None:
@@ -403,18 +293,6 @@ def test_a_filter_shows_the_rows_that_hold_a_text_under_their_numbers() -> None:
     assert len(view_of(press(session, "escape")).rows) == 4
 
 
-def test_a_filter_finds_what_is_decomposed_or_hyphenated_for_its_line() -> None:
-    chunks = [replace(CHUNKS[2], text=unicodedata.normalize("NFD", "Die Über\u00adgröße"))]
-    session = typed(press(session_of(desk=FakeDesk(chunks)), "/"), "übergröße")
-    assert [row.number for row in view_of(session).rows] == [1]
-
-
-def test_a_filter_without_a_hit_leaves_nothing_to_mark() -> None:
-    session = typed(press(session_of(), "/"), "nowhere")
-    assert press(session, "space").notice == "nothing to mark"
-    assert view_of(press(session, "j", "end", "s")).rows == ()
-
-
 # --- undo ----------------------------------------------------------------------------------------
 
 
@@ -429,11 +307,6 @@ def test_undo_and_redo_walk_through_every_decision() -> None:
     for draft in drafts[1:]:
         assert press(session, "r").marking.draft == draft
     assert press(session, "r").notice == "nothing to redo"
-
-
-def test_a_new_decision_ends_what_could_be_redone() -> None:
-    session = press(session_of(), "1", "u", "3", "r")
-    assert golds(session) == [MAIL]
 
 
 def test_what_was_saved_can_be_undone_and_saved_again() -> None:
@@ -477,19 +350,3 @@ def test_what_is_marked_is_what_the_matcher_finds(
         for kind in ("off", "any", "all"):
             settings_ = ScoreSettings(snippets=kind)
             assert any(matches_anchor(anchor, chunk, settings_) for chunk in chunks)
-
-
-def test_a_mark_of_a_paged_chunk_names_its_pages_and_no_other_page() -> None:
-    from pytest_rageval.authoring.labelling.draft import gold_for, matches, same_section
-    from pytest_rageval.values.record import ScoreSettings
-
-    settings = ScoreSettings()
-    twelve, forty = (
-        RetrievedChunk(rel_path="m.pdf", text=f"page {page}", pages=(page,)) for page in (12, 40)
-    )
-    gold = gold_for(twelve)
-    assert gold == {"rel_path": "m.pdf", "pages": [12]}
-    assert matches(gold, twelve, settings)
-    assert same_section(gold, twelve, settings)
-    assert not matches(gold, forty, settings)
-    assert not same_section(gold, forty, settings)

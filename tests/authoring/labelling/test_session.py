@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.draft import (
-    Candidate,
     Draft,
     Fetched,
     LabelCase,
@@ -28,13 +27,6 @@ from tests.authoring.labelling.builders import (
 # --- the queue and saving ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["n", "p", "q", "w"])
-def test_a_case_without_change_is_not_saved(key: str) -> None:
-    desk = FakeDesk()
-    press(session_of(desk=desk), "1", "1", key)
-    assert desk.saved == []
-
-
 def test_enter_saves_and_goes_on_until_the_last_case() -> None:
     desk = FakeDesk()
     session = press(session_of(desk=desk), "3", "enter", "enter", "enter")
@@ -44,28 +36,6 @@ def test_enter_saves_and_goes_on_until_the_last_case() -> None:
     assert session.index == 2
     alone = press(session_of(CASES[0]), "p")
     assert alone.notice == "this is the only case (q leaves)"
-
-
-def test_sentences_that_are_picked_are_unsaved() -> None:
-    session = press(session_of(), "s")
-    assert session.unsaved == ()
-    assert press(session, "1").unsaved == ("retries",)
-    assert press(session, "1").unsaved == ()
-    assert press(session, "1", "escape").unsaved == ()
-
-
-def test_a_number_without_a_sentence_is_refused_by_name() -> None:
-    session = press(session_of(), "s", "99")
-    assert session.notice == "no sentence 99"
-    assert press(session, "z").notice.startswith("no key 'z'")
-    assert press(session, "1").notice == ""
-
-
-def test_what_is_written_of_a_case_counts_once() -> None:
-    session = press(session_of(), "3", "w", "1", "w", "u", "enter", "a", "n")
-    assert session.n_saved == 2
-    nothing = FakeDesk(results=[SaveResult(ok=True, written=False)])
-    assert press(session_of(desk=nothing), "enter").n_saved == 0
 
 
 def test_a_case_that_cannot_be_saved_is_not_left() -> None:
@@ -93,13 +63,6 @@ def test_theirs_is_taken_over_and_mine_is_gone() -> None:
     session = press(session_of(desk=desk), "3", "enter", "t")
     assert session.marking.draft == theirs.start
     assert (session.marking.item.case.question, desk.saved, session.unsaved) == ("q2", [], ())
-
-
-def test_escape_leaves_a_conflict_for_later() -> None:
-    desk = FakeDesk(results=[CONFLICT, CONFLICT])
-    session = press(session_of(desk=desk), "3", "enter", "escape")
-    assert (golds(session), session.notice) == ([MAIL], "not saved")
-    assert view_of(press(session, "w")).conflict
 
 
 def test_a_review_is_confirmed_by_enter_alone() -> None:
@@ -141,19 +104,6 @@ def test_rejecting_the_last_case_shows_the_one_before_and_the_only_case_ends() -
     assert (session.closed, session.result, session.unsaved) == (True, "0 saved, 2 removed", ())
 
 
-def test_a_case_that_cannot_be_removed_stays() -> None:
-    desk = FakeDesk(results=[SaveResult(ok=False, message="not removed: busy")])
-    session = press(review_of("a", desk=desk), "d", "y")
-    assert (session.total, session.notice, session.result) == (1, "not removed: busy", "0 saved")
-
-
-def test_a_case_edited_elsewhere_is_read_again() -> None:
-    desk = FakeDesk(reloaded=label_case({**MADE, "question": "mended"}))
-    session = press(review_of("a", desk=desk), "e")
-    assert session.notice.endswith("edit a")
-    assert press(session, "R").marking.item.case.question == "mended"
-
-
 @pytest.mark.parametrize("key", ["d", "e"])
 def test_cases_are_rejected_and_mended_in_a_review_only(key: str) -> None:
     assert "no key" in press(session_of(), key).notice
@@ -179,10 +129,6 @@ def test_q_asks_before_it_leaves_a_case_that_is_not_saved() -> None:
     assert [case_id for case_id, _, _ in desk.saved] == ["retries"]
 
 
-def test_q_leaves_at_once_if_there_is_nothing_to_save() -> None:
-    assert press(session_of(), "3", "3", "q").closed
-
-
 def test_a_proposal_is_saved_only_once_it_is_confirmed_or_changed() -> None:
     desk = FakeDesk()
     case = parse_case({"id": "a", "question": "q"})
@@ -191,18 +137,6 @@ def test_a_proposal_is_saved_only_once_it_is_confirmed_or_changed() -> None:
     assert desk.saved == []
     press(LabelSession([item], desk), "enter")
     assert desk.saved == [("a", {"gold_supports": [MAIL]}, False)]
-
-
-def test_who_marked_a_chunk_is_told_beside_it() -> None:
-    item = LabelCase(
-        case=parse_case({"id": "a", "question": "q"}),
-        start=Draft(),
-        candidates=(Candidate(gold=MAIL, names=("ann", "bob")),
-                    Candidate(gold={"rel_path": "else.md"}, names=("bob",))),
-    )  # fmt: skip
-    rows = view_of(LabelSession([item], FakeDesk())).rows
-    assert rows[2].tags == ("ann", "bob")
-    assert (rows[4].tags, rows[4].marked) == (("not retrieved", "bob"), False)
 
 
 # --- a target that fails -------------------------------------------------------------------------

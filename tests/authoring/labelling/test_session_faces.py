@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -102,13 +101,6 @@ def test_a_browser_writes_the_same_bytes(tmp_path: Path) -> None:
     assert found == expected
 
 
-def test_the_key_logs_write_something(tmp_path: Path) -> None:
-    before = write_cases(tmp_path / "cases.jsonl").read_bytes()
-    for log, keys in KEY_LOGS.items():
-        changed = bytes_after(tmp_path, drive_directly, keys)[0] != before
-        assert changed == (log != "nothing")
-
-
 def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     case = {**CASES[1], "question": HOSTILE, "notes": HOSTILE, "expected_key_facts": [HOSTILE]}
@@ -120,42 +112,8 @@ def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path) -> None:
     assert "::error::" not in shown
 
 
-def test_what_is_selected_is_told_in_text(tmp_path: Path) -> None:
-    _, shown = bytes_after(tmp_path, drive_terminal, ["3", "s", "space", "escape", "Q"])
-    assert re.search(r"^> \[x\]  3 ops/mail\.md", shown, re.MULTILINE)
-    assert re.search(r"^  \[ \]  1 ops/queue\.md", shown, re.MULTILINE)
-    assert re.search(r"^> \[x\]  1 Mail is sent once\.", shown, re.MULTILINE)
-
-
-def test_no_line_is_wider_than_the_screen(tmp_path: Path) -> None:
-    wide = "日本語のとても長い質問" * 30 + "x" * 300
-    case = {"id": "i" * 200, "question": wide, "notes": wide, "expected_answer": wide}
-    path = write_cases(tmp_path / "cases.jsonl", [case])
-    shown = drive_terminal(file_session(path), ["1", "3", "g", "1", "+", "2", "enter", "?", "Q"])
-    widths = [
-        sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
-        for line in shown.splitlines()
-    ]
-    assert max(widths) <= 80
-
-
-def test_the_last_heading_of_a_long_path_is_shown() -> None:
-    heading = "# The same long title > ## The same long section > ### The one that counts"
-    chunks = [RetrievedChunk(rel_path="guides/a.md", heading_path=heading, rank=1)]
-    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["k", "Q"])
-    (row,) = {line for line in shown.splitlines() if line.startswith("> [ ]  1")}
-    assert row.rstrip().endswith("> ### The one that counts")
-
-
 def test_the_current_row_is_among_those_shown() -> None:
     chunks = [RetrievedChunk(rel_path=f"{n}.md", rank=n) for n in range(1, 61)]
     shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["k", "end", "k", "Q"])
     assert "> [ ] 60 60.md" in shown
     assert "> [ ] 59 59.md" in shown
-
-
-def test_the_current_sentence_is_among_those_shown() -> None:
-    text = "\n".join(f"- Sentence {n} says something." for n in range(1, 101))
-    chunks = [RetrievedChunk(rel_path="a.md", text=text, rank=1)]
-    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["s", "end", "k", "q", "Q"])
-    assert "> [ ] 100 Sentence 100 says" in shown

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,12 +44,6 @@ def test_the_lines_of_a_log_are_quoted_one_by_one_and_those_of_prose_by_sentence
     assert split_passages("\n".join(log)) == tuple(log)
     prose = "A sentence that is broken\nfor its width. Another\none."
     assert split_passages(prose) == ("A sentence that is broken for its width.", "Another one.")
-
-
-@pytest.mark.parametrize("line", ["=======", "---", "-"])
-def test_an_underlined_heading_is_no_sentence(line: str) -> None:
-    text = f"Lending\ntools\n{line}\nFor two weeks.\n\n- one item\n---\n\nEnd.\n"
-    assert split_passages(text) == ("For two weeks.", "one item", "End.")
 
 
 @given(st.text(alphabet="ab .!\n-#>|`1*é", max_size=80))

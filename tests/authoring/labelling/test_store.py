@@ -12,7 +12,7 @@ from pytest_rageval.authoring.labelling.store import (
     labels_path,
     read_labels,
 )
-from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError
+from pytest_rageval.values.errors import ConfigError, DatasetError
 
 ENTRY: dict[str, Any] = {
     "schema_version": 1,
@@ -94,16 +94,6 @@ def test_only_a_newline_ends_a_line(cases: Path) -> None:
     assert [entry.case_id for entry in read_labels(cases).entries] == ["a"]
 
 
-def test_labels_of_another_case_file_are_not_ours(cases: Path) -> None:
-    append_entry(labels_path(cases, "ann"), {**ENTRY, "file": "other.jsonl"})
-    assert read_labels(cases).entries == ()
-
-
-def test_decisions_are_no_annotators_labels(cases: Path) -> None:
-    append_entry(labels_path(cases, "adjudicated"), ENTRY)
-    assert (read_labels(cases).entries, read_labels(cases).decided) == ((), {"a": "2026"})
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -138,9 +128,3 @@ def test_files_that_hold_no_json_are_refused_with_every_fault(cases: Path) -> No
     with pytest.raises(DatasetError) as caught:
         read_labels(cases)
     assert len(str(caught.value).splitlines()) == 4
-
-
-def test_a_folder_that_cannot_be_made_is_one_error(cases: Path) -> None:
-    (cases.parent / "labels").write_text("a file", encoding="utf-8")
-    with pytest.raises(StorageError, match="cannot be written"):
-        append_entry(labels_path(cases, "ann"), ENTRY)

@@ -165,26 +165,6 @@ def test_each_snippet_and_each_irrelevant_support_is_looked_at() -> None:
     ]
 
 
-def test_a_snippet_that_spans_two_sections_is_in_none() -> None:
-    [found] = check(anchor("site/gates.md", "# Gates", "closes at 17:40. ### Winter"))
-    assert found.rule == "unknown-snippet"
-
-
-def test_a_finding_is_one_line_with_its_place() -> None:
-    [found] = check(anchor("zzz.md"))
-    assert str(found) == (
-        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.md' is not a note of the vault "
-        "[unknown-document]"
-    )
-
-
-def test_a_document_of_another_kind_is_said_not_to_be_read() -> None:
-    [found] = check(anchor("manual.pdf"))
-    assert found.message == (
-        "'manual.pdf' is not a note of the vault, of which only .md and .markdown files are read"
-    )
-
-
 @pytest.mark.parametrize(
     "snippet", ["The port is 8080", "port is 8080, see docs.", "The **port** is 8080"]
 )
@@ -218,9 +198,3 @@ def test_a_similar_sentence_is_suggested_where_words_have_no_blanks(
     index = AnchorIndex([parse_note("zh.md", note.encode())])
     [found] = index.check(placed("?", 1, gold_supports=[anchor("zh.md", "# 茶", snippet)]))
     assert found.message.endswith(f"did you mean {near!r}?")
-
-
-def test_a_snippet_and_a_line_without_words_are_not_alike() -> None:
-    index = AnchorIndex([parse_note("a.md", b"# A\n\n| a |\n|---|\n| - |\n")])
-    [found] = index.check(placed("?", 1, gold_supports=[anchor("a.md", "# A", "\u2026\u2026")]))
-    assert found.message.endswith("is not in a.md # A")

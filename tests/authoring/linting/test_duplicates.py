@@ -63,11 +63,6 @@ def test_a_question_of_another_scope_is_another(
     assert list(find_duplicates([placed(Q, 1, **one), placed(question, 2, **other)])) == []
 
 
-def test_a_question_of_one_user_twice_is_a_duplicate() -> None:
-    cases = [placed(Q, line, metadata={"user": "ana", "ticket": line}) for line in (1, 2)]
-    assert told(find_duplicates(cases)) == [("error", "duplicate", 2)]
-
-
 def test_alike_questions_about_other_evidence_or_another_number_are_others() -> None:
     evidence = [
         placed(Q, 1, gold_supports=(anchor("a.md"),)),
@@ -90,12 +85,6 @@ def test_a_near_duplicate_is_found_among_many_numbered_questions() -> None:
 def test_a_translation_is_no_duplicate() -> None:
     cases = [placed(Q, 1), placed(NEARLY, 2, translation_of="c1", language="en-GB")]
     assert list(find_duplicates(cases)) == []
-
-
-def test_at_most_three_others_are_named_of_one() -> None:
-    others = [f"{Q[:-1]} {word}?" for word in ("please", "today", "anyway", "then", "also")]
-    findings = [one for one in find_duplicates(numbered([*others, Q])) if one.line == 6]
-    assert len(findings) == 3
 
 
 @pytest.mark.parametrize(
@@ -128,12 +117,3 @@ def test_questions_without_blanks_that_differ_in_a_number_are_others() -> None:
 )
 def test_nearly_the_same_question_without_blanks_is_a_warning(one: str, other: str) -> None:
     assert told(find_duplicates(numbered([one, other]))) == [("warning", "near-duplicate", 2)]
-
-
-@pytest.mark.slow
-def test_ten_thousand_cases_are_looked_through() -> None:
-    questions = [
-        f"What is asked of owner {n} about boat {n % 97} in harbour?" for n in range(9_990)
-    ]
-    findings = list(find_duplicates(numbered([*questions, *questions[:10]])))
-    assert told(findings) == [("error", "duplicate", 9_991 + n) for n in range(10)]

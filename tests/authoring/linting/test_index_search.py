@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -64,17 +63,6 @@ def test_a_document_that_never_comes_is_a_warning(url: str) -> None:
     assert "did you mean 'site/gates.md'?" in found.message
 
 
-def test_an_anchor_of_many_cases_is_asked_for_once() -> None:
-    chunk = {"rel_path": "a.md", "heading_path": "# A", "text": "t"}
-    reply = {"answer": "a", "debug": {"retrieved_chunks": [chunk]}}
-    cases: Sequence[PlacedCase] = [
-        placed(f"q{n}", n, gold_supports=(anchor("a.md", "# A", "some words"),)) for n in range(9)
-    ]
-    with rag_server(lambda question, nth: reply) as server:
-        assert look(server.url, *cases) == []
-        assert server.calls == 1
-
-
 def test_an_anchor_is_looked_for_as_the_user_of_each_case() -> None:
     """The case of a user who may not see the document comes first, as in docs/cases.md."""
     closed = anchor("hr/pay.md", "# Pay")
@@ -123,9 +111,3 @@ def test_a_target_that_fails_ends_the_check(reply: dict[str, object] | int, kind
         with pytest.raises(EndpointError) as caught:
             look(server.url, placed("q", gold_supports=(anchor("a.md"),)))
     assert caught.value.kind == kind
-
-
-def test_cases_without_evidence_ask_nothing(tmp_path: Path) -> None:
-    with rag_server() as server:
-        assert look(server.url, placed("q", answerable=False)) == []
-        assert server.calls == 0

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.scaffold.plan import read_templates
-from tests.build.yaml_values import load_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -34,17 +33,3 @@ def test_every_template_is_in_the_wheel_as_it_is_here(tmp_path: Path) -> None:
             if name.startswith(prefix)
         }
     assert held == read_templates()
-
-
-def test_the_job_of_github_is_a_checkout_and_the_action() -> None:
-    job = load_yaml(read_templates()["workflow.yml"].decode("utf-8"))["jobs"]["evals"]
-    assert [step["uses"].rpartition("@")[0] for step in job["steps"]] == [
-        "actions/checkout",
-        "OWNER/pytest-rageval",
-    ]
-    assert job["timeout-minutes"] > 0
-
-
-def test_the_pipeline_of_gitlab_includes_the_job_of_this_repository() -> None:
-    (included,) = load_yaml(read_templates()["gitlab.yml"].decode("utf-8"))["include"]
-    assert (ROOT / included["remote"].partition("/v1/")[2]).is_file()

@@ -27,13 +27,6 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_folder_that_is_missing_is_made_with_every_file(tmp_path: Path) -> None:
-    folder = tmp_path / "a b" / "ü"
-    done = start(folder)
-    assert all(done.values())
-    assert set(tree(folder)) == set(done)
-
-
 def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
     start(tmp_path)
     before = tree(tmp_path)
@@ -87,17 +80,6 @@ def test_a_file_that_appears_meanwhile_is_kept(
     assert (tmp_path / "thresholds.toml").read_bytes() == b"theirs"
 
 
-def test_files_are_written_where_there_are_no_hard_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(source: Path, target: Path) -> None:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-    done = start(tmp_path)
-    assert set(tree(tmp_path)) == set(done)
-
-
 def test_an_interrupted_start_leaves_no_part_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,13 +98,6 @@ def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
         start(tmp_path)
 
 
-def test_a_file_in_the_place_of_the_project_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    file.write_text("mine", encoding="utf-8")
-    with pytest.raises(ScaffoldError, match=r"a file stands where a folder is needed"):
-        start(file)
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     try:
@@ -130,12 +105,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
             start(tmp_path)
     finally:
         tmp_path.chmod(0o700)
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").mkdir()
-    with pytest.raises(ScaffoldError, match=r"pyproject.toml: cannot be read: Is a directory"):
-        start(tmp_path)
 
 
 def test_the_example_cases_are_sound_and_of_every_kind(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,6 @@ def test_golds_are_notes_of_the_corpus(tmp_path: Path) -> None:
     )
 
 
-def test_with_ids_the_corpus_is_one_file(tmp_path: Path) -> None:
-    prepared = prepare(tmp_path / "tiny", "keep")
-    (lines,) = prepared.corpus.iterdir()
-    first = json.loads(lines.read_text(encoding="utf-8").splitlines()[0])
-    assert (first["_id"], first["title"]) == ("tide-mill", "The tide mill")
-    assert load_cases(prepared.cases).cases[0].case.gold_supports[0].rel_path == "tide-mill"
-
-
 def test_what_is_there_stays_and_a_missing_corpus_is_added(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, with_corpus=False)
     assert not prepared.corpus.exists()
@@ -50,11 +41,6 @@ def test_what_is_there_stays_and_a_missing_corpus_is_added(tmp_path: Path) -> No
     prepare(tmp_path)
     assert not (prepared.corpus / "ferry.md").exists()
     assert prepared.cases.stat().st_mtime_ns == written
-
-
-def test_a_question_knows_the_document_of_its_id(tmp_path: Path) -> None:
-    assert prepare(tmp_path / "a").own_documents()["1"] == "1.md"
-    assert prepare(tmp_path / "b", "keep").own_documents()["1"] == "1"
 
 
 def test_a_suite_of_the_library_is_read_from_it(

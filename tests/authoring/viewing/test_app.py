@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from html import unescape
@@ -82,16 +81,6 @@ def test_a_run_is_compared_with_the_one_before_or_with_a_chosen_one(shown: Shown
     assert "with the baseline" not in shown.client.get("/run-r3?base=").text
 
 
-def test_two_or_three_runs_stand_side_by_side(shown: Shown) -> None:
-    html = shown.client.get("/compare?run=r3&run=r1&run=r2").text
-    assert "<title>r2, r3 compared with r1" in html
-    assert "r1, r3 compared with r2" in shown.client.get("/compare?run=r3&run=r1&base=r2").text
-    for query in ("", "?run=r1", "?run=r1&run=r1", "?run=r1&run=r2&run=r3&base=x"):
-        reply = shown.client.get(f"/compare{query}")
-        assert reply.status_code == 404
-        assert "expected two or three" in reply.text
-
-
 @pytest.mark.parametrize(
     "name",
     ["%2e%2e", "..%2f..%2fsecret", "%2fetc", "r1%2f..%2fr2", "tags", "x%00", "linked"],
@@ -143,15 +132,6 @@ def test_the_order_of_runs_reads_no_document_again_until_it_changes(
     store.write_document(results / "r1", "config.json", config)
     assert [run.run_id for run in runs.documents()] == ["r0", "r2", "r3", "r1"]
     assert {name.partition("/")[0] for name in read} == {"r0", "r1"}
-
-
-def test_changed_tags_are_reported(results: Path) -> None:
-    told: list[tuple[str, ...]] = []
-    runs = project.ProjectRuns(results, title="x", on_tagged=lambda *ids: told.append(ids))
-    runs.give_tag("r1", "main")
-    runs.give_tag("r2", "main")
-    runs.take_tag("r2", "main")
-    assert told == [("r1",), ("r2", "r1"), ("r2",)]
 
 
 @pytest.mark.parametrize("tag", ["", "../r1/config", "a b", "last", "<script>", "x" * 101])
@@ -210,25 +190,6 @@ def test_damaged_runs_are_said_and_the_others_shown(results: Path) -> None:
         assert "Traceback" not in damaged.text
         assert shown.client.get("/run-wild").status_code in {200, 404, 500}
         assert shown.client.get("/run-r3").status_code == 200
-
-
-def test_a_run_that_was_removed_meanwhile_is_a_sentence(shown: Shown, results: Path) -> None:
-    assert "run-r3" in shown.client.get("/").text
-    for file in (results / "r3").iterdir():
-        file.unlink()
-    assert 'id="run-r3"' not in shown.client.get("/").text
-    assert "not found in" in shown.client.get("/run-r3").text
-
-
-def test_a_list_of_many_runs_reads_no_records(results: Path) -> None:
-    (results / "r1" / "results.jsonl").write_text("no record", encoding="utf-8")
-    for number in range(200):
-        copy = shutil.copytree(results / "r1", results / f"copy-{number:03}")
-        (copy / "groups.json").write_text("{", encoding="utf-8")
-    with showing(results) as shown:
-        html = shown.client.get("/").text
-    assert html.count('<tr class="run"') == 203
-    assert "was truncated" not in html
 
 
 def test_a_page_is_sent_while_it_is_made(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,17 +266,6 @@ def test_a_note_on_a_run_of_another_program_is_one_sentence(
     reply = shown.post("/note", body)
     assert (reply.status_code, reply.text.count("\n")) == (409, 1)
     assert said in reply.text
-
-
-def test_a_note_beside_a_folder_that_cannot_be_read_is_one_sentence(
-    shown: Shown, results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise KeyError("odd")
-
-    monkeypatch.setattr(project.ProjectRuns, "note", refused)
-    reply = shown.post("/note", a_note(results))
-    assert (reply.status_code, reply.text) == (500, "it could not be done: KeyError: 'odd'\n")
 
 
 def test_another_page_writes_no_note(shown: Shown, results: Path) -> None:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.report.html.runs.site import SiteOptions, write_site
 from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import read_tags, write_tag
-from pytest_rageval.values.settings import Settings
 from tests.authoring.viewing.serving import Shown, showing
 from tests.build.browser import Visit, Watched, visitor
 from tests.build.runs import run_of, write_run
@@ -84,21 +82,6 @@ def test_axe_finds_nothing_and_nothing_is_cut(
         found = Axe().run(tab)
         assert found.violations_count == 0, (path, found.generate_report())
     harmless(tab, watched, shown.origin)
-
-
-def test_names_of_what_changed_do_not_make_the_list_wider_than_the_window(
-    visit: Visit, shown: Shown, results: Path
-) -> None:
-    changed = Settings(
-        rootdir=".", k=7, path_case="insensitive", snippets="all", coarse_chunks=True
-    )
-    write_run(results, "r4", run_of(8), changed, day=4)
-    tab = admitted(visit, shown)
-    assert ", " in tab.inner_text("#run-r4 td.num .notes >> nth=0"), "several names"
-    shown_width, width = tab.eval_on_selector(
-        "#runs .wide", "one => [one.clientWidth, one.scrollWidth]"
-    )
-    assert width <= shown_width
 
 
 def test_the_list_is_filtered_and_the_way_back_finds_it_so(
@@ -194,18 +177,6 @@ def test_a_note_is_kept_also_when_its_case_is_left(
     harmless(tab, watched, shown.origin)
 
 
-def test_a_note_that_cannot_be_kept_stays_in_its_field(
-    visit: Visit, shown: Shown, results: Path
-) -> None:
-    tab = admitted(visit, shown)
-    tab.goto(f"{shown.base}/run-r3#case-c-001")
-    (results / "r3" / "notes.json").write_text("{", encoding="utf-8")
-    tab.fill(".take-note textarea", "typed")
-    tab.click(".take-note button")
-    tab.wait_for_selector("text=Not saved: ")
-    assert tab.input_value(".take-note textarea") == "typed"
-
-
 def test_notes_that_cannot_be_kept_when_their_cases_are_left_are_there_on_return(
     visit: Visit, shown: Shown, results: Path
 ) -> None:
@@ -245,37 +216,6 @@ def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown)
     tab.wait_for_url("**/compare?base=r1&run=r3")
     tab.click("a.home")
     tab.wait_for_url(f"{shown.base}/")
-
-
-def test_without_scripts_runs_can_be_read_and_compared(visit: Visit, shown: Shown) -> None:
-    tab = visit(shown.address, java_script_enabled=False)
-    tab.wait_for_url(f"{shown.base}/")
-    assert not tab.locator(".filters").is_visible()
-    tab.check("input[value=r1]")
-    tab.check("input[value=r2]")
-    tab.click("#compare")
-    tab.wait_for_url("**/compare?run=r2&run=r1")
-    assert tab.locator(".answers").first.is_visible()
-
-
-def test_the_site_needs_no_server_and_asks_for_nothing(
-    visit: Visit, results: Path, tmp_path: Path, watched: Watched
-) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    write_site(results, tmp_path / "site", SiteOptions(title="<b>x</b>", version="1", redact=False))
-    folder = (tmp_path / "site").as_uri()
-    tab = visit(f"{folder}/index.html")
-    for link in ("#run-r3 a.key", ".frame a", "h2 a >> nth=1", "a.home"):
-        assert Axe().run(tab).violations_count == 0
-        tab.click(link)
-        for width in (1280, 390):
-            tab.set_viewport_size({"width": width, "height": 900})
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    assert tab.url == f"{folder}/index.html"
-    tab.fill("#q", "release")
-    assert tab.locator("tr.run:visible").count() == 1
-    harmless(tab, watched, folder)
 
 
 def test_runs_are_gone_through_chosen_and_opened_by_keys(visit: Visit, shown: Shown) -> None:

@@ -43,17 +43,6 @@ def test_one_question_is_answered_with_its_chunks(cases: Path, capsys: Output) -
     assert "chunks   2\n" in out
 
 
-def test_places_of_chunks_hold_no_control_characters(project: Path, capsys: Output) -> None:
-    hostile = "a\x1b]0;x\x07\x9b2J\u202e"
-    chunk = {"chunk_id": "1", "rel_path": f"{hostile}.md", "heading_path": f"# {hostile}"}
-    reply = {"answer": "One.", "debug": {"retrieved_chunks": [{**chunk, "text": "t", "rank": 1}]}}
-    with fake_target(json_reply(reply)) as target:
-        assert cli.run(["ask", "hello", "--rag-url", target.url]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert "chunks   1" in out
-    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
-
-
 def test_json_holds_the_answer_and_the_chunks_of_a_case(cases: Path, capsys: Output) -> None:
     assert cli.run(["ask", "--case", "queue", "--judged", "--json"]) == ExitCode.YES
     document = json.loads(capsys.readouterr().out)
@@ -96,20 +85,6 @@ def test_an_unanswerable_case_has_an_outcome_once_it_is_judged(
     assert json.loads(capsys.readouterr().out)["outcome"] == outcome.split(":")[0]
 
 
-def test_a_reply_without_chunks_leaves_golds_unchecked(cases: Path, capsys: Output) -> None:
-    with fake_target(json_reply({"answer": "Five."})) as target:
-        assert cli.run(["ask", "--case", "queue", "--rag-url", target.url]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert "chunks   not reported; see `rageval doctor`\n" in out
-    assert "gold 1   work/queue.md > # Queue: no chunks are reported\noutcome  unchecked\n" in out
-    assert "metrics" not in out
-
-
-def test_a_question_that_begins_with_a_colon_is_one(cases: Path, capsys: Output) -> None:
-    assert cli.run(["ask", ":k 3 means what?", "--json"]) == ExitCode.YES
-    assert json.loads(capsys.readouterr().out)["question"] == ":k 3 means what?"
-
-
 def test_parameters_and_folders_are_sent(project: Path, capsys: Output) -> None:
     with fake_target(json_reply({"answer": "yes"})) as target:
         arguments = ["--rag-url", target.url, "--set", "rerank=true", "--folder", "work", "-k", "7"]
@@ -130,16 +105,6 @@ def test_a_case_of_several_files_is_named_with_its_file(
     out = capsys.readouterr().out
     assert "question What is the limit?" in out
     assert out.count("\noutcome ") == 2  # asked again, it is the case with its golds
-
-
-def test_names_and_values_with_blanks_are_sent_as_given(project: Path, capsys: Output) -> None:
-    with fake_target(json_reply({"answer": "yes"})) as target:
-        named = ["--folder", "HR policies", "--folder", "work", "--vault", "My notes"]
-        arguments = ["--rag-url", target.url, *named, "--set", "style=two  blanks"]
-        assert cli.run(["ask", "Which?", *arguments]) == ExitCode.YES
-    body = json.loads(target.received[0].body)
-    assert (body["folders"], body["vaults"]) == (["HR policies", "work"], ["My notes"])
-    assert body["style"] == "two  blanks"
 
 
 @pytest.mark.parametrize("judged", [[], ["--judged"]])
@@ -183,15 +148,6 @@ def test_a_failed_line_of_a_pipe_ends_in_its_exit_code_and_the_rest_is_asked(
     with fake_target(refused, json_reply({"answer": "second"})) as target:
         assert cli.run(["ask", "--rag-url", target.url]) == ExitCode.UNREACHABLE
     assert "second" in capsys.readouterr().out
-
-
-def test_quit_in_a_pipe_keeps_the_exit_code_of_a_failed_question(
-    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    type_lines(monkeypatch, "one", ":quit")
-    with fake_target(http_reply(b"{}", "401 Unauthorized")) as target:
-        assert cli.run(["ask", "--rag-url", target.url]) == ExitCode.UNREACHABLE
-    assert "HTTP 401" in capsys.readouterr().out
 
 
 def test_an_answer_of_five_megabytes_is_cut(project: Path, capsys: Output) -> None:

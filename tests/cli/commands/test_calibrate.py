@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -97,70 +96,12 @@ def test_the_figures_are_one_document(opened: Open, capsys: Output) -> None:
     assert found == {"s": (3, 1.0, pytest.approx(0.4)), "t": (1, None, 0.0)}
 
 
-def test_people_get_a_table_of_80_columns(opened: Open, capsys: Output) -> None:
-    def say(rubric: str, request: JudgeRequest) -> Any:
-        if request.answer == "Three.":
-            return "refused"
-        return Verdict(scores={rubric: SCORES.get(request.answer, 0)})
-
-    opened(ScriptedJudge(say))
-    write([*ROWS, {**ROWS[0], "id": "e", "source": "a source with \x1b[31m a long name"}])
-    assert calibrate("--probes") == ExitCode.YES
-    out, err = capsys.readouterr()
-    lines = out.splitlines()
-    assert err == "rageval: first failure: refused: no luck\n"
-    assert max(map(len, lines)) <= 80
-    assert lines[0] == (
-        "fake/1 under groundedness-v1: 4 labelled answers judged, 1 error (refused 1)"
-    )
-    assert [line.split()[:3] for line in lines[2:4]] == [["all", "4", "1"], ["s", "2", "1"]]
-    assert "\x1b" not in out
-    assert any("answers that are not grounded" in line for line in lines)
-
-
-def test_failures_are_counted_and_never_zero(opened: Open, capsys: Output) -> None:
-    opened(scores({**SCORES, "Four.": "unparseable", "Five.": "truncated"}))
-    write(ROWS)
-    document = run_json(capsys)
-    assert (document["n"], document["n_error"]) == (2, 2)
-    assert document["errors"] == {"unparseable": 1, "truncated": 1}
-    assert (document["auroc"], document["recall"]) == (None, None)
-
-
 def test_the_threshold_is_that_of_the_command_line(opened: Open, capsys: Output) -> None:
     opened(scores({**SCORES, "Five.": 2}))
     write(ROWS)
     document = run_json(capsys, "--threshold", "3")
     assert (document["threshold"], document["accuracy"], document["kappa"]) == (3.0, 1.0, 1.0)
     assert document["best_threshold"] == {"threshold": 3.0, "kappa": 1.0}
-
-
-def test_partial_answers_and_questions_back_are_counted_and_not_asked(
-    opened: Open, capsys: Output
-) -> None:
-    judge = word_overlap()
-    opened(judge)
-    texts = {
-        "answer": "It is red.",
-        "abstain": "I do not have it.",
-        "partial": "Half.",
-        "clarify": "Eh?",
-    }
-    write([{"id": label, "answer": text, "label": label} for label, text in texts.items()])
-    document = run_json(capsys, rubric="abstention")
-    assert (document["n"], document["left_out"]) == (2, {"partial": 1, "clarify": 1})
-    assert (document["threshold"], document["accuracy"], document["auroc"]) == (None, 1.0, 1.0)
-    assert [request.answer for _, request in judge.asked] == ["It is red.", "I do not have it."]
-    assert list(document["by_source"]) == ["labels"]
-
-
-def test_references_reach_the_judge_as_alternatives(opened: Open, capsys: Output) -> None:
-    judge = word_overlap()
-    opened(judge)
-    row = {"id": "a", "question": "Q", "answer": "Retina", "label": "correct"}
-    write([{**row, "reference": ["the retina", "fovea"]}, {**row, "id": "b"}])
-    run_json(capsys, rubric="correctness")
-    assert [request.expected_answer for _, request in judge.asked] == ["the retina | fovea", None]
 
 
 # --- the judge -----------------------------------------------------------------------------------
@@ -193,15 +134,6 @@ def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) 
     assert (out, err.count("\n")) == ("", 1)
     assert "judge fake/1: given up after 2 failures in a row: unreachable: no luck" in err
     assert len(judge.asked) == 2
-
-
-def test_the_only_answer_out_of_reach_is_code_4(opened: Open, capsys: Output) -> None:
-    opened(scores({"Three.": "rate_limited"}))
-    write(ROWS[1:2])
-    assert calibrate("--json") == ExitCode.UNREACHABLE
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "judge fake/1: given up after 1 failure in a row: rate_limited: no luck" in err
 
 
 def test_several_answers_are_judged_at_once(
@@ -253,25 +185,6 @@ def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
     assert "given up after 10 failures in a row: unreachable: no luck" in capsys.readouterr().err
 
 
-def test_one_answer_out_of_reach_among_others_is_an_error_of_its_kind(
-    opened: Open, capsys: Output
-) -> None:
-    opened(scores({**SCORES, "Five.": "unreachable"}))
-    write(ROWS)
-    document = run_json(capsys)
-    assert (document["n"], document["errors"]) == (3, {"unreachable": 1})
-
-
-def test_a_judge_that_only_refuses_was_reached(opened: Open, capsys: Output) -> None:
-    opened(scores(dict.fromkeys(SCORES, "refused")))
-    write(ROWS)
-    assert calibrate("--probes") == ExitCode.NO
-    out, err = capsys.readouterr()
-    assert "4 errors (refused 4)" in out
-    assert "padded answers: none could be compared" in out
-    assert err == "rageval: first failure: refused: no luck\n"
-
-
 # --- probes --------------------------------------------------------------------------------------
 
 
@@ -295,34 +208,6 @@ def test_probes_tell_how_often_longer_or_reordered_answers_win(
     assert judge.asked[-1][1].answer == "Two. One."
 
 
-def test_a_sample_of_probes_is_the_same_every_time(opened: Open, capsys: Output) -> None:
-    asked = []
-    for _ in range(2):
-        judge = word_overlap()
-        opened(judge)
-        write(ROWS)
-        probes = run_json(capsys, "--probe-sample", "2")["probes"]
-        assert probes["verbosity"]["n"] == 2
-        asked.append(judge.asked)
-    assert asked[0] == asked[1]
-
-
-def test_errors_of_a_probe_are_no_errors_of_the_labels(opened: Open, capsys: Output) -> None:
-    def shy(rubric: str, request: JudgeRequest) -> Any:
-        return Verdict(scores={rubric: 4}) if request.answer in SCORES else "refused"
-
-    opened(ScriptedJudge(shy))
-    write(ROWS)
-    document = run_json(capsys, "--probes")
-    assert (document["n"], document["n_error"], document["errors"]) == (4, 0, {})
-    assert (document["probes"]["verbosity"]["n"], document["probes"]["verbosity"]["n_error"]) == (
-        0,
-        4,
-    )
-    assert calibrate("--probes") == ExitCode.YES
-    assert "padded answers: none could be compared; 4 errors" in capsys.readouterr().out
-
-
 # --- what is kept --------------------------------------------------------------------------------
 
 
@@ -337,13 +222,6 @@ def test_a_saved_calibration_holds_figures_and_no_text(opened: Open, capsys: Out
     assert stored == shown
     assert not any(word in text for word in ("Three", "Four", "Who knows"))
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_nothing_is_written_unasked(opened: Open, capsys: Output) -> None:
-    opened(scores(SCORES))
-    write(ROWS)
-    run_json(capsys)
-    assert not Path("evals").exists()
 
 
 def test_the_same_answers_judged_again_show_drift(opened: Open, capsys: Output) -> None:
@@ -366,36 +244,7 @@ def test_the_same_answers_judged_again_show_drift(opened: Open, capsys: Output) 
     assert "the judge has drifted: mean shift +0.200 of the" in capsys.readouterr().out
 
 
-def test_the_place_is_said_and_is_beside_the_cases(opened: Open, capsys: Output) -> None:
-    opened(scores(SCORES))
-    Path("pyproject.toml").write_text('[tool.rageval]\ntestpaths = ["mine"]\n', encoding="utf-8")
-    write(ROWS)
-    assert calibrate("--save") == ExitCode.YES
-    (last,) = capsys.readouterr().out.splitlines()[-1:]
-    assert last.startswith("saved ")
-    assert Path("mine/judge_calibration/fake%2F1-groundedness.json").is_file()
-
-
-def test_a_stored_calibration_that_cannot_be_read_is_one_line(opened: Open, capsys: Output) -> None:
-    opened(scores(SCORES))
-    write(ROWS)
-    path = Path("evals/judge_calibration/fake%2F1-groundedness.json")
-    path.parent.mkdir(parents=True)
-    path.write_text("{", encoding="utf-8")
-    assert calibrate() == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "cannot be read: " in err
-
-
 # --- usage ---------------------------------------------------------------------------------------
-
-
-def test_a_missing_rubric_is_named_with_the_choices(capsys: Output) -> None:
-    assert cli.run(["calibrate", "labels.jsonl", "--judge", "m"]) == ExitCode.USAGE
-    first, *choices = capsys.readouterr().err.splitlines()
-    assert first == "rageval calibrate: Missing option '--rubric'. Choose from:"
-    assert choices == [" groundedness,", " correctness,", " abstention"]
 
 
 @pytest.mark.parametrize(
@@ -443,13 +292,6 @@ def test_faults_of_the_labels_are_told_all_at_once(opened: Open, capsys: Output)
     assert judge.asked == []
 
 
-def test_a_file_of_nothing_but_other_labels_is_a_data_error(opened: Open, capsys: Output) -> None:
-    opened(word_overlap())
-    write([{"id": "a", "answer": "A", "label": "partial"}])
-    assert calibrate(rubric="abstention") == ExitCode.USAGE
-    assert "every row carries a label that is left out" in capsys.readouterr().err
-
-
 # --- the page ------------------------------------------------------------------------------------
 
 
@@ -465,16 +307,6 @@ def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
     for text in examples.values():
         Path("labels.jsonl").write_text(text, encoding="utf-8")
         assert run_json(capsys)["n"] == text.count("\n")
-
-
-def test_the_offline_judge_tells_the_lines_of_the_page_apart(project: Path, capsys: Output) -> None:
-    (text,) = re.findall(r"```json\n(.*?)```", LABELS, re.DOTALL)
-    Path("labels.jsonl").write_text(text, encoding="utf-8")
-    command = ["calibrate", "labels.jsonl", "--rubric", "groundedness", "--judge", "offline"]
-    assert cli.run([*command, "--json"]) == ExitCode.YES
-    document = json.loads(capsys.readouterr().out)
-    assert (document["n"], document["accuracy"], document["auroc"]) == (2, 1.0, 1.0)
-    assert document["judge"].startswith("offline/")
 
 
 # --- the shared labels ---------------------------------------------------------------------------

@@ -62,23 +62,10 @@ def test_an_edit_changes_its_values_alone(two_cases: str) -> None:
     assert written() == "\ufeff" + text + two_cases.split("\n", 1)[1]
 
 
-def test_an_edit_can_rename_and_take_out(two_cases: str) -> None:
-    assert run("edit", "b", "--id", "c", "--unset", "translation_of") == 0
-    text = '{"id": "c", "question": "Who?", "answerable": false}\r\n'
-    assert written() == two_cases.rsplit('{"question', 1)[0] + text
-
-
 def test_cases_are_removed_and_translations_of_them_told_of(two_cases: str, capsys: Output) -> None:
     assert run("remove", "a") == 0
     assert capsys.readouterr().err == "warning: b is a translation of a, which is gone\n"
     assert written() == "\ufeff" + two_cases.split("\n", 1)[1]
-
-
-def test_translations_of_a_renamed_case_are_told_of(two_cases: str, capsys: Output) -> None:
-    assert run("edit", "a", "--id", "c") == 0
-    assert "warning: b is a translation of a, which is gone\n" in capsys.readouterr().err
-    assert run("edit", "c", "--tag", "z") == 0
-    assert "translation" not in capsys.readouterr().err
 
 
 def test_several_go_at_once_or_none(two_cases: str, capsys: Output) -> None:
@@ -124,8 +111,3 @@ def test_what_would_break_the_file_is_refused(
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
     assert written() == two_cases
-
-
-def test_what_is_odd_is_warned_about(capsys: Output) -> None:
-    assert run("add", "--question", "Why?") == 0
-    assert "none though answerable" in capsys.readouterr().err

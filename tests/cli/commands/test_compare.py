@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.cells import cell_len
 
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.report.faces.markdown import escape
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement
 from tests.build.records import changed, failed, record
-from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
+from tests.build.runs import SETTINGS, run_of, scored, write_run
 from tests.build.verdicts import judged_by
 
 Output = pytest.CaptureFixture[str]
@@ -64,33 +62,6 @@ def test_runs_whose_cases_all_erred_say_why_nothing_is_compared(capsys: Output) 
     assert said in " ".join(line.strip() for line in lines)
 
 
-def test_an_interval_of_large_numbers_stands_apart_from_the_difference(capsys: Output) -> None:
-    for name, tokens in (("long", 2000.25), ("short", 1000.25)):
-        records = [record(f"c{n}", {"context_tokens": tokens + n}) for n in range(30)]
-        write_run(RESULTS, name, records, day=2)
-    lines = printed(capsys, "long", "short", "-v")
-    rows = [line for line in lines if line.startswith("context_tokens")]
-    assert rows
-    assert all(" -1000 -1000 .. -1000 " in " ".join(row.split()) for row in rows)
-
-
-@pytest.mark.parametrize("columns", [60, 79, 80, 120])
-def test_a_row_shows_its_verdict_at_any_width(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    for name, tokens in (("long", 2000.25), ("short", 1000.25)):
-        records = [record(f"c{n}", {"hit_at_k": 1.0, "context_tokens": tokens}) for n in range(30)]
-        write_run(RESULTS, name, records, day=2)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    lines = printed(capsys, "long", "short", "-v")
-    rows = {line.split()[0]: line for line in lines if line[:4] in {"hit_", "cont"}}
-    assert {key: row.split()[-1] for key, row in rows.items() if "[" not in row} == {
-        "hit_at_k": "equal",
-        "context_tokens": "better",
-    }
-    assert all(len(line) <= columns for line in lines)
-
-
 def thresholds(text: str) -> None:
     Path("thresholds.toml").write_text(text, encoding="utf-8")
 
@@ -114,14 +85,6 @@ def test_json_holds_what_the_contract_names(capsys: Output) -> None:
     assert {"base", "new", "delta", "n_base", "n_new"} <= found["latency"]["latency_ms.p95"].keys()
 
 
-def test_random_churn_is_no_finding(capsys: Output) -> None:
-    churn = random_churn(200, 0.04, 3)
-    write_run(RESULTS, "new", run_of(200, churn=churn), day=2)
-    found = compared(capsys, "base", "new")
-    assert {change["verdict"] for change in found["metrics"].values()} <= {"same", "unclear"}
-    assert len(found["flips"]) == 8
-
-
 def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
@@ -139,15 +102,6 @@ def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output)
     said = title(printed(capsys, "base", "new"))
     assert said.startswith("worse: 24 broke, 0 fixed, of 200; ")
     assert said.endswith("; 1 limit on changes met (thresholds.toml)")
-
-
-def test_checks_that_pass_do_not_hide_cases_that_are_errors_now(capsys: Output) -> None:
-    then = [record(f"c{n}", {"hit_at_k": 1.0}) for n in range(30)]
-    write_run(RESULTS, "fine", then, day=2)
-    write_run(RESULTS, "lost", [failed("c0"), failed("c1"), *then[2:]], day=3)
-    thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
-    assert "2 error now, of 30; http in 2 of 30 cases;" in title(printed(capsys, "fine", "lost"))
-    assert "an error now" not in title(printed(capsys, "lost", "fine"))
 
 
 def test_only_regression_checks_decide(capsys: Output) -> None:
@@ -244,24 +198,6 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     assert "groundedness" not in found["metrics"]
 
 
-def test_the_json_names_every_prompt_that_differs(capsys: Output) -> None:
-    offline = replace(SETTINGS, judge="offline")
-    for run, end in (("one", "a"), ("two", "b")):
-        records = run_of(200, **judged(f"groundedness/{end}", f"correctness/{end}", "tone/c"))
-        write_run(RESULTS, run, records, offline, day=3)
-    found = compared(capsys, "one", "two", code=ExitCode.NOT_COMPARABLE)
-    prompt = found["differing_invariants"]["prompt"]
-    assert set(prompt["base"].split(", ")) == {"groundedness/a", "correctness/a"}
-    assert set(prompt["new"].split(", ")) == {"groundedness/b", "correctness/b"}
-
-
-def test_another_dataset_is_refused(capsys: Output) -> None:
-    write_run(RESULTS, "new", [scored(f"x{i}", 1.0) for i in range(200)], day=2)
-    found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
-    assert list(found["differing_invariants"]) == ["dataset"]
-    assert (found["n_paired"], found["n_left_out"], found["metrics"]) == (0, 400, {})
-
-
 def test_runs_of_a_renamed_case_file_are_refused_with_both_names(capsys: Output) -> None:
     write_run(RESULTS, "new", [replace(one, file="evals/qa.jsonl") for one in run_of(200)], day=2)
     said = " ".join(line.strip() for line in printed(capsys, "base", "new", code=3))
@@ -269,12 +205,6 @@ def test_runs_of_a_renamed_case_file_are_refused_with_both_names(capsys: Output)
     assert f"(200 cases of {file}) in base, " in said
     assert "(200 cases of evals/qa.jsonl) in new" in said
     assert "no case of the same file, id and content is in both" in said
-
-
-def test_an_empty_run_is_refused(capsys: Output) -> None:
-    write_run(RESULTS, "new", [], day=2)
-    found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
-    assert list(found["differing_invariants"]) == ["dataset"]
 
 
 def test_one_changed_question_leaves_199_cases(capsys: Output) -> None:
@@ -289,31 +219,6 @@ def test_one_changed_question_leaves_199_cases(capsys: Output) -> None:
     assert "         199 paired cases; left out: 1 changed content" in printed(
         capsys, "base", "new"
     )
-
-
-def test_ignored_invariants_stand_over_every_section(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), replace(SETTINGS, judge="offline"))
-    lines = printed(capsys, "base", "new", "--ignore-invariants")
-    assert sum(line.startswith("NOT COMPARABLE (judge)") for line in lines) == 3
-    assert any(line.startswith("recall_at_k") for line in lines)
-    assert "NOT COMPARABLE: compared all the same" in lines
-    found = compared(capsys, "base", "new", "--ignore-invariants")
-    assert (found["comparable"], found["invariants_ignored"]) == (False, True)
-
-
-def test_another_k_can_be_ignored_as_well(capsys: Output) -> None:
-    other = replace(SETTINGS, k=10)
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED, k=10), other, day=2)
-    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
-    assert (refused["n_paired"], refused["metrics"], refused["latency"]) == (0, {}, {})
-    found = compared(capsys, "base", "new", "--ignore-invariants")
-    assert (found["n_paired"], found["metrics"]["mrr"]["verdict"]) == (200, "worse")
-
-
-def test_a_case_with_a_cutoff_of_its_own_is_no_way_around_another_k(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200), replace(SETTINGS, k=10), day=2)
-    refused = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
-    assert (refused["n_paired"], refused["metrics"]) == (200, {})
 
 
 def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
@@ -333,38 +238,6 @@ def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
     assert not any(line.startswith("warning ") for line in lines)
 
 
-def test_a_row_says_that_it_is_adjusted_for_the_number_of_tests(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=(1, 2, 3, 4, 6)), day=2)
-    printed(capsys, "base", "new", "--md", "diff.md")
-    text = Path("diff.md").read_text(encoding="utf-8")
-    found = compared(capsys, "base", "new")["metrics"]
-    for key, mark in (("hit_at_k", ""), ("mrr", "\\*")):
-        named = f"| {escape(key)} | 200"
-        (row,) = (line for line in text.splitlines() if line.startswith(named))
-        verdict, p = row.split(" | ")[-2:]
-        assert (verdict, p) == (found[key]["verdict"], f"{found[key]['p']:.3f}{mark} |")
-    assert "p, bounds and verdict adjusted" in text
-
-
-def test_lines_fit_80_columns_and_are_ascii(capsys: Output) -> None:
-    records = run_of(200, missed=DROPPED)
-    records += [scored("x" * 90, 1.0, category="a-long-category-name", tags=("t",))]
-    write_run(RESULTS, "new", records, replace(SETTINGS, answerer_version="v" * 200), day=2)
-    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\nnewly_missed = '<= 2'\n")
-    lines = printed(capsys, "base", "new", code=ExitCode.NO)
-    assert max(map(len, lines)) <= 80
-    assert all(line.isascii() for line in lines)
-
-
-def test_many_flips_are_shortened_until_asked_for(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED, churn=(5,)), day=2)
-    lines = printed(capsys, "base", "new")
-    assert "flips    24 worse, 1 better, 175 unchanged" in lines
-    assert [line.split()[0] for line in flips(lines)] == ["worse"] * 11 + ["better"]
-    assert "  and 13 more rows (-v)" in lines
-    assert len(flips(printed(capsys, "base", "new", "-v"))) == 25
-
-
 def test_flips_of_one_id_in_two_files_are_named_with_their_file(capsys: Output) -> None:
     def records(value: float, other: float) -> list[CaseRecord]:
         cases = (("de", "a", value), ("en", "a", 1.0), ("en", "b", value), ("en", "c", other))
@@ -378,24 +251,6 @@ def test_flips_of_one_id_in_two_files_are_named_with_their_file(capsys: Output) 
     table = Path("diff.md").read_text(encoding="utf-8").replace("\\", "").splitlines()
     rows = [line.split(" | ") for line in table if line.startswith(("| worse", "| better"))]
     assert [row[1] for row in rows] == names
-
-
-@pytest.mark.parametrize("columns", [60, 80, 120])
-def test_the_reason_of_a_flip_is_whole_and_wide_characters_keep_the_columns(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    category = "\u65e5" * 6
-    for name, value, day in (("one", 1.0, 2), ("two", 0.0, 3)):
-        cases = [scored("a", value, category=category), scored("b" * 20, value, category="x")]
-        write_run(RESULTS, name, cases, day=day)
-    lines = printed(capsys, "one", "two")
-    at = next(i for i, line in enumerate(lines) if line.startswith("flips"))
-    rows = flips(lines[at:])
-    assert {cell_len(row.split("recall")[0]) for row in rows} == {len(rows[1].split("recall")[0])}
-    for reason in "passed before, missed now".split():
-        assert sum(line.split().count(reason) for line in lines[at:]) == 2
-    assert max(map(cell_len, lines)) <= columns
 
 
 def test_files_are_written_on_request(capsys: Output) -> None:
@@ -437,11 +292,6 @@ def test_a_run_without_records_is_a_data_error(capsys: Output) -> None:
     assert "run new: there is no results.jsonl" in capsys.readouterr().err
 
 
-def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
-    assert cli.run(["compare", "base", "nothing"]) == ExitCode.USAGE
-    assert "run 'nothing': not found" in capsys.readouterr().err
-
-
 def test_cases_of_one_document_decide_by_themselves_and_it_is_said(capsys: Output) -> None:
     write_run(RESULTS, "one", run_of(20, cluster="a.md"), day=2)
     found = compared(capsys, "one", "one")
@@ -463,17 +313,6 @@ def test_the_unit_is_that_of_the_project_of_the_later_run(capsys: Output) -> Non
         assert found["comparable"]
         widths.append(found["metrics"]["hit_at_k"]["high"])
     assert widths[0] < widths[1]
-
-
-def test_colour_is_written_only_where_asked_for(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
-    assert not any("\x1b" in line for line in printed(capsys, "base", "new"))
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert any("\x1b[31mworse" in line for line in printed(capsys, "base", "new"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not any("\x1b" in line for line in printed(capsys, "base", "new"))
 
 
 def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
@@ -534,55 +373,6 @@ def test_groups_that_changed_are_shown_and_all_of_them_on_request(capsys: Output
     assert not any("more row" in line for line in more)
 
 
-def test_a_category_whose_answers_alone_changed_is_shown(capsys: Output) -> None:
-    for name, correctness in (("one", 5.0), ("two", 2.0)):
-        answered = {"recall_at_k": 1.0, "mrr": 1.0}
-        rows = [
-            record(f"c{n}", {**answered, "correctness": score}, category=category)
-            for n in range(40)
-            for category, score in (("few", correctness) if n < 8 else ("factual", 5.0),)
-        ]
-        write_run(RESULTS, name, rows)
-    lines = printed(capsys, "one", "two", "-v")
-    shown = [line.split() for line in lines]
-    (row,) = (one for one in shown if one[:2] == ["correctness", "few"])
-    assert (row[2], row[5], row[-2:]) == ("8", "-3.000", ["too", "few"])
-
-
-def test_groups_are_in_json_and_markdown(capsys: Output) -> None:
-    write_run(RESULTS, "one", of_two_groups(range(0)))
-    write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
-    found = compared(capsys, "one", "two", "--md", "diff.md")["groups"]
-    categories = [one for one in found if one["table"] == "category"]
-    assert [*dict.fromkeys(one["group"] for one in categories)] == ["factual", "few", "multi_hop"]
-    recall = {one["group"]: one for one in categories if one["change"]["key"] == "recall_at_k"}
-    change = recall["multi_hop"]["change"]
-    assert (change["n"], change["delta"], recall["multi_hop"]["verdict"]) == (30, -0.5, "worse")
-    assert recall["few"]["verdict"] is None
-    text = Path("diff.md").read_text(encoding="utf-8")
-    assert "| recall\\_at\\_k | multi\\_hop | 30 | 1.000 | 0.500 | -0.500 |" in text
-    assert "| tag a\\|b\\`c\\`\\<b\\>@&#8203;octo |" in text
-    assert text.count("<details>") == text.count("</details>")
-
-
-def test_a_group_takes_its_minimum_from_the_thresholds(capsys: Output) -> None:
-    thresholds("[defaults]\nmin_n = 5\n")
-    write_run(RESULTS, "one", of_two_groups(range(0)))
-    write_run(RESULTS, "two", of_two_groups(range(30, 35)), day=2)
-    groups = compared(capsys, "one", "two")["groups"]
-    few = [one for one in groups if (one["table"], one["group"]) == ("category", "few")]
-    assert {one["change"]["key"]: one["verdict"] for one in few}["recall_at_k"] == "worse"
-
-
-def test_two_equal_runs_have_no_difference_and_nothing_unclear(capsys: Output) -> None:
-    write_run(RESULTS, "few", run_of(9), day=2)
-    write_run(RESULTS, "again", run_of(9), day=3)
-    lines = printed(capsys, "few", "again")
-    assert lines[0] == "no difference: every score of 9 cases is equal"
-    assert not any(line.startswith("metric ") for line in lines)
-    assert not any("unclear" in one for one in lines)
-
-
 def test_a_drop_beyond_a_limit_that_is_not_proven_is_called_so_twice(capsys: Output) -> None:
     write_run(RESULTS, "few", run_of(13), day=2)
     write_run(RESULTS, "one", run_of(13, missed=[1]), day=3)
@@ -624,19 +414,3 @@ def test_latency_is_compared_only_at_equal_concurrency(capsys: Output) -> None:
     lines = printed(capsys, "at8", "at32")
     assert f"note     {said}" in lines
     assert not any(line.startswith("latency_ms") for line in lines)
-
-
-def test_times_at_an_unknown_concurrency_are_not_compared_and_said_so(capsys: Output) -> None:
-    for run_id, day in (("old", 2), ("new", 3)):
-        folder = write_run(RESULTS, run_id, run_of(20), day=day)
-        path = folder / "config.json"
-        config = json.loads(path.read_text(encoding="utf-8"))
-        del config["concurrency"]
-        path.write_text(json.dumps(config), encoding="utf-8")
-    write_run(RESULTS, "known", run_of(20), day=4, concurrency=8)
-    for new, sides in (("new", "unknown in both runs"), ("known", "unknown in base, 8 in new")):
-        found = compared(capsys, "old", new)
-        assert found["latency"] == {}
-        assert found["latency_problem"] == f"times are not compared: concurrency {sides}"
-    write_run(RESULTS, "untimed", [changed(one, latency={}) for one in run_of(20)], day=5)
-    assert compared(capsys, "old", "untimed")["latency_problem"] is None

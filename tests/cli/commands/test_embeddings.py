@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,6 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.engine.case import Trial
-from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter, write_document
@@ -24,9 +20,8 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.records import changed, cut_to_begins, measure
+from tests.build.records import cut_to_begins, measure
 from tests.build.targets import fake_target, json_reply, unused_port
-from tests.docs.examples import read_chapter
 from tests.server.builders import NOTES, write_vault
 
 Output = pytest.CaptureFixture[str]
@@ -168,25 +163,6 @@ def test_the_similarity_is_that_of_the_served_vectors(
     assert mean == pytest.approx(sum(cosines) / len(cosines), abs=1e-5)
 
 
-def test_people_get_a_table_and_warnings_apart(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured)
-    assert cli.run(["embeddings", "run-1", *at(server.url)]) == ExitCode.YES
-    out, err = capsys.readouterr()
-    lines = out.splitlines()
-    assert lines[0].startswith("run-1: 5 cases, ")
-    rows = {line.split()[0]: line.split()[1:] for line in lines[2:]}
-    assert rows["similarity_margin"][:3] == ["3", "1", "1"]
-    assert rows["document"][:1] == [str(len({c for c in chunk_ids(measured)}))]
-    assert err == "warning: cases whose translation_of names no other case: 1\n"
-    assert not list((project / "evals/results/run-1").glob("embeddings*"))
-
-
-def chunk_ids(records: Sequence[CaseRecord]) -> set[str | None]:
-    return {c.chunk_id for r in records for c in (r.reply.retrieved_chunks or ())[:3]}
-
-
 def test_save_writes_the_numbers_and_no_text(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
@@ -203,40 +179,6 @@ def test_save_writes_the_numbers_and_no_text(
         "embeddings.json",
         "results.jsonl",
     ]
-
-
-def test_a_document_that_cannot_be_written_is_a_line(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    folder = store(project, measured)
-    (folder / "embeddings.json").mkdir()
-    assert cli.run(["embeddings", "run-1", *at(server.url), "--save"]) == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "embeddings.json: cannot be written: " in err
-    assert not list(folder.glob(".*"))
-
-
-def test_a_case_asked_again_counts_once_with_its_last_record(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    *asked, lost = measured
-    erred = changed(lost, case_id=asked[0].case.id, lineno=asked[0].lineno)
-    store(project, asked)
-    once = run_json(capsys, "run-1", *at(server.url))
-    shutil.rmtree(project / "evals/results/run-1")
-    store(project, [erred, *asked])
-    again = run_json(capsys, "run-1", *at(server.url))
-    assert again["statistics"] == once["statistics"]
-    assert again["statistics"]["query_chunk_similarity"]["n_error"] == 0
-
-
-def test_a_run_without_its_config_says_what_is_assumed(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    (store(project, measured) / "config.json").unlink()
-    document = run_json(capsys, "run-1", *at(server.url))
-    assert "no readable config.json" in document["warnings"][0]
 
 
 def test_cut_texts_are_refused_with_what_to_do(
@@ -287,28 +229,6 @@ def test_vectors_from_a_file_need_neither_texts_nor_network(
     assert any(w.startswith("chunks without vector: ") for w in document["warnings"])
 
 
-def test_path_case_is_that_of_the_run(
-    project: Path, measured: list[CaseRecord], capsys: Output
-) -> None:
-    (chunk, *_) = measured[0].reply.retrieved_chunks or ()
-    shouted = replace(chunk, rel_path=chunk.rel_path.upper())
-    pair = [
-        changed(measured[0], retrieved_chunks=(chunk,)),
-        changed(measured[1], retrieved_chunks=(shouted,)),
-    ]
-    file = write_vectors(project / "v.jsonl", pair)
-    folder = store(project, pair, path_case="insensitive")
-
-    def consistency() -> float:
-        document = run_json(capsys, "run-1", *file)
-        value: float = document["statistics"]["cross_lingual_consistency"]["mean"]
-        return value
-
-    assert consistency() == 1.0
-    (folder / "config.json").unlink()
-    assert consistency() == 0.0
-
-
 def test_an_unreachable_endpoint_is_code_4(
     project: Path, measured: list[CaseRecord], capsys: Output
 ) -> None:
@@ -327,22 +247,6 @@ def test_a_server_with_another_model_is_code_4_and_names_its_own(
     store(project, measured)
     assert cli.run(["embeddings", "run-1", *at(server.url, "ada")]) == ExitCode.UNREACHABLE
     assert "expected 'lsa' or 'lsa-192/1'" in capsys.readouterr().err
-
-
-def test_a_refused_text_is_warned_of_and_counted(
-    project: Path, measured: list[CaseRecord], capsys: Output
-) -> None:
-    (chunk, *_) = measured[0].reply.retrieved_chunks or ()
-    store(project, [changed(measured[0], retrieved_chunks=(chunk,))])
-    refused = json_reply({"error": "too long"}, "413 Large")
-    question = json_reply({"data": [{"index": 0, "embedding": [1, 2]}]})
-    with fake_target(refused, question, refused) as target:
-        document = run_json(capsys, "run-1", *at(target.url))
-    assert document["warnings"][0].startswith("texts refused: 1; the first: ")
-    assert document["chunks"] == {"n": 1, "n_with_vector": 0, "n_cut_texts": 0}
-    figure = document["statistics"]["query_chunk_similarity"]
-    assert (figure["n"], figure["mean"], figure["n_not_applicable"]) == (0, None, 1)
-    assert "no case was scored" in figure["reason"]
 
 
 @pytest.mark.parametrize(
@@ -391,39 +295,6 @@ def test_a_map_shows_chunks_questions_and_the_golds_of_a_vault(
     assert "golds without text" not in err
 
 
-def test_golds_without_documents_are_left_out_of_the_map_and_said(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured)
-    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
-    note = "golds without text, which the map leaves out: 2 (--vault names a folder of notes)"
-    assert note in document["warnings"]
-    assert note in (project / "map.html").read_text(encoding="utf-8")
-
-
-def test_a_question_that_retrieved_nothing_has_a_place_on_the_map(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    nothing = changed(measured[2], retrieved_chunks=())
-    store(project, [measured[0], nothing])
-    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
-    assert document["questions"] == {"n": 1, "n_with_vector": 1}
-    page = (project / "map.html").read_text(encoding="utf-8")
-    assert "2 questions." in page
-    assert not [warning for warning in document["warnings"] if "without a vector" in warning]
-
-
-def test_the_vault_of_the_target_has_the_texts_of_golds(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured)
-    write_vault(project / "notes", LONG)
-    settings = '[tool.rageval.target]\nvault = "notes"\n'
-    (project / "pyproject.toml").write_text(settings, encoding="utf-8")
-    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
-    assert not [warning for warning in document["warnings"] if "golds" in warning]
-
-
 @pytest.mark.parametrize("drawn", [[], ["--html", "map.html"]])
 def test_vectors_of_other_texts_are_refused(
     project: Path, measured: list[CaseRecord], capsys: Output, drawn: list[str]
@@ -451,14 +322,6 @@ def test_umap_without_its_library_names_the_extra(
     assert cli.run(["embeddings", "run-1", *at(server.url), *given]) == ExitCode.USAGE
     assert "--projection umap" in capsys.readouterr().err
     assert not (project / "map.html").exists()
-
-
-def test_the_lines_of_the_page_can_be_read(tmp_path: Path) -> None:
-    page = read_chapter("studies.md", "Embeddings")
-    (lines,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "v.jsonl").write_text(lines, encoding="utf-8")
-    vectors = load_vectors(tmp_path / "v.jsonl")
-    assert (len(vectors.by_text), len(vectors.by_chunk_id)) == (1, 1)
 
 
 def test_a_run_without_texts_or_without_a_folder_is_a_data_error(

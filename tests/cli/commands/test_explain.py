@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
-from tests.build.memory import peak_of
 from tests.build.records import changed
-from tests.build.scores import TIMEOUT, chunk, gold
+from tests.build.scores import chunk, gold
 from tests.build.verdicts import judged_by
 
 Output = pytest.CaptureFixture[str]
@@ -81,12 +79,6 @@ def test_the_trace_of_a_case_is_an_address_on_one_line(capsys: Output) -> None:
     assert found["asked_at"] == "2026-11-22T10:00:00+00:00"
 
 
-def test_without_an_address_the_id_of_a_trace_is_shown(capsys: Output) -> None:
-    write_run([record("alpha", S, trace_id="a2f0"), record("beta", S)], config={})
-    assert "  trace  a2f0" in explain("last", "alpha", "--all", capsys=capsys).splitlines()
-    assert "trace" not in explain("last", "beta", "--all", capsys=capsys)
-
-
 # --- the misses of a run ---------------------------------------------------------------------
 
 
@@ -127,11 +119,6 @@ def test_misses_as_json_are_one_object(capsys: Output) -> None:
 def test_run_and_case_are_named_in_the_usual_ways(run: str, case: str, capsys: Output) -> None:
     write_run([record("alpha-1", S), record("beta-1", U)], config={})
     assert explain(run, case, capsys=capsys).startswith("alpha-1  PASSED")
-
-
-def test_an_exact_id_wins_over_those_it_begins(capsys: Output) -> None:
-    write_run([record("c-10", U), record("c-1", S)], config={})
-    assert explain("last", "c-1", capsys=capsys).startswith("c-1  PASSED")
 
 
 def test_an_id_of_two_files_asks_for_the_node_id(capsys: Output) -> None:
@@ -181,13 +168,6 @@ def test_a_name_alone_may_be_that_of_a_case_of_the_last_run(capsys: Output) -> N
     )
 
 
-def test_without_any_run_the_one_that_was_named_is_missed(capsys: Output) -> None:
-    assert cli.run(["explain", "alpha"]) == ExitCode.USAGE
-    assert capsys.readouterr().err.startswith("run 'alpha': not found")
-    assert cli.run(["explain"]) == ExitCode.USAGE
-    assert "yet: run `pytest" in capsys.readouterr().err
-
-
 def test_a_run_without_records_is_no_traceback(capsys: Output) -> None:
     write_run([])
     assert cli.run(["explain", "one", "x"]) == ExitCode.USAGE
@@ -200,17 +180,6 @@ def test_a_broken_record_is_named_by_its_line(capsys: Output) -> None:
         file.write("{}\n")
     assert cli.run(["explain", "one", "alpha"]) == ExitCode.USAGE
     assert "results.jsonl:2: Object missing required field `case`" in capsys.readouterr().err
-
-
-def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output) -> None:
-    write_run([record("alpha", S)])
-    (project / "pyproject.toml").write_text(
-        '[tool.rageval]\nresults = "elsewhere"\n', encoding="utf-8"
-    )
-    assert cli.run(["explain", "one", "alpha"]) == ExitCode.USAGE
-    assert "elsewhere" in capsys.readouterr().err
-    Path("evals/results").rename("elsewhere")
-    assert explain("one", "alpha", capsys=capsys)
 
 
 # --- repeats and resumes ---------------------------------------------------------------------
@@ -232,12 +201,6 @@ def test_the_worst_repeat_is_shown_unless_another_is_chosen(capsys: Output) -> N
     assert outcomes == [("passed", False), ("missed", False), ("passed", True)]
     (second,) = document("one", "c", "--repeat", "1", capsys=capsys)["repeats"]
     assert second["outcome"] == "missed"
-
-
-def test_an_error_of_one_repeat_is_shown_before_answers_of_the_others(capsys: Output) -> None:
-    failed = changed(record("c", U, repeat=1), error=TIMEOUT, outcome="error")
-    write_run([record("c", S), failed, record("c", S, repeat=2)], config={})
-    assert explain("one", "c", capsys=capsys).startswith("c  ERROR")
 
 
 def test_the_last_record_of_a_case_asked_again_counts(capsys: Output) -> None:
@@ -269,21 +232,6 @@ def test_the_settings_of_the_run_decide(capsys: Output) -> None:
     assert 'path_case = "insensitive"' not in explain("two", "c", "--all", capsys=capsys)
 
 
-@pytest.mark.parametrize(
-    "config", [{"k": True, "path_case": 3, "coarse_chunks": 1, "snippets": []}, {"judge": 4}]
-)
-def test_settings_that_no_run_can_have_are_left_at_their_defaults(
-    config: dict[str, Any], capsys: Output
-) -> None:
-    write_run([record("c", S)], config=config)
-    assert explain("one", "c", capsys=capsys)
-
-
-def test_a_run_without_its_config_says_what_is_assumed(capsys: Output) -> None:
-    write_run([record("c", S)])
-    assert "no readable config.json" in " ".join(explain("one", "c", capsys=capsys).split())
-
-
 def test_headings_are_judged_by_the_whole_run_as_its_figures_are(capsys: Output) -> None:
     """A line of results.jsonl is written before the run knows whether headings are reported."""
     write_run([record("c", "a.md"), record("d", S)], config={})
@@ -297,47 +245,4 @@ def test_headings_are_judged_by_the_whole_run_as_its_figures_are(capsys: Output)
     assert mrr["reason"] == "No chunk of the run reports a heading, and the case names one."
 
 
-def test_settling_headings_keeps_what_a_judge_said(capsys: Output) -> None:
-    plain = record("c", "a.md")
-    judged = changed(
-        plain,
-        metrics={**plain.scores.metrics, "correctness": 4.0},
-        not_applicable={k: v for k, v in plain.scores.not_applicable.items() if k != "correctness"},
-    )
-    write_run([judged, record("d", S)], config={"judge": "offline"})
-    (one,) = document("one", "c", capsys=capsys)["repeats"]
-    found = {metric["key"]: metric for metric in one["metrics"]}
-    assert (found["correctness"]["status"], found["correctness"]["value"]) == ("scored", 4.0)
-    assert found["mrr"]["status"] == "scored"
-
-
 # --- the terminal ----------------------------------------------------------------------------
-
-
-def test_colour_can_be_forced(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_run([record("c", S)], config={})
-    assert "\x1b" not in explain("one", "c", capsys=capsys)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b[32m  PASSED" in explain("one", "c", capsys=capsys)
-
-
-def test_no_color_is_heeded_on_a_terminal(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    write_run([record("c", S)], config={})
-    assert "\x1b[" in explain("one", "c", capsys=capsys)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[" not in explain("one", "c", capsys=capsys)
-
-
-def test_the_terminal_s_width_is_kept_to(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_run([record("c", *["x.md | # A long heading > ## And one below it"] * 7)], config={})
-    for columns, widest in (("80", 80), ("300", 100)):
-        monkeypatch.setenv("COLUMNS", columns)
-        lines = explain("one", "c", "-v", capsys=capsys).splitlines()
-        assert max(map(len, lines)) <= widest
-
-
-def test_the_list_of_misses_does_not_hold_the_texts_of_a_run(capsys: Output) -> None:
-    write_run([record(f"c{n}", U, answer="Not here. " * 2_000, lineno=n) for n in range(200)])
-    peak = peak_of(lambda: explain("one", capsys=capsys))
-    assert peak < 2_000_000  # the answers alone are twice as long

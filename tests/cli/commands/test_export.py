@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,6 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.project.documents import read_document_set
 from tests.authoring.interchange.sources import SAMPLES
-from tests.build.files import write_lines
-from tests.build.memory import peak_of
 
 Output = pytest.CaptureFixture[str]
 
@@ -75,13 +72,6 @@ def test_metadata_that_a_person_wrote_under_our_names_does_no_harm(name: str) ->
     assert cli.run(["export", name, "odd.jsonl", "-o", "out"]) == 0
 
 
-def test_what_trec_cannot_hold_is_told(garden: Path, capsys: Output) -> None:
-    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
-    out = capsys.readouterr().out
-    assert "     4  k: no column holds it" in out
-    assert "     2  required_support_groups: no column holds it" in out
-
-
 def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> None:
     scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
     assert cli.run(scored) == 0
@@ -96,22 +86,6 @@ def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> No
     assert cli.run(["export", "trec", "--run", "first", "-o", "again", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["run_id"], document["n_cases"]) == ("first", 2)
-
-
-def test_a_stored_run_goes_out_without_its_texts_in_memory(capsys: Output) -> None:
-    ids = [f"c{n}" for n in range(200)]
-    gold = {"rel_path": "a.md", "heading_path": "# S"}
-    write_lines("c.jsonl", *({"id": i, "question": "Why?", "gold_supports": [gold]} for i in ids))
-    chunk = {**gold, "text": "Shut the valve."}
-    chunks = [chunk, {**chunk, "text": "Open it."}]
-    reply = {"answer": "So. " * 5_000, "debug": {"retrieved_chunks": chunks}}
-    write_lines("r.jsonl", *({"id": i, "response": reply} for i in ids))
-    assert cli.run(["score", "c.jsonl", "r.jsonl", "--retrieval-only", "--save", "one"]) == 0
-    numbers = count()
-    export = ["export", "trec", "--run", "one", "-o"]
-    assert peak_of(lambda: cli.run([*export, f"out{next(numbers)}"])) < 2_000_000
-    # The second is no copy of the first by its text alone.
-    assert "in 200 cases a chunk finds several golds, or again" in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -133,24 +107,6 @@ def test_a_stored_run_is_printed_as_spans(capsys: Output) -> None:
     assert cli.run(["export", "otlp", "first", "--content"]) == 0
     assert "gen_ai.input.messages" in capsys.readouterr().out
     assert "gen_ai.input.messages" not in out
-
-
-@pytest.mark.usefixtures("scored_run")
-def test_spans_are_written_to_a_new_file(capsys: Output) -> None:
-    assert cli.run(["export", "otlp", "last", "--out", "spans/first.json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("otlp: 4 spans with ")
-    assert lines[1:] == [
-        "note    4 records without a time: the span begins with the run",
-        "wrote   spans/first.json",
-    ]
-    assert json.loads(Path("spans/first.json").read_text(encoding="utf-8"))["resourceSpans"]
-    assert cli.run(["export", "otlp", "first", "-o", "spans/first.json"]) == 2
-    assert "exists, and nothing is overwritten" in capsys.readouterr().err
-    assert cli.run(["export", "otlp", "first", "-o", "again.json", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["n_spans"], document["n_untimed"]) == (4, 4)
-    assert (document["content"], document["written"]) == (False, ["again.json"])
 
 
 def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
@@ -177,13 +133,3 @@ def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: Out
     assert cli.run(["export", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not Path("out").exists()
-
-
-def test_json_tells_what_was_written(garden: Path, capsys: Output) -> None:
-    capsys.readouterr()
-    assert cli.run(["export", "beir", str(garden), "-o", "out", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["written"] == [
-        "out/queries.jsonl", "out/qrels/test.tsv", "out/corpus.jsonl",
-    ]  # fmt: skip
-    assert document["carried"] == {"case": 4, "document": 4}

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path, PureWindowsPath
-from typing import Any, cast
+from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.generation.generate import Generated, generate
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.commands import generate as commands
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.project.case_reader import load_cases
 from tests.authoring.generation.test_generate import BIKE, FAQ
@@ -40,33 +37,6 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
     capsys.readouterr()
     assert cli.run(["check", "evals/new set.jsonl", "--vault", "vault"]) == ExitCode.YES
     assert capsys.readouterr().err == ""
-
-
-def test_the_next_command_needs_no_quotes_on_windows() -> None:
-    made = Generated(cases=(), n_notes=1, n_used=1, withheld=(), dropped={})
-    output = cast(Path, PureWindowsPath("evals\\generated.jsonl"))
-    *_, command = commands._lines(output, commands._document(output, made))
-    assert command == "rageval label evals/generated.jsonl --review"
-
-
-def test_one_case_of_one_note_is_counted_as_one() -> None:
-    made = Generated(cases=(), n_notes=1, n_used=1, withheld=(), dropped={})
-    document = {**commands._document(Path("g.jsonl"), made), "n_cases": 1}
-    assert next(commands._lines(Path("g.jsonl"), document)).startswith("g.jsonl: 1 case (")
-    assert "no definition in 1 note that" in commands._nothing(Path("vault"), made)
-
-
-def test_a_file_that_appears_meanwhile_is_never_written_over(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def generate_late(*arguments: Any, **options: Any) -> Generated:
-        Path("g.jsonl").write_bytes(b"mine")
-        return generate(*arguments, **options)
-
-    monkeypatch.setattr("pytest_rageval.authoring.generation.generate.generate", generate_late)
-    assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert "g.jsonl: exists, and nothing is overwritten" in capsys.readouterr().err
-    assert Path("g.jsonl").read_bytes() == b"mine"
 
 
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
@@ -104,23 +74,6 @@ def test_what_was_made_and_dropped_is_in_the_json(capsys: Output) -> None:
     assert document["dropped"] == {"nearly the same question stands before": 1}
 
 
-def test_a_vault_without_a_note_or_a_question_is_one_line(capsys: Output) -> None:
-    for name, text in (("empty", None), ("plain", "only text")):
-        Path(name).mkdir()
-        if text:
-            Path(name, "a.md").write_text(text, encoding="utf-8")
-        assert cli.run(["generate", name, "-o", "g.jsonl"]) == ExitCode.USAGE
-        err = capsys.readouterr().err
-        assert len(err.splitlines()) == 1
-        assert err.startswith(f"rageval: {name}: no ")
-    assert not Path("g.jsonl").exists()
-
-
-def test_a_folder_that_is_none_is_one_line(capsys: Output) -> None:
-    assert cli.run(["generate", "none", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert capsys.readouterr().err == "none: does not exist, expected a folder of Markdown notes\n"
-
-
 def test_a_model_writes_further_questions(capsys: Output) -> None:
     Path("vault/gates.md").write_text(TEXT, encoding="utf-8")
     with HostileJudge([completion(json.dumps({"cases": [GOOD]}))]) as server:
@@ -146,12 +99,6 @@ def test_a_model_that_is_not_there_exits_with_4_and_writes_nothing(capsys: Outpu
     assert cli.run(["generate", "vault", "-o", "g.jsonl", *arguments]) == ExitCode.UNREACHABLE
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not Path("g.jsonl").exists()
-
-
-def test_a_folder_that_cannot_be_made_is_one_line(capsys: Output) -> None:
-    Path("file").write_bytes(b"")
-    assert cli.run(["generate", "vault", "-o", "file/g.jsonl"]) == ExitCode.USAGE
-    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_hostile_names_of_notes_act_on_no_terminal(capsys: Output) -> None:

@@ -76,20 +76,6 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: Output) -> None:
     assert "would write  evals/eval_set.jsonl" in capsys.readouterr().out
 
 
-def test_json_tells_the_same(capsys: Output) -> None:
-    assert run("unrag", *samples("unrag"), "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["n_cases"], document["scope_prefix"]) == (4, "eval/garden/")
-    assert document["thresholds"]["mrr"] == ">= 0.5"
-    assert document["carried"]["queries[].id"] == 4
-    assert {
-        "field": "description",
-        "why": "belongs to the dataset, and no case holds it",
-        "count": 1,
-    } in document["left_out"]
-    assert document["written"] == ["evals/eval_set.jsonl", "evals/documents/eval_set.jsonl"]
-
-
 def test_ids_that_are_taken_are_refused_and_nothing_is_written(capsys: Output) -> None:
     Path("set.jsonl").write_text('{"id": "c2", "question": "own"}\n', encoding="utf-8")
     assert run("csv", *samples("csv"), "-o", "set.jsonl") == 2
@@ -108,24 +94,6 @@ def test_other_documents_of_the_same_set_are_not_overwritten(capsys: Output) -> 
     assert "evals/documents/set.jsonl: exists" in capsys.readouterr().err
     assert Path("evals/documents/set.jsonl").read_bytes() == before
     assert len(load_cases(Path("evals/set.jsonl")).cases) == 4
-
-
-def test_a_case_file_with_faults_is_left_alone(capsys: Output) -> None:
-    Path("set.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
-    assert run("csv", *samples("csv"), "-o", "set.jsonl") == 2
-    assert "set.jsonl:1" in capsys.readouterr().err
-    assert Path("set.jsonl").read_text(encoding="utf-8") == '{"id": 1}\n'
-
-
-def test_a_prefix_that_is_too_short_says_what_to_do(capsys: Output) -> None:
-    text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")
-    Path("d.json").write_text(text.replace("eval:garden:", "eval:"), encoding="utf-8")
-    assert run("unrag", "d.json") == 2
-    assert "name one with --scope-prefix" in capsys.readouterr().err
-    assert run("unrag", "d.json", "--scope-prefix", "evals/club") == 0
-    assert json.loads(
-        Path("evals/documents/eval_set.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    ) == {"scope_prefix": "evals/club/"}
 
 
 @pytest.mark.parametrize(
@@ -243,13 +211,6 @@ def test_a_url_is_fetched_when_asked(site: str, capsys: Output) -> None:
     assert capsys.readouterr().err.endswith("HTTP 404, expected the text\n")
 
 
-def test_of_a_url_that_leads_elsewhere_it_is_said_what_to_do(site: str, capsys: Output) -> None:
-    (Path("site") / "moved").mkdir()
-    assert run("csv", f"{site}/moved", "--fetch") == 2  # redirected to moved/
-    message = "HTTP 301, expected the text; it leads elsewhere: download the file, as with curl -L"
-    assert message in capsys.readouterr().err
-
-
 def test_texts_behind_urls_are_stored_when_asked(site: str) -> None:
     text = (SAMPLES / "unrag-dataset.json").read_text(encoding="utf-8")
     Path("d.json").write_text(text.replace('"fees.md"', f'"{site}/fees.md"'), encoding="utf-8")
@@ -315,8 +276,3 @@ def test_a_dataset_that_cannot_be_downloaded_ends_with_4(
     assert run("ir-datasets", "beir/scifact/test", "-o", "evals/set.jsonl") == 4
     assert "beir/scifact/test cannot be downloaded" in capsys.readouterr().err
     assert not Path("evals/set.jsonl").exists()
-
-
-def test_documents_of_files_are_not_written_to_a_folder(capsys: Output) -> None:
-    assert run("beir", *samples("beir"), "--documents", "notes") == 2
-    assert "--documents: goes with ir-datasets, not with beir" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.project.presets.preset import preset_names
 from pytest_rageval.runs.store import resolve_run
-from tests.build.root_rights import without_root_rights
 
 Output = pytest.CaptureFixture[str]
 
@@ -91,15 +90,6 @@ def test_the_command_of_a_folder_with_a_space_and_settings_of_its_own_passes(
     assert done.returncode == 0, done.stdout
 
 
-def test_files_that_exist_are_listed_as_kept(tmp_path: Path, capsys: Output) -> None:
-    (tmp_path / "thresholds.toml").write_text("", encoding="utf-8")
-    lines, _ = init(str(tmp_path), capsys=capsys)
-    assert "kept     thresholds.toml" in lines
-    assert "created  evals/eval_set.jsonl" in lines
-    assert "11 created, 1 kept as they are" in lines
-    assert "12 kept as they are" in init(str(tmp_path), capsys=capsys)[0][12]
-
-
 def test_whoever_has_cases_is_given_no_notes_and_told_to_name_a_target(
     tmp_path: Path, capsys: Output
 ) -> None:
@@ -133,13 +123,6 @@ def test_cases_in_a_file_of_another_name_are_not_mixed_with_those_of_the_example
     assert [*Path("evals").rglob("*.*")] == [cases]
 
 
-def test_labels_and_results_are_no_cases_of_the_users_own(tmp_path: Path, capsys: Output) -> None:
-    for folder in ("labels", "results/r"):
-        (tmp_path / "evals" / folder).mkdir(parents=True)
-        (tmp_path / "evals" / folder / "a.jsonl").write_bytes(b"{}")
-    assert "12 created, 0 kept as they are" in init(str(tmp_path), capsys=capsys)[0]
-
-
 def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(
     tmp_path: Path, capsys: Output
 ) -> None:
@@ -147,23 +130,6 @@ def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(
     _, err = init(str(tmp_path / "inner"), capsys=capsys)
     assert err.startswith("note: this folder lies within a git repository")
     assert init(str(tmp_path), capsys=capsys)[1] == ""
-
-
-def test_a_name_that_acts_on_a_terminal_is_not_printed(tmp_path: Path, capsys: Output) -> None:
-    lines, err = init(str(tmp_path / "a\x1b[31mb"), capsys=capsys)
-    assert lines[-1] == "pytest evals/"
-    assert "\x1b" not in "".join(lines) + err
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Output) -> None:
-    folder = tmp_path / "locked"
-    folder.mkdir(mode=0o500)
-    with without_root_rights():
-        assert cli.run(["init", str(folder)]) == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert "cannot be written: Permission denied; name a folder that you may write to" in err
 
 
 def test_a_preset_that_is_not_known_lists_those_that_are(capsys: Output) -> None:

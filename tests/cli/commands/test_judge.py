@@ -73,21 +73,6 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     assert lines[0]["scores"]["metrics"]["correctness"] == mean
 
 
-def test_another_judge_and_another_rubric_have_files_of_their_own(stored: Path) -> None:
-    for rubrics in (["groundedness"], ["correctness"], ["groundedness", "correctness"]):
-        named = [part for rubric in rubrics for part in ("--rubric", rubric)]
-        assert cli.run(["judge", "last", "--judge", "offline", *named]) == ExitCode.YES
-    assert len(list(stored.glob("judged-offline-11-*.jsonl"))) == 3
-
-
-def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> None:
-    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "run run-1   judge offline/11   2 verdicts, 0 failed"
-    assert max(map(len, lines[:-1])) <= 80
-    assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-11-")
-
-
 def test_texts_that_were_cut_are_not_judged(stored: Path, capsys: Output) -> None:
     records = [cut_to_begins(record) for record in read_records(stored)]
     with RunWriter(stored.parent, "run-1", resume=True) as writer:
@@ -198,25 +183,6 @@ def test_a_failed_verdict_is_counted_and_no_score(
     assert document["usage"]["prompt_tokens"] == 200
 
 
-def test_what_the_cache_does_not_keep_is_said_on_stderr(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    class Warned(FakeJudge):
-        cache_warning = "judge cache x: new verdicts are not kept: \x1b[31mPermission denied"
-
-    @contextmanager
-    def open_judge(
-        settings: Settings, *, second: bool = False, **_: Any
-    ) -> Iterator[FakeJudge | None]:
-        yield None if second else Warned()
-
-    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
-    assert cli.run(["judge", "run-1", "--judge", "m", "--json"]) == ExitCode.YES
-    out, err = capsys.readouterr()
-    assert json.loads(out)["failures"] == 0
-    assert err == "warning: judge cache x: new verdicts are not kept: Permission denied\n"
-
-
 def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
     stored: Path, capsys: Output
 ) -> None:
@@ -249,20 +215,3 @@ def test_the_same_judge_again_writes_over_no_verdict(stored: Path) -> None:
     assert {name: after[name] for name in first} == first
     new = sorted(after.keys() - first.keys())
     assert [name.rsplit("-", 1)[1] for name in new] == ["2.json", "2.jsonl"]
-
-
-def test_failures_alone_are_not_saved(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    failure = JudgeFailure(kind="unreachable", message="judge at x: HTTP 401; check the key")
-
-    @contextmanager
-    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
-        yield FakeJudge({"groundedness": failure, "correctness": failure})
-
-    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
-    assert cli.run(["judge", "run-1", "--judge", "m-1"]) == ExitCode.UNREACHABLE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "no verdict on 2 of 2 questions, nothing is saved: unreachable: judge at x" in err
-    assert not list(stored.glob("judged-*"))

@@ -80,20 +80,6 @@ def test_a_judge_that_the_cache_does_not_hold_is_refused(cache: Path, capsys: Ou
     assert document("--show-cache", capsys=capsys)["entries"] == 3
 
 
-def test_people_read_the_same(cache: Path, capsys: Output) -> None:
-    assert cli.run(["judge", "--prune-cache", "30"]) == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"cache    {cache}"
-    assert lines[1:3] == ["pruned   1 verdict", "holds    2 verdicts, 0.0 MB"]
-    assert lines[-1].split() == ["2", *NEW.split()]
-
-
-def test_looking_at_a_cache_makes_none(tmp_path: Path, capsys: Output) -> None:
-    assert document("--show-cache", capsys=capsys)["entries"] == 0
-    assert document("--prune-cache", "1", capsys=capsys)["pruned"] == 0
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

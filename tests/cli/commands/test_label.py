@@ -173,11 +173,6 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
     assert label("--failed-from", "r2") == ExitCode.USAGE
 
 
-def test_nothing_to_label_is_said(label: Label, capsys: Output) -> None:
-    assert label("--unlabeled", "--case", "moon") == ExitCode.YES
-    assert capsys.readouterr().out == "no case to label\n"
-
-
 def test_a_rejected_case_is_removed_and_no_other_byte_changes(
     project: Path, label: Label, capsys: Output
 ) -> None:
@@ -235,16 +230,6 @@ def test_a_file_with_faults_is_refused_with_all_of_them(
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_a_command_to_copy_names_the_file_as_it_was_given(
-    project: Path, label: Label, capsys: Output
-) -> None:
-    assert label("--agreement") == ExitCode.USAGE
-    assert f"`rageval label {SET} --annotator NAME`" in capsys.readouterr().err
-    (project / "my set.jsonl").write_bytes((project / SET).read_bytes())
-    assert cli.run(["label", "my set.jsonl", "--adjudicate", "--web"]) == ExitCode.USAGE
-    assert "`rageval label 'my set.jsonl' --annotator NAME`" in capsys.readouterr().err
-
-
 def test_without_a_target_only_ways_that_help_are_named(
     project: Path, label: Label, capsys: Output
 ) -> None:
@@ -269,11 +254,6 @@ def test_a_target_that_nobody_serves_is_exit_4(label: Label, capsys: Output) -> 
     url = f"http://127.0.0.1:{unused_port()}"
     assert label("--rag-url", url) == ExitCode.UNREACHABLE
     assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_without_a_terminal_the_app_names_the_page(project: Path, capsys: Output) -> None:
-    assert cli.run(["label", SET]) == ExitCode.USAGE
-    assert "no terminal here for the app; add --web" in capsys.readouterr().err
 
 
 def test_without_textual_one_line_names_the_extra_and_the_page(
@@ -311,9 +291,3 @@ def test_annotators_label_apart_agree_and_are_decided_between(
     assert (project / SET).read_bytes() != before
     assert label("--adjudicate") == ExitCode.YES
     assert capsys.readouterr().out.endswith("no case to label\n")
-
-
-def test_what_an_annotator_has_still_to_do_comes_first(label: Label) -> None:
-    label("--annotator", "ann", "--case", "queue", keys=["enter", "Q"])
-    label("--annotator", "ann", keys=["n"] * 4)
-    assert label.shown == ["garden", "made", "moon", "queue"]

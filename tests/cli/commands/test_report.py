@@ -52,9 +52,3 @@ def test_the_comment_can_be_written_to_a_file(
     assert cli.run(["report", "new", "--comment", "-o", str(file)]) == ExitCode.YES
     assert file.read_text(encoding="utf-8").startswith("## rageval: no baseline")
     assert not (here.path / "evals" / "results" / "new" / "report.html").exists()
-
-
-@NEEDS_GIT
-def test_an_unknown_baseline_is_an_error(here: Repository, capsys: Output) -> None:
-    assert cli.run(["report", "new", "--comment", "--baseline", "nothing"]) == ExitCode.USAGE
-    assert "run 'nothing': not found" in capsys.readouterr().err

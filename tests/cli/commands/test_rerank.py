@@ -100,35 +100,6 @@ def test_a_function_of_the_page_gains_and_breaks(project: Path, capsys: Output) 
     assert order["queries"]["latency_ms"]["p50"] > 0
 
 
-def test_a_reranker_of_no_known_form_is_refused(project: Path, capsys: Output) -> None:
-    store(project)
-    assert cli.run(["rerank", "run-1", "--reranker", "best"]) == ExitCode.USAGE
-    expected = "--reranker: got 'best', expected a URL, module:function or embedded"
-    assert expected in capsys.readouterr().err
-
-
-def test_a_price_without_a_reranker_is_refused(project: Path, capsys: Output) -> None:
-    store(project)
-    assert cli.run(["rerank", "run-1", "--price", "2"]) == ExitCode.USAGE
-    assert "--price: expected a --reranker beside it" in capsys.readouterr().err
-    given = ["--reranker", "ranked:score", "--price", "nan"]
-    assert cli.run(["rerank", "run-1", *given]) == ExitCode.USAGE
-    assert "--price: got nan, expected a number of USD" in capsys.readouterr().err
-
-
-def test_the_text_names_the_broken_cases_within_80_columns(
-    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    store(project)
-    write_function(project)
-    assert cli.run(["rerank", "run-1", "--reranker", "ranked:score"]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert "improves 1 case; it breaks 1 case (by ndcg@1)" in " ".join(out.split())
-    assert "harmed  ndcg 1.000 -> 0.000, first relevant at 1 -> 2" in out
-    assert max(map(len, out.splitlines())) <= 80
-
-
 def test_an_endpoint_is_asked_with_the_texts_and_the_study_is_saved(
     project: Path, capsys: Output
 ) -> None:
@@ -147,16 +118,6 @@ def test_an_endpoint_is_asked_with_the_texts_and_the_study_is_saved(
     assert "tomatoes" not in saved
     assert cli.run(["report", "run-1"]) == ExitCode.YES
     assert "Reranking study" in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_saving_again_replaces_its_section_and_keeps_others(project: Path, capsys: Output) -> None:
-    folder = store(project)
-    other = {"title": "Mine", "columns": ["", "value"], "rows": [["a", 1]], "bars": True}
-    write_document(folder, "sections.json", {"schema_version": 1, "sections": [other]})
-    for _ in range(2):
-        run_json(capsys, "--save")
-    stored = json.loads((folder / "sections.json").read_text(encoding="utf-8"))
-    assert [one["title"] for one in stored["sections"]] == ["Mine", "Reranking study"]
 
 
 def test_the_embedded_server_ranks_by_words(project: Path, capsys: Output) -> None:
@@ -210,12 +171,6 @@ def test_a_function_that_fails_is_shown_with_its_place(
     assert ("ranked.py:2: in score" in err) == ("KeyError" in says)
 
 
-def test_a_function_that_does_not_exist_is_named(project: Path, capsys: Output) -> None:
-    store(project)
-    assert cli.run(["rerank", "run-1", "--reranker", "nowhere:score"]) == ExitCode.USAGE
-    assert "--reranker: 'nowhere:score' cannot be imported" in capsys.readouterr().err
-
-
 def test_an_endpoint_that_is_down_has_an_exit_code_of_its_own(
     project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,12 +200,6 @@ def test_cut_texts_are_sent_only_if_allowed(project: Path, capsys: Output) -> No
     assert cli.run(command) == ExitCode.USAGE
     assert "2 chunk texts are stored cut" in capsys.readouterr().err
     assert cli.run([*command, "--allow-cut-texts"]) == ExitCode.YES
-
-
-def test_a_run_without_candidates_says_why(project: Path, capsys: Output) -> None:
-    store(project, [record("x", case=case(answerable=False), retrieved_chunks=())])
-    assert cli.run(["rerank", "run-1"]) == ExitCode.USAGE
-    assert "no case with candidates to rank: 1 unanswerable" in capsys.readouterr().err
 
 
 def test_documents_are_told_from_sections(project: Path, capsys: Output) -> None:

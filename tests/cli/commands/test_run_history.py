@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from tests.build.runs import write_run
-from tests.runs.history.builders import RESULTS, cases, indexed_runs, rows
+from tests.runs.history.builders import RESULTS, cases, rows
 
 Output = pytest.CaptureFixture[str]
 INDEX = "index.sqlite"
@@ -58,12 +57,6 @@ def test_a_sync_says_what_it_did(capsys: Output, index: str) -> None:
     assert found["unchanged"] == ["r2", "r3", "r4"]
 
 
-def test_the_flag_wins_over_the_variable(capsys: Output, index: str) -> None:
-    run(capsys, "sync", "--db", "other.sqlite", "--project", "else")
-    assert not Path(index).exists()
-    assert indexed_runs("other.sqlite", "else") == ["r1", "r2", "r3", "r4"]
-
-
 def test_a_sync_without_an_index_says_how_to_name_one(capsys: Output) -> None:
     assert cli.run(["runs", "sync"]) == ExitCode.USAGE
     assert "no index: expected --db or RAGEVAL_DB" in capsys.readouterr().err
@@ -97,21 +90,6 @@ def test_a_trend_is_told_from_the_folders(capsys: Output) -> None:
     assert told[0] == "recall_at_k, higher is better"
     assert told[1].split() == ["run", "when", "n", "value", "interval", "change", "tags"]
     assert told[3].split() == ["r4", "2026-01-04", "00:00", "5", "0.200", f"{low}-{high}", "-0.200"]
-
-
-def test_the_trend_without_a_metric_is_of_the_pass_rate(capsys: Output) -> None:
-    assert run(capsys, "trend") == run(capsys, "trend", "pass_rate")
-    assert lines(capsys, "trend")[0] == "pass_rate, higher is better"
-
-
-def test_a_trend_over_run_ids_of_the_default_form_fits_in_80_columns(capsys: Output) -> None:
-    name = "20260105-0900-1a2b"
-    shutil.move(f"{RESULTS}/r1", f"{RESULTS}/{name}")
-    assert cli.run(["runs", "tag", name, "main"]) == 0
-    capsys.readouterr()
-    told = lines(capsys, "trend", "recall_at_k")
-    assert any(line.startswith(name) and line.endswith("  main") for line in told)
-    assert max(map(len, told)) <= 80
 
 
 def test_the_index_gives_the_same_answers(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,15 +180,6 @@ def test_what_no_run_has_is_a_usage_error(
     assert complaint in capsys.readouterr().err
 
 
-def test_no_runs_are_no_error(capsys: Output, index: str) -> None:
-    run(capsys, "sync")
-    assert lines(capsys, "trend", "mrr", "--config", "nothing") == ["no such runs"]
-    assert run(capsys, "trend", "mrr", "--project", "else")["runs"] == []
-    shutil.rmtree(RESULTS)
-    assert lines(capsys, "sync")[1] == "0 added, 0 changed, 0 unchanged, 4 removed"
-    assert lines(capsys, "trend", "mrr") == ["no runs with figures"]
-
-
 def test_an_index_that_was_never_made_says_so(capsys: Output, index: str) -> None:
     assert cli.run(["runs", "trend", "mrr"]) == ExitCode.USAGE
     assert "there is no such index; rageval runs sync makes one" in capsys.readouterr().err
@@ -257,19 +226,3 @@ def test_a_scored_run_that_is_saved_is_put_in(capsys: Output, index: str) -> Non
 
 
 # --- colour --------------------------------------------------------------------------------------
-
-
-def test_verdicts_are_coloured_where_a_terminal_reads_them(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    plain = [*lines(capsys, "list"), *lines(capsys, "show", "r1")]
-    assert "\x1b" not in "".join(plain)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    coloured = [*lines(capsys, "list"), *lines(capsys, "show", "r1")]
-    assert "\x1b[32mpass\x1b[0m" in coloured[1]
-    assert any(line.endswith("\x1b[32mPASS\x1b[0m") for line in coloured)
-    assert [click.unstyle(line) for line in coloured] == plain
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert [*lines(capsys, "list"), *lines(capsys, "show", "r1")] == plain

@@ -141,16 +141,6 @@ def test_a_damaged_run_is_named_and_the_others_written(capsys: Output) -> None:
     assert 'href="run-r2.html"' not in html
 
 
-def test_runs_without_records_are_listed_without_a_page(capsys: Output) -> None:
-    (RESULTS / "r3" / "results.jsonl").unlink()
-    site(capsys)
-    assert "run-r3.html" not in pages()["index.html"]
-    assert "numbers alone" in pages()["index.html"]
-    shutil.rmtree(RESULTS)
-    site(capsys)
-    assert "No runs yet" in pages()["index.html"]
-
-
 def test_the_badge_is_written(capsys: Output) -> None:
     site(capsys, "--badge", "recall_at_k")
     badge = json.loads((SITE / "badge.json").read_text(encoding="utf-8"))

@@ -17,11 +17,10 @@ from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.store import list_runs, resolve_run
-from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
+from pytest_rageval.runs.tags import read_tags, write_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import CaseNote
-from tests.build.records import changed
 from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -72,20 +71,6 @@ def test_runs_are_listed_newest_first(capsys: Output) -> None:
     assert found[2]["figures"]["latency_ms.p95"] == 10
 
 
-def test_a_run_whose_records_are_elsewhere_is_listed_so(capsys: Output) -> None:
-    (RESULTS / "r5" / "results.jsonl").unlink()
-    assert cli.run(["runs", "list"]) == ExitCode.YES
-    assert capsys.readouterr().out.splitlines()[1].endswith("(numbers alone)")
-
-
-def test_no_runs_are_said(capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
-    assert run(capsys, "list") == {"schema_version": 1, "runs": []}
-    assert cli.run(["runs", "list"]) == ExitCode.YES
-    assert capsys.readouterr().out.startswith("no runs in ")
-
-
 def test_a_run_is_shown_with_its_documents(capsys: Output) -> None:
     found = run(capsys, "show", "last")
     assert (found["run_id"], found["n_cases"]) == ("r5", 5)
@@ -96,15 +81,6 @@ def test_a_run_is_shown_with_its_documents(capsys: Output) -> None:
     assert lines[:2] == ["run      r5, 5 cases", "gate     PASS"]
     (row,) = [line.split() for line in lines if line.startswith("recall_at_k ")]
     assert row[1:3] == ["5", "0.800"]
-
-
-def test_a_score_of_a_run_says_its_scale(capsys: Output) -> None:
-    judged = [changed(one, metrics={**one.scores.metrics, "correctness": 4.5}) for one in run_of(2)]
-    write_run(RESULTS, "r6", judged, day=6)
-    assert cli.run(["runs", "show", "r6"]) == ExitCode.YES
-    assert re.search(r"^correctness +2 +4\.500 of 5 ", capsys.readouterr().out, re.MULTILINE)
-    assert cli.run(["runs"]) == ExitCode.YES
-    assert "  4.500 of 5  " in capsys.readouterr().out
 
 
 def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
@@ -158,19 +134,6 @@ def test_a_tag_names_a_run_wherever_one_is_named(capsys: Output) -> None:
     assert (RESULTS / "tags" / "main").read_text(encoding="utf-8") == "r4\n"
 
 
-def test_a_tag_moves(capsys: Output) -> None:
-    write_tag(RESULTS, "main", "r1")
-    assert cli.run(["runs", "tag", "r2", "main"]) == ExitCode.YES
-    assert capsys.readouterr().out == "main names run r2, and no longer r1\n"
-    assert read_tags(RESULTS) == {"main": "r2"}
-
-
-def test_a_run_can_have_several_tags() -> None:
-    write_tag(RESULTS, "main", "r2")
-    write_tag(RESULTS, "best", "r2")
-    assert tags_by_run(RESULTS) == {"r2": ("best", "main")}
-
-
 def test_a_tag_can_be_taken_away(capsys: Output) -> None:
     write_tag(RESULTS, "main", "r1")
     assert run(capsys, "tag", "main", "--delete")["before"] == "r1"
@@ -186,18 +149,6 @@ def test_a_name_that_is_no_tag_is_refused(name: str) -> None:
     with pytest.raises(StorageError, match=r"^tag: "):
         write_tag(RESULTS, name, "r1")
     assert read_tags(RESULTS) == {}
-
-
-def test_a_tag_needs_a_name(capsys: Output) -> None:
-    assert cli.run(["runs", "tag", "r1"]) == ExitCode.USAGE
-    assert "missing argument 'TAG'" in capsys.readouterr().err
-
-
-def test_a_tag_alone_names_the_last_run(capsys: Output) -> None:
-    assert cli.run(["runs", "tag", "fresh"]) == ExitCode.YES
-    last = list_runs(RESULTS)[-1].name
-    assert read_tags(RESULTS)["fresh"] == last
-    assert f"assumed RUN: {last}, the last run" in capsys.readouterr().err
 
 
 def test_a_run_elsewhere_cannot_be_tagged(capsys: Output) -> None:
@@ -249,13 +200,6 @@ def test_tags_are_no_run_and_belong_in_git() -> None:
     assert "tags" not in names()
     ignore = (RESULTS / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert "!/tags/*" in ignore
-
-
-def test_a_gitignore_of_the_user_stays() -> None:
-    path = RESULTS / ".gitignore"
-    path.write_text("*\n", encoding="utf-8")
-    write_tag(RESULTS, "main", "r1")
-    assert path.read_text(encoding="utf-8") == "*\n"
 
 
 # --- approve -------------------------------------------------------------------------------------
@@ -335,15 +279,6 @@ def test_a_run_that_is_being_written_stays(capsys: Output, only_list: Sequence[s
     assert "r1" in names()
 
 
-def test_a_lock_file_that_a_killed_session_left_is_no_part_of_a_run(capsys: Output) -> None:
-    before = run(capsys, "list")
-    (RESULTS / "r5" / FOLDER_LOCK).touch()
-    (RESULTS / "killed").mkdir()
-    (RESULTS / "killed" / FOLDER_LOCK).touch()
-    assert run(capsys, "list") == before
-    assert resolve_run(RESULTS, "last").name == "r5"
-
-
 @pytest.mark.posix
 def test_parts_that_are_links_or_files_are_left_alone(capsys: Output, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
@@ -366,14 +301,3 @@ def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> 
     assert "r1" not in names()
     assert not (RESULTS / "r1").exists()
     assert kept.is_dir()
-
-
-def test_nothing_to_remove_is_said(capsys: Output) -> None:
-    assert cli.run(["runs", "prune", "--keep", "9"]) == ExitCode.YES
-    assert capsys.readouterr().out == "nothing to remove\n"
-
-
-def test_folders_that_are_no_runs_stay(capsys: Output) -> None:
-    (RESULTS / "notes").mkdir()
-    run(capsys, "prune", "--keep", "0")
-    assert (RESULTS / "notes").is_dir()

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.judges.opening import judging_slots
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from pytest_rageval.values.verdict import JudgeFailure
 from tests.build.files import write_lines
 from tests.cli.commands.test_judge import CASES, RESPONSES
 from tests.judges.test_asking import FakeJudge
@@ -92,17 +91,6 @@ def test_the_judge_of_the_project_is_not_asked(
     assert "groundedness" not in found["cases"][0]
 
 
-def test_judged_and_unjudged_scores_differ_in_what_is_judged_alone(capsys: Output) -> None:
-    plain = document(capsys=capsys)["cases"]
-    judged = document("--judge", "offline", capsys=capsys)["cases"]
-    assert plain
-    assert judged != plain
-    for before, after in zip(plain, judged, strict=True):
-        known = {key: value for key, value in before["metrics"].items() if value is not None}
-        assert after["metrics"].items() >= known.items()
-        assert (before["outcome"], before["id"]) == (after["outcome"], after["id"])
-
-
 def test_a_failed_verdict_is_an_error_and_no_zero(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -117,17 +105,6 @@ def test_a_failed_verdict_is_an_error_and_no_zero(
     assert found["metrics"]["groundedness"]["n_error"] == 2
     assert found["rates"]["judge_error_rate"] == 1.0
     assert found["judge_tokens"] == 110
-
-
-def test_failed_verdicts_are_counted_all_in_the_notes(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    for file, line in (("c.jsonl", CASES[0]), ("r.jsonl", RESPONSES[0])):
-        write_lines(file, *({**line, "id": f"n{i}"} for i in range(7)))
-    judged_by(monkeypatch, {"groundedness": JudgeFailure(kind="refused", message="no")})
-    arguments = ("--judge", "m", "--rubric", "groundedness")
-    assert cli.run(["score", *FILES, *arguments]) == ExitCode.YES
-    assert "7 verdicts failed: refused: no" in capsys.readouterr().out
 
 
 def test_a_judge_that_cannot_be_reached_ends_the_command_and_saves_nothing(
@@ -152,17 +129,6 @@ def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
     verdicts = first["verdicts"]
     assert verdicts["judgements"]["groundedness"]["verdict"]["claims"][0]["passage"] == 1
     assert verdicts["context_chunk_ids"] == ["c1"]
-
-
-def test_people_see_what_the_judge_is_worth(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    judged_by(monkeypatch, {"groundedness": Verdict(scores={"groundedness": 4.0})})
-    assert cli.run(["score", *FILES, "--judge", "m-2024-08-06"]) == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    assert f"note     fake/1: {NOT_VALIDATED}" in lines
-    assert "cost     $1.0000, 220 tokens" in lines
-    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

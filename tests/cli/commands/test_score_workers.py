@@ -64,13 +64,6 @@ def test_a_missing_package_is_named_with_its_extra(
     assert "pip install 'pytest-rageval[dask]'" in capsys.readouterr().err
 
 
-def test_a_page_is_not_left_out_where_none_is_written(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["score", *FILES, "--workers", "2", "--no-report"]) == ExitCode.USAGE
-    assert "--no-report: many processes write no report" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "foo://a:1", "1:2:3"])
 def test_an_address_without_a_scheduler_is_refused(
     address: str, monkeypatch: pytest.MonkeyPatch

@@ -92,20 +92,6 @@ def test_the_run_is_an_ordinary_one_in_the_folder_of_the_suite(
     assert "tide-mill.md" in capsys.readouterr().out
 
 
-def test_the_text_fits_80_columns_and_ends_with_the_verdict(project: Path, capsys: Output) -> None:
-    assert cli.run(["suite", "run", "tiny"]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert "0.9186 in the range" in " ".join(out.split())
-    assert out.splitlines()[-1].startswith("verdict  where the literature puts BM25")
-    run = next(line for line in out.splitlines() if line.startswith("run "))
-    assert max(len(line) for line in out.splitlines() if line != run) <= 80
-    assert cli.run(["suite", "list"]) == ExitCode.YES
-    listed = capsys.readouterr().out
-    assert "BM25: ndcg@10 0.6647 to 0.6789, recall@100 0.9076 to 0.9253" in listed
-    assert cli.run(["suite", "list", "--json"]) == ExitCode.YES
-    assert json.loads(capsys.readouterr().out)["suites"][0]["name"] == "tiny"
-
-
 def test_a_target_of_the_project_has_to_index_the_corpus_first(
     project: Path, capsys: Output
 ) -> None:
@@ -171,18 +157,6 @@ def test_a_target_that_is_down_ends_with_4(project: Path, capsys: Output) -> Non
     use_target(f"http://127.0.0.1:{unused_port()}")
     assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.UNREACHABLE
     assert "no question was answered; the first: " in capsys.readouterr().err
-
-
-def test_a_target_without_chunks_cannot_be_compared(project: Path, capsys: Output) -> None:
-    with fake_target(json_reply({"answer": "Yes."})) as target:
-        use_target(target.url)
-        assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.USAGE
-    assert "expected chunks in the replies" in capsys.readouterr().err
-
-
-def test_limits_of_the_project_are_not_applied_to_a_suite(project: Path) -> None:
-    Path("thresholds.toml").write_text("[overall]\nhit_at_k = '>= 1'\n", encoding="utf-8")
-    assert cli.run(["suite", "run", "tiny"]) == ExitCode.YES
 
 
 def test_a_suite_that_cannot_be_downloaded_ends_with_4(

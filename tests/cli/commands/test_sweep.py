@@ -9,17 +9,14 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.commands import sweep as command
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.cli.progress import ProgressOnStderr
-from pytest_rageval.engine.run import Run
 from pytest_rageval.values.errors import StorageError
 from tests.build.files import write_lines
 from tests.build.run_files import documents
@@ -109,32 +106,6 @@ def test_the_outcome_is_printed_and_written_in_every_form(
     assert all(f'href="{run.name}/report.html"' in page for run in runs)
 
 
-def test_the_line_of_progress_counts_the_runs_that_are_written(
-    target: SweepTarget, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines: list[str | None] = []
-
-    class Display(ProgressOnStderr):
-        def __init__(self, source: Callable[[], str | None]) -> None:
-            super().__init__(source)
-            monkeypatch.setattr(Run, "finish", lambda run, **given: self.written(run, **given))
-
-        def written(self, run: Run, **given: Any) -> Any:
-            lines.append(self._source())
-            return finish(run, **given)
-
-    finish = Run.finish
-    monkeypatch.setattr(command, "ProgressOnStderr", Display)
-    sweep(capsys)
-    assert lines == [f"rung 1 of 1: {n} of 3 runs written" for n in range(3)]
-
-
-def test_equal_configurations_have_no_clear_winner(target: SweepTarget, capsys: Output) -> None:
-    Path("sweep.toml").write_text("[query]\nunheard_of = [0, 1, 2]\n", encoding="utf-8")
-    document = sweep(capsys, expected=ExitCode.NO)
-    assert (document["verdict"], document["winner"]) == ("no_clear_winner", None)
-
-
 def test_the_runs_of_a_sweep_are_named_by_path_and_not_listed(
     target: SweepTarget, capsys: Output
 ) -> None:
@@ -156,38 +127,6 @@ def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     assert out.endswith("nothing was asked\n")
     assert not target.asked
     assert not FOLDER.exists()
-
-
-def test_repeats_are_questions_before_and_after_asking(target: SweepTarget, capsys: Output) -> None:
-    project = Path("pyproject.toml")
-    text = project.read_text("utf-8").replace("no_report", "repeats = 2\nno_report")
-    project.write_text(text, encoding="utf-8")
-    before = sweep(capsys, "--dry-run")
-    cli.run(["sweep", "--json"])
-    after = json.loads(capsys.readouterr().out)
-    assert (before["requests"], before["requests_grid"]) == (240, 240)
-    assert (after["requests_spent"], after["requests_grid"]) == (240, 240)
-    assert target.asked.total() == 240
-
-
-def test_the_difference_that_can_be_shown_counts_the_cases_of_the_objective(
-    target: SweepTarget, capsys: Output
-) -> None:
-    other = {"id": "no", "question": "number 99", "answerable": False, "category": "a"}
-    write_lines(Path("evals/other.jsonl"), other)
-    document = sweep(capsys, "--dry-run")
-    assert (document["cases"], document["sensitivity"]["n"]) == (41, 40)
-
-
-def test_the_quick_grid_needs_no_unanswerable_case(target: SweepTarget, capsys: Output) -> None:
-    document = sweep(capsys, "--quick", "--dry-run")
-    assert len(document["configurations"]) == 6
-    assert document["sensitivity"]["n"] == document["cases"]
-    (goal,) = document["objectives"]
-    assert goal["weights"] == {"recall_at_k": 0.71, "mrr": 0.29}
-    assert any("without negative_accuracy" in note for note in document["notes"])
-    assert cli.run(["sweep", "--quick", "--dry-run"]) == ExitCode.YES
-    assert "goal            sweep_score = 0.71 recall_at_k + 0.29 mrr" in capsys.readouterr().out
 
 
 def test_cases_about_one_document_count_as_one_before_and_after_asking(
@@ -321,14 +260,6 @@ def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
     assert sweep(capsys)["folder"] == "evals/results/sweep-2"
 
 
-NO_BASELINE = """
-def ask(request):
-    if not request.params["boost"]:
-        raise RuntimeError("no model")
-    return {"answer": "It is."}
-"""
-
-
 def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Output) -> None:
     write_sweep_project("http://127.0.0.1:9")
     text = refused(capsys, code=ExitCode.UNREACHABLE)
@@ -337,65 +268,6 @@ def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Outpu
     again = ["sweep.toml", "--name", "mine"]
     text = refused(capsys, *again, code=ExitCode.UNREACHABLE)
     assert text.endswith("`rageval sweep sweep.toml --name mine --resume` resumes")
-
-
-def test_a_baseline_without_an_answer_leaves_nothing_to_compare(
-    target: SweepTarget, capsys: Output
-) -> None:
-    Path("some_client.py").write_text(NO_BASELINE, encoding="utf-8")
-    text = '[tool.rageval]\nno_report = true\ntarget.client = "some_client:ask"\n'
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
-    assert "the baseline could not be measured: no answer in" in text
-
-
-TIMING_OUT = """
-def ask(request):
-    if int(request.question.split()[-1]) % 3 == 0:
-        raise TimeoutError("the model took 200 ms")
-    return {"answer": "It is.", "debug": {"retrieved_chunks": [{"rel_path": "1.md"}]}}
-"""
-
-
-def test_a_timeout_of_a_client_in_code_is_not_as_long_as_the_limit_over_http(
-    target: SweepTarget, capsys: Output
-) -> None:
-    Path("late_client.py").write_text(TIMING_OUT, encoding="utf-8")
-    text = '[tool.rageval]\nno_report = true\ntarget.client = "late_client:ask"\n'
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    write_lines(Path("evals/set.jsonl"), *map(sweep_case, range(120)))
-    Path("sweep.toml").write_text(
-        'constraints = ["latency_ms.p95 <= 20000"]\n'
-        "[query]\nboost = [0, 1, 2, 3, 4]\nother = [0, 1]\n[search]\nmethod = 'halving'\n",
-        encoding="utf-8",
-    )
-    found = sweep(capsys, expected=ExitCode.NO)
-    rungs = {one["rung"] for one in found["ranking"]}
-    assert len(rungs) > 1
-    assert [one["broken"] for one in found["ranking"]] == [[]] * 10
-
-
-def test_a_target_that_refuses_everything_is_not_asked_on(
-    target: SweepTarget, capsys: Output
-) -> None:
-    client = "def ask(request):\n    raise ValueError('no such vault')\n"
-    Path("refusing_client.py").write_text(client, encoding="utf-8")
-    text = '[tool.rageval]\nno_report = true\ntarget.client = "refusing_client:ask"\n'
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
-    assert "the baseline could not be measured: no answer in 40 cases: " in text
-    assert "no such vault" in text
-
-
-def test_cases_of_one_document_are_said_to_show_nothing(
-    target: SweepTarget, capsys: Output
-) -> None:
-    golds = sweep_case(0)["gold_supports"]
-    cases = ({**sweep_case(number), "gold_supports": golds} for number in range(40))
-    write_lines(Path("evals/set.jsonl"), *cases)
-    document = sweep(capsys, expected=ExitCode.NO)
-    assert document["sensitivity"]["n"] == 1
-    assert any("cases are about one document" in note for note in document["notes"])
 
 
 def test_what_the_code_of_the_client_raises_is_shown_with_its_place(
@@ -452,15 +324,6 @@ def test_a_resumed_sweep_builds_only_what_is_still_asked(
     cli.run(["sweep", "--resume"])
     assert target.asked.total() == asked + 1
     assert Path("built").read_text("utf-8").split() == ["100", "200", "300"]
-
-
-def test_without_the_baseline_there_is_nothing_to_compare(
-    target: SweepTarget, capsys: Output
-) -> None:
-    text = BUILD.replace("100, 200, 300", "200, 300")
-    Path("sweep.toml").write_text(text, encoding="utf-8")
-    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
-    assert "the baseline could not be measured: " in text
 
 
 def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
@@ -523,15 +386,6 @@ def test_wrong_input_is_named(
     if text:
         Path("sweep.toml").write_text(text, encoding="utf-8")
     assert fault in refused(capsys, *arguments)
-    assert not target.asked
-
-
-def test_a_rubric_that_the_offline_judge_lacks_is_named_before_anything_is_asked(
-    target: SweepTarget, capsys: Output
-) -> None:
-    with Path("pyproject.toml").open("a", encoding="utf-8") as file:
-        file.write('[tool.rageval.judge]\nrubrics = ["quality"]\n')
-    assert "the offline judge has no rubric 'quality'" in refused(capsys)
     assert not target.asked
 
 

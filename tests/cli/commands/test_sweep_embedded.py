@@ -66,14 +66,6 @@ def test_a_planted_winner_is_found_with_less_than_half_of_the_questions(
     assert document["requests_spent"] <= 0.45 * document["requests_grid"]
 
 
-def test_equal_points_have_no_clear_winner(capsys: Output) -> None:
-    shared_project(every=6)
-    # Every question names its k, so the server's own makes no difference.
-    code, document = sweep(capsys, "[index]\nk = [3, 5, 8]\n[index.build]\nembedded = true\n")
-    assert (code, document["verdict"]) == (ExitCode.NO, "no_clear_winner")
-    assert len({row["objective"] for row in document["ranking"]}) == 1
-
-
 def test_a_configuration_has_the_records_and_numbers_of_a_session(capsys: Output) -> None:
     vault = f'vault = "{ROOT / "evals/vault"}"'
     write_project(vault, read_lines(ROOT / "evals/eval_set.jsonl"))

@@ -48,15 +48,6 @@ def test_faults_are_named_before_the_first_question() -> None:
         read_cases(settings(""))
 
 
-def test_a_rubric_that_the_offline_judge_lacks_is_named_before_the_first_question() -> None:
-    write_lines(Path("evals/a.jsonl"), case("a-1", "one?"))
-    rubrics = 'url = "http://127.0.0.1:9"\n[tool.rageval.judge]\nrubrics = ["quality"]'
-    with pytest.raises(ConfigError, match="the offline judge has no rubric 'quality'"):
-        read_cases(settings(rubrics))
-    retrieval_only = f"{rubrics}\n[tool.rageval]\nretrieval_only = true"
-    assert read_cases(settings(retrieval_only)).cases
-
-
 def test_the_plan_knows_which_metrics_a_case_can_have() -> None:
     write_lines(
         Path("evals/a.jsonl"),

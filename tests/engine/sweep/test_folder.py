@@ -39,10 +39,3 @@ def test_another_file_or_other_cases_are_refused_by_name(tmp_path: Path) -> None
         begin_sweep(tmp_path, "s", begun(cases="c2"), resume=True)
     with pytest.raises(ConfigError, match="holds no sweep 't' to go on with"):
         begin_sweep(tmp_path, "t", begun(), resume=True)
-
-
-def test_the_name_of_a_run_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / "results.jsonl").touch()
-    with pytest.raises(ConfigError, match="s is a run; give the sweep another name"):
-        begin_sweep(tmp_path, "s", begun(), resume=False)

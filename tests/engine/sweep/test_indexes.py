@@ -12,7 +12,6 @@ import pytest
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.opening import open_target
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
 
@@ -76,11 +75,3 @@ def test_embedded_servers_stand_side_by_side(tmp_path: Path) -> None:
         lengths = [len(one.client.ask(request).retrieved_chunks[0].text) for one in (small, large)]  # type: ignore[attr-defined]
     assert lengths[0] < lengths[1] / 2
     assert indexes.n_built == 2
-
-
-def test_only_the_embedded_server_is_built_by_itself(tmp_path: Path) -> None:
-    with (
-        opened(tmp_path, url="http://127.0.0.1:9") as indexes,
-        pytest.raises(ConfigError, match="embedded = true builds the index of the embedded server"),
-    ):
-        indexes.at({"chunk_tokens": 60})

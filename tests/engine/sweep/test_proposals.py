@@ -44,13 +44,6 @@ def test_the_baseline_is_first_and_proposals_come_near_the_best() -> None:
     assert sorted(late)[len(late) // 2] < 0.2
 
 
-def test_a_step_need_not_end_at_the_highest_value() -> None:
-    steps = {"weight": Range(min=0.0, max=1.0, step=0.3)}
-    found = searched(SweepFile(objectives=("hit_at_k",), query=steps, seed=3), 40)
-    values = sorted(float(one.parameters["weight"]) for one in found.configurations.values())
-    assert values == pytest.approx([0.0, 0.3, 0.6, 0.9])
-
-
 def test_the_same_seed_and_figures_give_the_same_proposals() -> None:
     assert [*searched().configurations] == [*searched().configurations]
 
@@ -64,13 +57,6 @@ def test_a_small_space_is_exhausted_and_nothing_is_proposed_twice() -> None:
     found = searched(small, 40)
     assert len(found.configurations) == 4
     assert found.ask(8) == []
-
-
-def test_a_configuration_that_could_not_be_measured_has_failed() -> None:
-    found = opened()
-    batch = found.ask(4)
-    found.tell({batch[0].key: measured({"c": 1.0}), batch[1].key: measured({})})
-    assert len(found.ask(4)) == 4
 
 
 def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import Judgement
 from tests.build.hostile_judge import HostileJudge, completion, error
-from tests.build.targets import unused_port
 from tests.judges.model.conftest import KEY
 from tests.judges.model.groundedness_replies import GOOD, REQUEST
 
@@ -82,14 +81,6 @@ def test_its_key_is_not_repeated(project: Any, status: int) -> None:
     assert judgement.failure is not None
     assert f"HTTP {status}" in judgement.failure.message
     assert KEY not in judgement.failure.message
-
-
-def test_a_client_that_reaches_no_server_is_a_failure(project: Any) -> None:
-    url = f"http://127.0.0.1:{unused_port()}/v1"
-    judgement = verdict(project(f"make = openai.AsyncOpenAI(base_url={url!r}, api_key={KEY!r})\n"))
-    assert judgement.failure is not None
-    assert judgement.failure.kind == "unreachable"
-    assert "no connection: " in judgement.failure.message
 
 
 @pytest.mark.parametrize(

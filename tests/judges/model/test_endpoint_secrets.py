@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,26 +135,6 @@ def test_a_missing_key_names_its_variable(environ: dict[str, str]) -> None:
         opened(environ)
 
 
-def test_another_variable_may_hold_the_key() -> None:
-    judge = opened({"MY_KEY": KEY + "\n"}, api_key_env="MY_KEY")
-    assert judge.identity == "m at api.openai.com"
-    with pytest.raises(ConfigError, match="MY_KEY"):
-        opened({"OPENAI_API_KEY": KEY}, api_key_env="MY_KEY")
-
-
-def test_a_key_given_in_place_of_its_name_is_not_repeated() -> None:
-    with pytest.raises(ConfigError) as caught:
-        opened({}, api_key_env=KEY)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert KEY not in shown
-
-
-def test_a_key_that_no_header_may_hold_is_not_repeated() -> None:
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY contains a character") as caught:
-        opened({"OPENAI_API_KEY": KEY + "\u00e9"})
-    assert KEY not in str(caught.value)
-
-
 def test_a_judge_on_this_machine_needs_no_key() -> None:
     with HostileJudge([completion(GOOD)]) as server:
         with opened({}, base_url=server.url) as judge:
@@ -178,28 +157,12 @@ def test_the_account_that_is_billed_is_named_where_variables_name_it() -> None:
         opened({"OPENAI_ORG_ID": "org\u00e9"}, base_url="http://127.0.0.1:1/v1")
 
 
-def test_an_account_that_a_judge_sends_back_is_removed() -> None:
-    account = "org-8f3kD02jdLq9"
-    with HostileJudge([error(400, f"Too long for organization {account}.")]) as server:
-        with opened({"OPENAI_ORG_ID": account}, base_url=server.url) as judge:
-            failure = judge.judge("groundedness", REQUEST).failure
-    assert failure is not None
-    assert "for organization ***." in failure.message
-
-
 @pytest.mark.parametrize(
     "base_url", ["ftp://x", "localhost:8000", "http://", "http://h/v1?key=1", "http://h:99999/v1"]
 )
 def test_a_base_url_that_is_none_is_refused(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base_url"):
         opened({"OPENAI_API_KEY": KEY}, base_url=base_url)
-
-
-def test_the_url_of_the_endpoint_itself_will_do() -> None:
-    with HostileJudge([completion(GOOD)]) as server:
-        with opened({}, base_url=f"{server.url}/chat/completions") as judge:
-            assert judge.judge("groundedness", REQUEST).verdict is not None
-    assert server.asked[0].path == "/v1/chat/completions"
 
 
 def test_what_the_target_was_sent_is_removed_from_a_verdict_too() -> None:

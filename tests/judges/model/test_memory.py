@@ -16,10 +16,8 @@ from pytest_rageval.judges.model.memory import document_of, judgement_of
 from pytest_rageval.values.verdict import (
     Claim,
     Judgement,
-    JudgeRequest,
     JudgeUsage,
     OutputLevel,
-    Passage,
     Verdict,
 )
 from tests.build.hostile_judge import Canned, completion, error
@@ -42,33 +40,11 @@ def test_a_second_run_asks_nothing_and_says_the_same(open_judge: OpenJudge, tmp_
     assert replace(second, usage=first.usage, duration_ms=first.duration_ms) == first
 
 
-def test_what_the_cache_does_not_keep_is_the_judge_s_to_tell(
-    open_judge: OpenJudge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pytest_rageval.judges.cache.MAX_DOCUMENT_BYTES", 10)
-    with JudgeCache(tmp_path / "judge.sqlite") as cache:
-        judge, _ = open_judge([completion(GOOD)], cache=cache)
-        assert judge.cache_warning is None
-        assert judge.judge("groundedness", REQUEST).verdict is not None
-        assert judge.cache_warning is not None
-        assert judge.cache_warning.startswith(f"judge cache {tmp_path / 'judge.sqlite'}: ")
-    uncached, _ = open_judge([completion(GOOD)])
-    assert uncached.cache_warning is None
-
-
 def test_a_second_run_needs_no_server_at_all(open_judge: OpenJudge) -> None:
     judge, server = open_judge([completion(GOOD)], cache=DictCache())
     judge.judge("groundedness", REQUEST)
     server.__exit__(None, None, None)
     assert judge.reopened(retries=0).judge("groundedness", REQUEST).usage.cached
-
-
-def test_a_second_run_below_json_schema_asks_nothing_either(open_judge: OpenJudge) -> None:
-    refused = error(400, "response_format is not supported")
-    judge, server = open_judge([refused, completion(GOOD)], cache=DictCache())
-    judge.judge("groundedness", REQUEST)
-    assert judge.reopened().judge("groundedness", REQUEST).usage.cached
-    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -127,21 +103,6 @@ def test_a_verdict_after_a_repair_turn_is_kept_with_both_calls(open_judge: OpenJ
     assert usage.cost_usd_uncached == pytest.approx(480e-6)
 
 
-def test_passages_that_were_left_out_are_named_by_the_ids_of_today(open_judge: OpenJudge) -> None:
-    def request(first: str, second: str) -> JudgeRequest:
-        long = "Logs are kept. " * 4000
-        passages = (Passage(text=long, chunk_id=first), Passage(text=long, chunk_id=second))
-        return replace(REQUEST, context=passages)
-
-    judge, server = open_judge([completion(GOOD)], cache=DictCache())
-    fresh = judge.judge("groundedness", request("a", "b"))
-    kept = judge.judge("groundedness", request("c", "d"))
-    assert fresh.truncated_chunk_ids == ("b",)
-    assert kept.usage.cached
-    assert kept.truncated_chunk_ids == ("d",)
-    assert len(server.asked) == 1
-
-
 # --- the stored form -----------------------------------------------------------------------
 
 FULL = Judgement(
@@ -167,10 +128,6 @@ FULL = Judgement(
     dropped_parameters=("seed",),
     repaired=True,
 )
-
-
-def test_every_field_of_a_judgement_survives_keeping() -> None:
-    assert judgement_of(json.loads(json.dumps(document_of(FULL)))) == FULL
 
 
 # Any text at all, half surrogate pairs and line separators included.
@@ -237,11 +194,6 @@ def test_any_verdict_survives_keeping(verdict: Verdict, others: dict[str, Any]) 
     assert found == judgement
     # An integer that became a float would be equal to it.
     assert repr(found) == repr(judgement)
-
-
-def test_a_bare_verdict_survives_keeping() -> None:
-    bare = Judgement(rubric="r", rubric_version="v", judge="j", verdict=Verdict())
-    assert judgement_of(json.loads(json.dumps(document_of(bare)))) == bare
 
 
 @pytest.mark.parametrize(

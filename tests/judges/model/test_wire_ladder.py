@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 
 import pytest
@@ -11,10 +10,7 @@ import pytest
 from pytest_rageval.judges.model.wire import (
     Form,
     after_refusal,
-    parameters,
-    upstream_error,
 )
-from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
@@ -124,15 +120,6 @@ def test_the_level_is_remembered_for_the_next_run(open_judge: OpenJudge) -> None
     again = judge.reopened()
     again.judge("groundedness", REQUEST, repeat=1)
     assert list(map(level_of, server.asked)) == ["json_schema", "json_object", "json_object"]
-
-
-def test_a_level_that_was_never_taken_is_not_remembered(open_judge: OpenJudge) -> None:
-    cache = DictCache()
-    judge, _ = open_judge([error(400, "response_format is not supported")], cache=cache)
-    failure = judge.judge("groundedness", REQUEST).failure
-    assert failure is not None
-    assert failure.kind == "unreachable"
-    assert cache.levels == {}
 
 
 def test_a_level_that_is_set_stays(open_judge: OpenJudge) -> None:
@@ -270,24 +257,6 @@ def test_a_server_that_refuses_everything_is_given_up(open_judge: OpenJudge) -> 
     }
 
 
-def test_threads_find_the_level_together(open_judge: OpenJudge) -> None:
-    judge, server = open_judge(refusing("json_schema", "json_object"))
-    found: list[str] = []
-
-    def ask(repeat: int) -> None:
-        judgement = judge.judge("groundedness", REQUEST, repeat=repeat)
-        assert judgement.verdict is not None
-        found.append(judgement.level)
-
-    threads = [threading.Thread(target=ask, args=(repeat,)) for repeat in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == ["text"] * 8
-    assert len(server.asked) <= 3 * 8
-
-
 # --- what a refusal is about ---------------------------------------------------------------
 
 SETTINGS = JudgeSettings()
@@ -331,30 +300,6 @@ def test_anything_else_changes_nothing(status: int, body: Any) -> None:
     assert after_refusal(FORM, status, body, SETTINGS) is None
 
 
-def test_the_field_that_an_error_names_goes_before_its_words() -> None:
-    body = {"error": {"message": "seed, temperature, response_format", "param": "temperature"}}
-    changed = after_refusal(FORM, 400, body, SETTINGS)
-    assert changed == Form("json_schema", ("temperature",))
-
-
-def test_the_input_that_a_refusal_repeats_is_not_read() -> None:
-    fault = {"loc": ["body", "messages"], "msg": "too short", "input": "seed response_format"}
-    assert after_refusal(FORM, 422, {"detail": [fault]}, SETTINGS) is None
-
-
-def test_an_error_of_gemini_is_read_in_its_list() -> None:
-    fault = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
-    body = [{"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}}]
-    assert document_reason(body) == fault
-    assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_schema", ("seed",))
-
-
-@pytest.mark.parametrize("raw", ["{}", "", "[1]", None, {"error": "no"}])
-def test_a_router_that_passes_on_nothing_readable_is_read_itself(raw: Any) -> None:
-    body = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
-    assert document_reason(upstream_error(body)) == "Provider returned error"
-
-
 def test_a_parameter_that_the_provider_behind_a_router_refuses_is_dropped(
     open_judge: OpenJudge,
 ) -> None:
@@ -371,10 +316,3 @@ def test_a_parameter_that_the_provider_behind_a_router_refuses_is_dropped(
     assert judgement.verdict is not None
     assert judgement.dropped_parameters == ("seed",)
     assert len(server.asked) == 2
-
-
-def test_no_seed_is_sent_where_none_is_set() -> None:
-    assert "seed" not in parameters(FORM, JudgeSettings(seed=None))
-    assert json.dumps(parameters(FORM, SETTINGS)) == (
-        '{"temperature": 0.0, "seed": 0, "max_tokens": 1024}'
-    )

@@ -52,10 +52,6 @@ def test_answering_is_no_declining(answer: str) -> None:
     assert not read_abstention(answer).abstained
 
 
-def test_the_reason_quotes_the_words() -> None:
-    assert read_abstention("I do not know.").reasoning == 'It says "I do not know.".'
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -82,8 +78,3 @@ def test_a_refusal_may_stand_beside_what_states_nothing(answer: str) -> None:
 )
 def test_an_answer_that_also_states_something_does_not_abstain(answer: str) -> None:
     assert not read_abstention(answer).abstained
-
-
-def test_a_reply_without_a_value_is_not_the_word_as_an_answer() -> None:
-    assert read_abstention("None").abstained
-    assert not read_abstention("None.").abstained

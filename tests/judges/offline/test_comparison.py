@@ -151,19 +151,6 @@ def test_a_long_fact_is_met_by_what_tells_it_apart(answer: str, states: set[str]
     assert state(LONG, answer, "When does the warehouse ship orders?") in states
 
 
-def test_the_same_words_give_the_same_verdict_in_either_field() -> None:
-    question = "When does the warehouse ship orders?"
-    for answer in (LONG, "Within two days.", LONG.replace("two", "five"), "From Malmö."):
-        one = JudgeRequest(question=question, answer=answer, expected_answer=LONG)
-        other = JudgeRequest(question=question, answer=answer, expected_key_facts=(LONG,))
-        verdicts = [
-            OfflineJudge().judge("correctness", request).verdict for request in (one, other)
-        ]
-        assert verdicts[0] is not None
-        assert verdicts[1] is not None
-        assert verdicts[0].scores.get("correctness") == verdicts[1].scores.get("correctness")
-
-
 @pytest.mark.parametrize(
     ("fact", "text"),
     [("San Jose", "The office is in San Marino."), ("30 days", "The limit is 3 pages a day.")],

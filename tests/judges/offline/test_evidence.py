@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.judges.offline.evidence import check_claims, find_facts
 from pytest_rageval.values.record import CitationCheck
@@ -107,27 +105,3 @@ def test_a_passage_without_its_whole_text_is_unknown() -> None:
     bare = RetrievedChunk(rel_path="a.md")
     answer = "Unworn shoes can be returned within 30 days [1][2]."
     assert supports(answer, (cut, bare)) == [[None, None]]
-
-
-def test_the_passage_that_does_support_is_looked_for_in_the_cut_alone() -> None:
-    answer = "Unworn shoes can be returned within 30 days [1]."
-    (claim,) = check_claims(QUESTION, answer, (FEES, ROTA, RETURNS), 2)
-    assert claim.stated_at is None
-    (claim,) = check_claims(QUESTION, answer, (FEES, ROTA, RETURNS), 3)
-    assert claim.stated_at == 3
-
-
-@given(st.text(max_size=80), st.lists(st.text(max_size=60), max_size=3), st.text(max_size=30))
-def test_any_text_can_be_looked_up(answer: str, texts: list[str], fact: str) -> None:
-    chunks = tuple(RetrievedChunk(rel_path="a.md", text=text) for text in texts)
-    for claim in check_claims("?", f"{answer} [1] [File: a.md, Section: B]", chunks, 2):
-        assert all(0 < rank <= len(chunks) for check in claim.citations for rank in check.ranks)
-    ((*ranks,),) = find_facts("?", (fact,), chunks)
-    assert ranks == sorted({*ranks} & {*range(1, len(chunks) + 1)})
-
-
-@given(st.integers(0, 3))
-def test_more_passages_only_add_ranks(n: int) -> None:
-    facts = ("30 days", "5 euros", "nine of 30 people")
-    few, more = find_facts("?", facts, CHUNKS[:n]), find_facts("?", facts, CHUNKS)
-    assert all({*one} <= {*other} for one, other in zip(few, more, strict=True))

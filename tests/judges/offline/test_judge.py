@@ -51,12 +51,6 @@ def test_a_rubric_that_needs_a_model_is_a_wrong_setting(rubric: str) -> None:
         OfflineJudge().judge(rubric, JudgeRequest(question="q", answer="a"))
 
 
-def test_a_repeat_says_the_same() -> None:
-    request = JudgeRequest(question="q", answer="Backups stay 30 days.", context=CONTEXT)
-    judge = OfflineJudge()
-    assert judge.judge("groundedness", request) == judge.judge("groundedness", request, repeat=3)
-
-
 # --- groundedness ----------------------------------------------------------------------------
 
 
@@ -71,12 +65,6 @@ def test_a_quotation_with_citation_is_a_five_and_without_one_a_pass() -> None:
     quoted = "Uploads are limited to 1,000 files of 20 MB each"
     assert groundedness(f"{quoted} [1].") == pytest.approx(5, abs=0.05)
     assert 4 <= groundedness(f"{quoted}.") <= 4.5
-
-
-def test_a_citation_of_nothing_is_no_citation() -> None:
-    assert groundedness("Backups are kept for 30 days [9].") == groundedness(
-        "Backups are kept for 30 days."
-    )
 
 
 def test_an_answer_without_a_word_of_the_context_is_a_zero() -> None:
@@ -116,18 +104,6 @@ def test_the_same_in_other_words_is_supported(claim: str) -> None:
     assert groundedness(claim) >= 4
 
 
-def test_each_claim_names_its_passage() -> None:
-    found = verdict("claims", "Only owners delete uploads. Backups stay 30 days. Zebras ate it.")
-    assert [(c.supported, c.passage) for c in found.claims] == [(True, 1), (True, 2), (False, None)]
-    assert found.scores == {"claim_support_rate": pytest.approx(2 / 3)}
-    assert "words without support: zebras, ate" in found.claims[2].reason
-
-
-def test_an_unsupported_claim_lowers_the_answer() -> None:
-    good = "Backups are kept for 30 days in Frankfurt [2]."
-    assert groundedness(f"{good} Zebras graze on invoices [2].") < groundedness(good)
-
-
 def test_labelled_blocks_in_one_passage_are_cited_by_their_labels() -> None:
     context = (Passage(text="[3] Backups are kept for 30 days.\n\n[7] Keys rotate weekly."),)
     answers = ("Keys rotate weekly [7].", "Keys rotate weekly [1].")
@@ -148,11 +124,6 @@ def test_an_answer_that_declines_makes_no_claim(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["", "  \n", "???", "[1]"])
 def test_an_answer_that_states_nothing_is_a_zero(answer: str) -> None:
     assert verdict("groundedness", answer).scores == {"groundedness": 0.0}
-
-
-def test_without_context_nothing_is_supported() -> None:
-    found = verdict("groundedness", "Backups are kept for 30 days.", context=())
-    assert found.scores == {"groundedness": 0.0, "claim_support_rate": 0.0}
 
 
 # --- correctness -----------------------------------------------------------------------------
@@ -200,11 +171,6 @@ def test_another_number_or_a_negation_is_below_the_pass_line(
     wanted = {field: expected if field == "expected_answer" else (expected,)}
     question = "What does a late power tool cost?"
     assert verdict("correctness", answer, question=question, **wanted).scores["correctness"] < 3.51
-
-
-def test_accepted_answers_one_a_line_are_alternatives() -> None:
-    found = verdict("correctness", "It is Merle Dixon.", expected_answer="Sheriff\nMerle Dixon")
-    assert found.scores["correctness"] == 5
 
 
 def test_a_negated_key_fact_is_not_found() -> None:
@@ -290,22 +256,6 @@ def test_yes_is_not_a_right_answer_where_no_is_expected(answer: str, passes: boo
     expected = "No, it is closed on Sundays."
     found = verdict("correctness", answer, question=question, expected_answer=expected)
     assert (found.scores["correctness"] >= 4) is passes
-
-
-def test_declining_finds_no_fact() -> None:
-    found = verdict(
-        "correctness", "I don't have that information.", expected_key_facts=("30 days",)
-    )
-    assert found.scores == {"correctness": 0.0, "key_fact_recall": 0.0}
-
-
-def test_without_a_reference_support_and_question_are_left() -> None:
-    found = verdict(
-        "correctness", "Backups are kept for 30 days.", question="How long are backups kept?"
-    )
-    assert "without a reference" in found.reasoning
-    assert found.scores["correctness"] > 3
-    assert "key_fact_recall" in found.not_applicable
 
 
 LONG_FACT = (

@@ -33,13 +33,6 @@ def test_the_scale_is_that_of_the_schema(
     assert (found.level, found.version, found.source) == ("judged", "tone-1", "e/tone.jinja")
 
 
-def test_title_and_direction_come_from_the_schema() -> None:
-    plain = defined(type="boolean")
-    assert (plain.title, plain.direction) == ("Tone: big fun", "higher")
-    named = defined(**{"type": "boolean", "title": "Fun\n", "x-direction": "lower"})
-    assert (named.title, named.direction) == ("Fun", "lower")
-
-
 def test_a_property_that_may_be_missing_says_so_in_its_population() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "boolean"}}}
     (found,) = define_metrics(schema, {"a": "tone.a"}, version="1", source="e/tone.jinja")

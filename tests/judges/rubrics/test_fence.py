@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.judges.rubrics.fence import (
-    BOUNDARY_CHARS,
     clean_text,
     derive_boundary,
     fence,
@@ -18,7 +17,6 @@ from pytest_rageval.judges.rubrics.fence import (
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def test_clean_text_drops_every_control_but_newline_and_tab() -> None:
@@ -27,24 +25,9 @@ def test_clean_text_drops_every_control_but_newline_and_tab() -> None:
     assert kept == ["\t"]
 
 
-def test_what_clean_text_drops_is_not_printable() -> None:
-    """The shortcut for printable text rests on it."""
-    printable = (c for c in map(chr, range(0x110000)) if c.isprintable())
-    assert not [c for c in printable if clean_text(f"\x00{c}") != c]
-
-
-def test_clean_text_drops_bidi_controls_and_hidden_tags() -> None:
-    assert clean_text(f"a{BIDI}\u200b\ufeff\U000e0041\U000e007fb") == "ab"
-
-
 @pytest.mark.parametrize("end", ["\r\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029", "\x1c"])
 def test_every_kind_of_line_end_becomes_a_newline(end: str) -> None:
     assert clean_text(f"a{end}b") == "a\nb"
-
-
-def test_clean_text_keeps_what_scripts_need() -> None:
-    text = "naïve 日本語 می\u200cخواهم 👩\u200d🔬 \ue000\tend"
-    assert clean_text(text) == text
 
 
 @pytest.mark.parametrize(
@@ -60,15 +43,6 @@ def test_a_token_that_ends_a_turn_is_broken_up(token: str) -> None:
     assert token not in clean_text(f"{token[:2]}\u200b{token[2:]}")
     assert clean_text(clean_text(token)) == clean_text(token)
     assert clean_text(token).replace(" ", "") == token
-
-
-def test_a_token_that_a_line_end_parts_is_broken_up_on_one_line() -> None:
-    assert one_line("<|im\nend|>") == "< |im end|>"
-
-
-def test_pipes_brackets_and_tags_of_documents_stay() -> None:
-    text = "x |> f <| y, a[0], [1], [File: a.md], <span>s</span>, <b>, a < s > b, [INSTALL]"
-    assert clean_text(text) == text
 
 
 def test_half_a_surrogate_pair_is_dropped_because_it_cannot_be_sent() -> None:
@@ -96,13 +70,6 @@ def test_quoted_text_cannot_leave_its_quotes(text: str) -> None:
     assert (shown[0], shown[-1]) == ('"', '"')
     assert '"' not in inner
     assert "\n" not in shown
-
-
-def test_a_boundary_is_a_function_of_the_texts() -> None:
-    assert derive_boundary(["a", "b"]) == derive_boundary(["a", "b"])
-    assert len(derive_boundary([])) == BOUNDARY_CHARS
-    ways = [["a", "b"], ["b", "a"], ["ab"], ["ab", ""], ["", "ab"], ["a\nb"], ["a", "b", ""]]
-    assert len({derive_boundary(texts) for texts in ways}) == len(ways)
 
 
 def test_a_boundary_that_stands_in_a_text_is_not_used() -> None:

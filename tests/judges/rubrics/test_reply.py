@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 import tracemalloc
 from dataclasses import replace
@@ -106,10 +105,6 @@ def test_abstention_gives_a_decision_and_no_score() -> None:
     assert verdict("abstention", {"abstained": True}).abstained is True
 
 
-def test_claims_give_their_share_alone() -> None:
-    assert verdict("claims", FULL["claims"]).scores == {"claim_support_rate": 0.5}
-
-
 def test_quality_and_five_dimensions_give_one_metric_a_property() -> None:
     assert verdict("quality", FULL["quality"]).scores == {
         "quality.correctness": 0.9,
@@ -131,12 +126,6 @@ def test_an_answer_without_claims_has_no_share_of_them(rubric: str) -> None:
     found = verdict(rubric, {**FULL[rubric], "claims": []})
     assert "claim_support_rate" not in found.scores
     assert found.not_applicable == {"claim_support_rate": "the answer makes no claims"}
-
-
-def test_groundedness_without_a_list_of_claims_is_still_a_score() -> None:
-    found = verdict("groundedness", {"score": 4})
-    assert found.scores == {"groundedness": 4.0}
-    assert found.not_applicable == {"claim_support_rate": "the judge listed no claims"}
 
 
 @pytest.mark.parametrize("passage", [0, -1, 3, None, "two", [1], 1.5, True])
@@ -169,19 +158,6 @@ def test_a_conflict_is_read_only_where_it_was_asked_for() -> None:
         "unparseable",
         "acknowledges_conflict: nothing came, expected true or false",
     )
-
-
-@pytest.mark.parametrize("reasoning", [None, 7, ["a"], {}])
-def test_reasoning_that_is_no_text_costs_no_verdict(reasoning: object) -> None:
-    assert verdict("abstention", {"abstained": True, "reasoning": reasoning}).reasoning == ""
-
-
-def test_texts_of_a_verdict_can_be_stored() -> None:
-    claim = {"text": "a\ud800b\u202e", "supported": True, "reason": "\x1b[31m"}
-    text = json.dumps({"score": 1, "claims": [claim], "reasoning": "half \ud83d"})
-    found = verdict("groundedness", text)
-    shown = [found.reasoning, found.claims[0].text, found.claims[0].reason]
-    assert shown == ["half ", "ab", "[31m"]
 
 
 # --- finding the JSON ----------------------------------------------------------------------
@@ -256,12 +232,6 @@ def test_a_verdict_that_is_taken_back_after_it_is_none(rubric: str, end: str) ->
     found = failure(rubric, f"{draft}\n{end}")
     assert found.kind == "unparseable"
     assert found.message.endswith("came after the verdict, expected nothing")
-
-
-def test_the_last_object_decides_even_if_it_does_not_fit() -> None:
-    assert failure("groundedness", f'{OBJECT}\n{{"score": 7}}').kind == "out_of_range"
-    many = failure("groundedness", OBJECT * 60)
-    assert many.message == "60 JSON objects came, expected one"
 
 
 @pytest.mark.parametrize(
@@ -387,30 +357,10 @@ def test_a_reply_of_very_many_parts_is_refused_at_once(text: str, message: str) 
     assert time.process_time() - started < 5
 
 
-def test_objects_beside_the_verdict_are_not_each_sought_in_long_texts() -> None:
-    passages = (Passage(text='{"b":' * 150_000),) * 15
-    reply = '{"a": 0} ' * 900 + f"{OBJECT} so: {OBJECT}"
-    started = time.process_time()
-    found = verdict("groundedness", reply, replace(PLAIN, context=passages))
-    assert found.scores == {"groundedness": 4.0}
-    assert time.process_time() - started < 4
-
-
 @pytest.mark.parametrize("depth", [500, 5_000, 100_000])
 def test_a_reply_nested_without_end_is_no_crash(depth: int) -> None:
     for text in ('{"score":' * depth, '{"score":' + "[" * depth + "]" * depth + "}"):
         assert failure("groundedness", text).kind == "unparseable"
-
-
-def test_a_reply_of_megabytes_is_not_searched() -> None:
-    found = failure("groundedness", "x" * 2_000_000 + OBJECT)
-    assert found.message == f"{2_000_000 + len(OBJECT)} characters came, expected at most 1000000"
-    assert found.raw == "x" * 2_000
-
-
-def test_fields_that_nobody_asked_for_are_ignored() -> None:
-    reply = {**FULL["groundedness"], "confidence": math.nan, "notes": [{"score": 1}]}
-    assert read("groundedness", reply) == read("groundedness", FULL["groundedness"])
 
 
 # --- numbers -------------------------------------------------------------------------------
@@ -423,12 +373,6 @@ def test_fields_that_nobody_asked_for_are_ignored() -> None:
 def test_a_string_that_holds_a_decimal_is_that_number_and_recorded(text: str, score: float) -> None:
     found = verdict("groundedness", {"score": text})
     assert (found.scores["groundedness"], found.coerced) == (score, ("score",))
-
-
-def test_each_coerced_place_is_recorded() -> None:
-    claims = [{**CLAIMS[0], "passage": "1"}, {**CLAIMS[1], "passage": 2}]
-    found = verdict("groundedness", {"score": "3", "claims": claims})
-    assert sorted(found.coerced) == ["claims[0].passage", "score"]
 
 
 @pytest.mark.parametrize(
@@ -458,11 +402,6 @@ def test_a_number_that_is_none_or_off_the_scale_is_out_of_range(score: str) -> N
     assert found.kind == "out_of_range"
     assert found.message.startswith("score: ")
     assert len(found.message) < 150
-
-
-def test_a_score_just_outside_is_never_clipped() -> None:
-    for overall in (1.0000001, -0.0000001):
-        assert failure("quality", {**FULL["quality"], "overall": overall}).kind == "out_of_range"
 
 
 # --- shape ---------------------------------------------------------------------------------
@@ -558,12 +497,6 @@ def test_a_reply_of_very_many_faults_takes_little_memory() -> None:
     assert peak < 40_000_000
 
 
-def test_a_failure_keeps_the_reply_in_a_form_that_can_be_stored() -> None:
-    found = failure("groundedness", "half \ud83d" + "x" * 5_000)
-    assert found.raw is not None
-    assert len(found.raw.encode()) == 2_000
-
-
 # --- properties ----------------------------------------------------------------------------
 
 JSON = st.recursive(
@@ -603,14 +536,6 @@ def test_whatever_comes_is_a_valid_verdict_or_a_failure(reply: tuple[str, str]) 
         assert valid_score(score, scales[key]) == score
     assert not found.scores.keys() & found.not_applicable.keys()
     assert rubric.scales.keys() <= found.scores.keys()
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.text(st.characters(exclude_categories=())) | st.sampled_from(HOSTILE_TEXTS))
-def test_any_text_is_read_without_an_exception(text: str) -> None:
-    for rubric in RUBRICS:
-        found = read(rubric, text)
-        assert isinstance(found, JudgeFailure | Verdict)
 
 
 # --- scores of a user's rubric -----------------------------------------------------------------

@@ -19,7 +19,6 @@ from pytest_rageval.support.http.address import (
     learned_secrets,
     reply_secrets,
     without_query_secrets,
-    without_secrets,
 )
 from pytest_rageval.values.errors import ConfigError
 
@@ -53,16 +52,6 @@ def test_other_text_is_kept(text: str) -> None:
     assert blot_out_written(text, []) == text
 
 
-def test_a_secret_in_the_place_of_a_name_is_removed() -> None:
-    reply = {"models": {"s3cret-key": "m", "of s3cret-key": {"s3cret-key": 1}}, 4: "s3cret-key"}
-    shown = {"models": {"***": "m", "of ***": {"***": 1}}, 4: "***"}
-    assert blot_out_of_reply(reply, ["s3cret-key"]) == shown
-
-
-def test_credentials_with_blanks_are_removed_from_a_url() -> None:
-    assert without_secrets("http://ann:hunter 2secret@host/x?k=v") == "http://host/x"
-
-
 @pytest.mark.parametrize("text", ["?" * 100_000, "?_" * 20_000, "token=" * 20_000])
 def test_the_time_does_not_grow_with_the_square_of_the_text(text: str) -> None:
     started = time.process_time()
@@ -86,19 +75,6 @@ def test_a_secret_is_found_however_json_escapes_it(
     for source in (plain, plain.replace("/", "\\/")):
         for known in ((secret,), SECRETS):
             assert secret not in json.loads(blot_out(source, known))[0]
-
-
-def test_a_secret_of_equal_letters_is_searched_in_no_long() -> None:
-    began = time.process_time()
-    blot_out("\x9bm" * 1_000 + "m" * 12 + "\u200bx" + "\x1b[m" * 1_000, ["m" * 12 + "x"])
-    assert time.process_time() - began < 5
-
-
-def test_hiding_nothing_takes_no_long() -> None:
-    began = time.process_time()
-    for hidden in ("\u200b", "\x9b", "\x1b[", "\x1b[0m", "p\u200b", "plain\u200b-"):
-        blot_out(f"plain-secre\u200bt {hidden * 100_000}", ["plain-secret"])
-    assert time.process_time() - began < 5
 
 
 ENVIRON = {
@@ -173,28 +149,6 @@ def test_a_secret_of_digits_is_removed_as_a_number(number: int, shown: object) -
     reply = {"session": number, "pass": True}
     known = ["9182736450918273", "91827"]
     assert blot_out_of_reply(reply, known) == {"session": shown, "pass": True}
-
-
-def test_credentials_of_any_bytes_are_secrets() -> None:
-    found = environment_secrets({"DB_URL": "postgresql://ann:p\udce4ss-word@h/db"})
-    assert "p\udce4ss-word" in found
-
-
-def test_a_variable_that_goes_while_all_are_read_is_left_out() -> None:
-    class Environment(dict[str, str]):
-        def __getitem__(self, name: str) -> str:
-            raise KeyError(name)  # as os.environ for one that another thread removed
-
-        def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-            return "sk-4f7a9c1e2b8d" if name == "API_KEY" else None
-
-        def items(self) -> object:  # type: ignore[override]
-            return ((name, self[name]) for name in self)
-
-        values = items  # type: ignore[assignment]
-
-    found = environment_secrets(Environment(API_KEY="", PYTEST_CURRENT_TEST=""))
-    assert "sk-4f7a9c1e2b8d" in found
 
 
 def test_secrets_are_removed_from_replies_of_any_mapping_and_sequence() -> None:

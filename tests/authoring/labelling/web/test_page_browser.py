@@ -30,7 +30,7 @@ from tests.authoring.labelling.builders import (
     write_cases,
 )
 from tests.authoring.labelling.web.serving import Served, press, serving, settled
-from tests.build.browser import Watched, ends_at_the_left, visitor
+from tests.build.browser import Watched, visitor
 from tests.build.http_server import Handler
 from tests.build.http_server import serving as serving_http
 
@@ -152,21 +152,6 @@ def test_hostile_text_is_shown_as_it_is_written(
     for place in ("#row-1 .where", "#row-1 .text", "#known"):
         assert "<script>window.pwned = 1</script>" in (tab.locator(place).text_content() or "")
     assert "<script>" in said(tab)
-
-
-def test_texts_run_in_their_own_direction(
-    serve: Callable[[LabelSession], Served], open_page: Open
-) -> None:
-    hebrew = "זמן ההחזר הוא 14 days!"
-    case = {"id": "rtl", "question": hebrew, "expected_key_facts": [hebrew]}
-    desk = FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=hebrew)])
-    tab = open_page(serve(session_of(case, CASES[0], desk=desk)))
-    for place in ("h1", "#known dd", "#text-1"):
-        assert ends_at_the_left(tab.locator(place)), place
-    go(tab, ["s"])
-    assert ends_at_the_left(tab.locator("#passage-1 .text"))
-    go(tab, ["escape", "n"])
-    assert not ends_at_the_left(tab.locator("h1"))
 
 
 def test_a_conflicting_line_is_shown_as_text(
@@ -346,35 +331,7 @@ def test_where_the_keys_go_is_seen_and_told(
     assert tab.evaluate(outline % ".row.current") == "dashed"
 
 
-def test_the_live_lines_are_the_same_elements_throughout(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    tab = open_page(serve(session_of()))
-    tab.evaluate("for (const id of ['said', 'alarm', 'rows']) document.getElementById(id).kept = 1")
-    go(tab, ["1", "j", "u", "n", "p"])
-    kept = "['said', 'alarm', 'rows'].map((id) => document.getElementById(id).kept)"
-    assert tab.evaluate(kept) == [1, 1, 1]
-    roles = [tab.locator(f"#{id_}").get_attribute("role") for id_ in ("said", "alarm")]
-    assert roles == ["status", "alert"]
-
-
 # --- keys ----------------------------------------------------------------------------------------
-
-
-def test_buttons_can_be_pressed_with_the_keyboard_and_keep_the_focus(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    served = serve(session_of())
-    tab = open_page(served)
-    tab.keyboard.press("Tab")
-    go(tab, ["space"])
-    assert len(served.session.marking.draft.golds) == 1
-    assert focused(tab) == "do-space-browse"
-    go(tab, ["enter"])
-    assert len(served.session.marking.draft.golds) == 0
-    go(tab, ["j"])  # letters mean the same wherever the focus is
-    assert served.session.marking.cursor == 1
-    assert served.session.index == 0
 
 
 def test_keys_wait_for_a_slow_target_in_their_order(
@@ -402,22 +359,6 @@ def test_keys_wait_for_a_slow_target_in_their_order(
     assert len(served.session.marking.draft.golds) == 3
 
 
-def test_what_is_typed_is_edited_as_anywhere_else(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    served = serve(session_of())
-    tab = open_page(served)
-    go(tab, ["t"])
-    assert focused(tab) == "typed"
-    tab.keyboard.type("wxrld")
-    for key in ("Home", "ArrowRight", "Delete", "o", "Home"):
-        tab.keyboard.press(key)
-    tab.keyboard.insert_text("hello 日本 ")  # as an input method or the clipboard does
-    go(tab, ["enter"])
-    assert served.session.marking.draft.notes == "hello 日本 world"
-    assert focused(tab) == "rows"
-
-
 def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
@@ -437,43 +378,6 @@ def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
     assert tab.locator("#passage-448").is_visible()
     go(tab, ["enter"])
     assert served.session.marking.draft.golds[0]["snippets"] == ["Item 448 is kept."]
-
-
-def test_keys_of_the_browser_stay_its_own(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    served = serve(session_of())
-    tab = open_page(served)
-    for chord in ("Control+a", "Alt+q", "Control+s", "PageDown", "F2", "Control+Enter"):
-        tab.keyboard.press(chord)
-    settled(tab)
-    assert served.session.marking.draft.golds == ()
-    assert (served.session.index, served.session.closed) == (0, False)
-
-
-def test_the_row_in_hand_and_the_keys_are_scrolled_to_below_the_head(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    chunks = [
-        replace(CHUNKS[0], rel_path=f"{n}.md", text="A line.\n" * 12, rank=n) for n in range(1, 21)
-    ]
-    tab = open_page(serve(session_of(desk=FakeDesk(chunks=chunks))))
-    for keys in (["end"], ["home"], ["12"[0]], ["j"] * 9, ["k"] * 5):
-        go(tab, keys)
-        row, top = tab.locator(".row.current").bounding_box(), tab.locator("#top").bounding_box()
-        assert row is not None
-        assert top is not None
-        assert row["y"] >= top["height"] - 1
-        assert row["y"] + row["height"] <= 901
-    go(tab, ["?"])
-    shown, top = tab.locator("#help").bounding_box(), tab.locator("#top").bounding_box()
-    assert shown is not None
-    assert top is not None
-    assert top["height"] - 1 <= shown["y"] < 450
-    go(tab, ["j"])
-    row = tab.locator(".row.current").bounding_box()
-    assert row is not None
-    assert row["y"] + row["height"] <= 901
 
 
 def test_a_pointer_works_too_and_gives_the_keys_back(
@@ -564,30 +468,6 @@ def test_leaving_ends_the_command_and_the_page_says_so(
     assert served.ended.wait(10)
     go(tab, ["space"])
     assert watched.faults == []
-
-
-def test_a_command_that_has_ended_is_told(
-    browser: Browser, open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    with serving(session_of()) as served:
-        tab = open_page(served)
-    go(tab, ["space", "space"])
-    assert "the command in the terminal has ended" in tab.inner_text("#alarm")
-
-
-def test_an_error_ends_the_command_with_it(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    class BrokenDesk(FakeDesk):
-        def save(self, *given: Any, **named: Any) -> Any:
-            raise RuntimeError("no disk")
-
-    served = serve(session_of(desk=BrokenDesk()))
-    tab = open_page(served)
-    go(tab, ["1", "w"])
-    assert "the terminal says which" in tab.inner_text("#alarm")
-    assert served.ended.wait(10)
-    assert [str(error) for error in served.errors] == ["no disk"]
 
 
 def test_without_scripts_the_page_names_another_way(

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -144,15 +143,6 @@ def test_ctrl_c_does_not_wait_for_a_slow_target(cases: Path) -> None:
     assert b"has ended" in reply
 
 
-def test_a_used_address_makes_the_terminal_show_another(cases: Path, target: ServerHandle) -> None:
-    with labelling(cases, target.url) as command:
-        assert httpx.get(command.address).status_code == 401
-        assert command.process.stdout is not None
-        found = ADDRESS.search(command.process.stdout.readline())
-        assert found is not None
-        assert httpx.get(found[0]).status_code == 200
-
-
 @pytest.mark.posix
 @pytest.mark.parametrize("options", [(), ("--open",)])
 def test_a_browser_is_opened_only_when_asked_for(
@@ -170,26 +160,6 @@ def test_a_browser_is_opened_only_when_asked_for(
     assert addresses == ([command.address] if options else [])
 
 
-def test_over_ssh_the_tunnel_is_told(cases: Path, target: ServerHandle) -> None:
-    command = [sys.executable, "-m", "pytest_rageval.cli.main", "label", cases.name, "--web"]
-    with subprocess.Popen(
-        [*command, "--rag-url", target.url],
-        cwd=cases.parent,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        env={**os.environ, "SSH_CONNECTION": "192.0.2.1 1 192.0.2.2 22"},
-    ) as process:
-        try:
-            assert process.stdout is not None
-            tunnel, address = process.stdout.readline(), process.stdout.readline()
-        finally:
-            process.kill()
-    found = re.search(r"ssh -L (\d+):127\.0\.0\.1:(\d+) ", tunnel)
-    assert found is not None
-    assert f"http://127.0.0.1:{found[1]}/" in address
-    assert found[1] == found[2]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -204,17 +174,3 @@ def test_what_does_not_go_together_is_one_line(
     assert cli.run(["label", str(cases), *options]) == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
-
-
-def test_a_port_that_is_taken_is_one_line(
-    cases: Path,
-    target: ServerHandle,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(cases.parent)
-    port = target.url.rpartition(":")[2]
-    given: list[Any] = ["label", cases.name, "--web", "--rag-url", target.url, "--port", port]
-    assert cli.run(given) == ExitCode.USAGE
-    (line,) = capsys.readouterr().err.splitlines()
-    assert f"--port: cannot listen on 127.0.0.1:{port}: Address already in use" in line
