@@ -58,6 +58,7 @@ TESTED_BY = {
     "judges/rubrics/test_load": "judges.rubrics.schema",
     "judges/test_asking": "judges.plan",
     "metrics/test_embedding_scores": "metrics.similarity",
+    "engine/test_planting": "analysis.gate.tried report.view.planting",
     "plugin/test_named_clients": "cli.target",
     "plugin/test_refusals": "engine.preparing",
     "plugin/test_resume": "engine.run",

@@ -34,7 +34,8 @@ from pytest_rageval.values.record import (
 )
 
 _SHOWN: Final = 3
-_VECTORS: Final = tuple(k for k, i in BUILT_IN.cases.items() if i.level == "embedding")
+VECTORS: Final = tuple(k for k, i in BUILT_IN.cases.items() if i.level == "embedding")
+"""Metrics of vectors, which no record holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ async def rejudge(
     )
     found = with_evidence(view, judged)
     # A record holds no vectors.
-    vectors = {k: stored_score(record, k) for k in _VECTORS if k in record.scores.metrics}
+    vectors = {k: stored_score(record, k) for k in VECTORS if k in record.scores.metrics}
     scores = with_stored_own(score_case(view, found, known=vectors), record)
     scores = with_own_scores(scores, judged.own_scores, registry, scoring)
     verdicts = replace(record.verdicts, spot_check={})

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, read_vault
+from pytest_rageval.cli.assumed import all_case_files, read_vault, run_or_last
 from pytest_rageval.cli.output import (
     PATH,
     ExitCode,
     error_text,
     json_option,
     print_json,
+    print_result,
     switch,
     warn,
 )
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Base URL of a RAG API in whose index anchors are looked up, by queries.",
 )
+@switch(
+    "--gate",
+    "tries_gate",
+    help="FILES is a run, by default the last: plant faults in its replies, and say which of them "
+    "the limits catch.",
+)
 @switch("--target", help="Look anchors up in the target of the settings, by queries.")
 @switch("--strict", help="Exit with 1 on warnings, too.")
 @json_option
@@ -48,6 +55,7 @@ def command(
     files: tuple[Path, ...],
     vault: Path | None,
     rageval_rag_url: str | None,
+    tries_gate: bool,
     target: bool,
     strict: bool,
     as_json: bool,
@@ -62,7 +70,12 @@ def command(
     unbalanced categories and, with --vault, --rag-url or --target, anchors that no longer exist.
     Exit codes: 0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read
     as cases, 4 the target does not answer.
+
+    With --gate nothing is asked or written; with --strict the exit code is 1 if no dose of a fault
+    is caught.
     """
+    if tries_gate:
+        return _try_gate(files, strict=strict, as_json=as_json)
     from pytest_rageval.authoring.linting.findings import in_order
 
     documents, errors = [], []
@@ -95,6 +108,27 @@ def command(
     if not found and not any(document["faults"] or document["warnings"] for document in documents):
         click.echo("ok")
     return code
+
+
+def _try_gate(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> ExitCode:
+    """Plant faults in a stored run, and say which of them its gate catches."""
+    from msgspec import to_builtins
+
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.engine.finish import gate_of
+    from pytest_rageval.engine.planting import try_gate
+    from pytest_rageval.report.view.planting import view_of_tried_gate
+    from pytest_rageval.runs.read import read_compared
+    from pytest_rageval.runs.store import resolve_run
+
+    if len(runs) > 1:
+        raise click.UsageError(f"--gate: {counted(len(runs), 'run')} given, expected one")
+    project = project_settings({})
+    results = project.results_folder
+    folder = resolve_run(results, run_or_last(str(runs[0]) if runs else None))
+    found = try_gate(gate_of(read_compared(folder, results), project))
+    print_result(to_builtins(found), view_of_tried_gate(found), as_json=as_json)
+    return ExitCode.NO if strict and any(one.missed for one in found.faults) else ExitCode.YES
 
 
 def _exit_code(

@@ -64,6 +64,11 @@ def check_rubrics(rubrics: Iterable[str]) -> None:
             )
 
 
+def has_rubric(rubric: str) -> bool:
+    """Return whether the offline judge has a rubric."""
+    return rubric in _RUBRICS
+
+
 def _claims(request: JudgeRequest, layer: Layer) -> Verdict:
     found = judge_grounding(request, layer)
     scores = {key: score for key, score in found.scores.items() if key == "claim_support_rate"}

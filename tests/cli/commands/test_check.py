@@ -12,6 +12,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
+from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
 NOTE = "# Gates\n\n## North gate\n\nIt opens at 8:15.\n"
@@ -157,3 +158,16 @@ def test_golds_are_looked_up_under_the_names_that_the_settings_give(capsys: Outp
     with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
         cli.run(["check", "a.jsonl", "--rag-url", handle.url])
     assert "1 of 1 golds found" in capsys.readouterr().out
+
+
+def test_a_gate_is_tried_on_the_last_run_without_reading_case_files(capsys: Output) -> None:
+    write_run(Path("evals/results"), "r1", run_of(20))
+    Path("thresholds.toml").write_text('[overall]\nhit_at_k = ">= 0.8"\n', encoding="utf-8")
+    assert cli.run(["check", "--gate", "--json"]) == ExitCode.YES
+    found = json.loads(capsys.readouterr().out)
+    assert (found["run_id"], found["verdict"], found["n_cases"]) == ("r1", "pass", 20)
+    assert len(found["faults"]) == 9
+
+
+def test_a_gate_is_tried_on_one_run() -> None:
+    assert cli.run(["check", "--gate", "r1", "r2"]) == ExitCode.USAGE

@@ -1,0 +1,181 @@
+"""Faults that are planted in stored replies, to see which of them a gate catches. Pure.
+
+A fault changes what the target delivered and nothing else: where it loses passages, the answer
+stays word for word, as if the model had been lucky.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Final, Literal, TypeVar
+
+from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.metrics.prepared import EVERYTHING, PreparedAnswer
+from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+
+Subject = Literal["answers", "documents", "folders"]
+"""Unit of a dose: the answers that are changed, or what is lost to all of them."""
+_T = TypeVar("_T")
+
+SHARES: Final = (0.03, 0.1, 0.3, 1.0)
+_REFUSAL: Final = "I could not find the answer to this question in the documents."
+_FIGURE: Final = re.compile(r"(?<![\w.,:/-])\d+(?:[.,:]\d+)*(?![\w/])")
+
+_BEFORE_STOP: Final = re.compile(r"[ \t]+(?=[.,;:!?])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One way in which a target breaks."""
+
+    name: str
+    plant: Callable[[AskResponse, Collection[str]], AskResponse]
+    """Returns a reply with the fault, the same one where it changes nothing. The second argument
+    holds the documents or folders that are lost."""
+    of: Subject = "answers"
+    doses: Sequence[float] = SHARES
+    """Shares of the answers that it can change, or numbers of documents or folders; ascending."""
+
+    def dose_text(self, dose: float) -> str:
+        """Return a dose in words, such as ``10 %`` or ``3 documents``."""
+        if self.of == "answers":
+            return f"{100 * dose:.0f} %"
+        return f"{dose:g} {self.of if dose != 1 else self.of[:-1]}"
+
+
+def chosen(names: Iterable[_T], dose: float, *, share: bool) -> list[_T]:
+    """Return some names in an order that looks random and is always the same.
+
+    A larger dose holds every smaller one.
+
+    >>> chosen(["a", "b", "c", "d"], 0.5, share=True), chosen(["b", "a"], 1, share=False)
+    (['c', 'd'], ['b'])
+    """
+    mixed = sorted(names, key=lambda name: blake2b(repr(name).encode(), digest_size=8).digest())
+    return mixed[: math.ceil(dose * len(mixed) - 1e-9) if share else int(dose)]
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a document; empty: it is in none."""
+    return norm_path(path).rpartition("/")[0]
+
+
+# --- what each fault does ----------------------------------------------------------------------
+
+
+def _with_chunks(reply: AskResponse, kept: Sequence[int]) -> AskResponse:
+    """Return a reply with these of its chunks, by place from 0; citations of them keep pointing."""
+    chunks = reply.retrieved_chunks or ()
+    if list(kept) == list(range(len(chunks))):
+        return reply
+    ranks = {place + 1: rank for rank, place in enumerate(kept, start=1)}
+    moved = tuple(
+        replace(chunks[place], rank=None if chunks[place].rank is None else rank)
+        for rank, place in enumerate(kept, start=1)
+    )
+    references = reply.references and tuple(
+        replace(one, chunk_rank=one.chunk_rank and ranks.get(one.chunk_rank))
+        for one in reply.references
+    )
+    return replace(reply, retrieved_chunks=moved, references=references)
+
+
+def _without(reply: AskResponse, is_lost: Callable[[str], bool]) -> AskResponse:
+    """Return a reply that neither found nor cites some documents."""
+    chunks = reply.retrieved_chunks or ()
+    found = _with_chunks(reply, [i for i, one in enumerate(chunks) if not is_lost(one.rel_path)])
+    cited = found.references
+    if cited is None or not any(one.rel_path and is_lost(one.rel_path) for one in cited):
+        return found
+    kept = tuple(one for one in cited if one.rel_path is None or not is_lost(one.rel_path))
+    return replace(found, references=kept)
+
+
+def _size(reply: AskResponse) -> int:
+    return len(reply.retrieved_chunks or ())
+
+
+def _uncited(reply: AskResponse) -> AskResponse:
+    kinds = EVERYTHING - {"marker", "sources"}
+    if not reply.references:
+        return reply
+    answer = _BEFORE_STOP.sub("", PreparedAnswer(reply.answer).text(kinds))
+    return replace(reply, answer=answer.strip(), references=())
+
+
+def _refused(reply: AskResponse) -> AskResponse:
+    if reply.abstained or not reply.answer.strip():
+        return reply
+    flag = None if reply.abstained is None else True
+    cited = None if reply.references is None else ()
+    return replace(reply, answer=_REFUSAL, abstained=flag, references=cited)
+
+
+def _thinking(reply: AskResponse) -> AskResponse:
+    """Put a thought without its tags in front of an answer."""
+    if reply.abstained or not reply.answer.strip():
+        return reply
+    seen = "".join(f"Passage {n} is {_place(one)}. " for n, one in enumerate(_first(reply), 1))
+    thought = f"Okay, the user asks a question. Let me go through the passages one by one. {seen}"
+    rest = "I think one of them answers it, so let me write a short answer now."
+    return replace(reply, answer=f"{thought}{rest}\n\n{reply.answer}")
+
+
+def _first(reply: AskResponse) -> Sequence[RetrievedChunk]:
+    return (reply.retrieved_chunks or ())[:3]
+
+
+def _place(chunk: RetrievedChunk) -> str:
+    return f"from {chunk.rel_path.rpartition('/')[2]}"
+
+
+def _other_figure(reply: AskResponse) -> AskResponse:
+    """Change the first digit of the first figure that is not part of a citation."""
+    if reply.abstained:
+        return reply
+    for span in PreparedAnswer(reply.answer).spans:
+        if span.kind != "prose":
+            continue
+        found = _FIGURE.search(reply.answer, span.start, span.end)
+        if found is not None:
+            at = found.start()
+            digit = str(int(reply.answer[at]) % 9 + 1)
+            return replace(reply, answer=reply.answer[:at] + digit + reply.answer[at + 1 :])
+    return reply
+
+
+FAULTS: Final = (
+    Fault(
+        name="documents lost",
+        plant=lambda reply, lost: _without(reply, lambda path: norm_path(path) in lost),
+        of="documents",
+        doses=(1, 3, 10),
+    ),
+    Fault(
+        name="folders lost",
+        plant=lambda reply, lost: _without(reply, lambda path: folder_of(path) in lost),
+        of="folders",
+        doses=(1, 2),
+    ),
+    Fault(
+        name="ranks reversed",
+        plant=lambda reply, _: _with_chunks(reply, range(_size(reply))[::-1]),
+    ),
+    Fault(
+        name="first chunk dropped",
+        plant=lambda reply, _: _with_chunks(reply, range(1, _size(reply))),
+    ),
+    Fault(
+        name="k halved",
+        plant=lambda reply, _: _with_chunks(reply, range((_size(reply) + 1) // 2)),
+    ),
+    Fault(name="citations dropped", plant=lambda reply, _: _uncited(reply)),
+    Fault(name="refusals", plant=lambda reply, _: _refused(reply)),
+    Fault(name="thoughts left in", plant=lambda reply, _: _thinking(reply)),
+    Fault(name="figure changed", plant=lambda reply, _: _other_figure(reply)),
+)
+"""Every fault, those of retrieval first."""
