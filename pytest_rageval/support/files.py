@@ -176,7 +176,7 @@ def written_beside(
 ) -> Iterator[Path]:
     """Yield a file with the new content beside a path, and remove it unless it was renamed.
 
-    What writers of the path left that were killed a day ago or earlier is removed, too.
+    What killed writers of the path left is removed, too.
 
     Args:
         path: final place of the content.
@@ -189,31 +189,49 @@ def written_beside(
     """
     beside = path.with_name(f".{path.name}.rageval-{os.urandom(8).hex()}.tmp")
     for left in path.parent.glob(f".{escape(path.name)}.rageval-*.tmp"):
-        with suppress(OSError):  # gone, or of another user
-            if time.time() - left.stat().st_mtime > _LEFT_S:
+        with suppress(OSError):  # gone, of another user, or its writer is alive
+            if time.time() - left.stat().st_mtime > _BEGUN_S:
+                with left.open("rb") as file:
+                    _claim(file.fileno())
                 left.unlink()
     try:
         mode = 0o666 if like is None else 0o600
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, mode)
         with open(handle, "wb") as file:
+            with suppress(OSError):  # a file system without locks
+                _claim(handle)
             file.writelines(pieces)
             if like is not None and sys.platform != "win32":
                 if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
                     with suppress(OSError):  # only root may change the owner
                         os.fchown(handle, like.st_uid, like.st_gid)
                 os.fchmod(handle, S_IMODE(like.st_mode))
+            file.flush()
             if sync:
-                file.flush()
                 os.fsync(handle)
-        yield beside
+            if sys.platform == "win32":  # which renames no open file
+                file.close()
+            yield beside
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
 
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)
-_LEFT_S: Final = 86_400
-"""Age at which a file beside another has no writer."""
+_BEGUN_S: Final = 1.0
+"""Age at which a file beside another has been claimed by its writer."""
+
+
+def _claim(handle: int) -> None:
+    """Lock a file until it is closed.
+
+    Raises:
+        OSError: another one has locked it.
+    """
+    if sys.platform != "win32":  # which removes no open file
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _link_new(beside: Path, path: Path) -> bool:

@@ -17,6 +17,7 @@ from pytest_rageval.support.files import (
     read_plain,
     shown_below,
     write_file,
+    written_beside,
 )
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
@@ -144,11 +145,14 @@ def test_a_path_is_shown_alike_on_every_machine(path: str, root: str, shown: str
     assert shown_below(Path(path), Path(root)) == shown
 
 
-def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    left = tmp_path / ".a.html.rageval-0a1b2c3d.tmp"
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    file, left = tmp_path / "a.html", tmp_path / ".a.html.rageval-0a1b2c3d.tmp"
     left.touch()
-    write_file(tmp_path / "a.html", b"")
-    assert left.exists()
-    os.utime(left, (time.time() - 90_000,) * 2)
-    write_file(tmp_path / "a.html", b"")
-    assert not left.exists()
+    with written_beside(file, [b"slow"]) as beside:
+        for one in (left, beside):
+            os.utime(one, (time.time() - 10,) * 2)
+        write_file(file, b"quick")
+        assert not left.exists()
+        os.replace(beside, file)
+    assert file.read_bytes() == b"slow"
+    assert os.listdir(tmp_path) == ["a.html"]
