@@ -21,7 +21,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks, hookspecs
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.runs import index
-from pytest_rageval.runs.history import run_rows
+from pytest_rageval.runs.history import sync
 from pytest_rageval.support.reading import schema_at, words
 from pytest_rageval.values.declared import Setting
 
@@ -103,7 +103,7 @@ def _settings_page() -> str:
     lines += ["", "## Variables alone", "", "| variable | meaning |", "|---|---|"]
     lines += [
         f"| `{index.VARIABLE}` | database that runs are indexed in ([history](/history.md)) |",
-        f"| `{run_rows.VARIABLE}` | name of the project in a shared one; else that of the folder |",
+        f"| `{sync.PROJECT}` | name of the project in a shared one; else that of the folder |",
     ]
     return "\n".join(lines) + "\n"
 

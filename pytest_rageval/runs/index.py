@@ -1,6 +1,6 @@
 """The index of runs at the end of a command, only where ``RAGEVAL_DB`` is set.
 
-Until then only the standard library is imported; a failure of the index never fails the command.
+SQLAlchemy is imported only then; a failure of the index never fails the command.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def put_into_index(
     advice = "; the folders have it all, and rageval runs sync puts it in"
     try:
         from pytest_rageval.runs.history.database import IndexDatabase
-        from pytest_rageval.runs.history.run_rows import find_origin
-        from pytest_rageval.runs.history.sync import RunIndex
+        from pytest_rageval.runs.history.sync import RunIndex, find_origin
 
         with IndexDatabase(url, rootdir=rootdir, write=True, patience_s=_PATIENCE_S) as database:
             origin = find_origin(rootdir, results, environ)

@@ -73,8 +73,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     """
     from pytest_rageval.report.view.history import sync_lines
     from pytest_rageval.runs.history.database import IndexDatabase
-    from pytest_rageval.runs.history.run_rows import find_origin
-    from pytest_rageval.runs.history.sync import RunIndex
+    from pytest_rageval.runs.history.sync import RunIndex, find_origin
     from pytest_rageval.runs.index import index_url
 
     url = (db or "").strip() or index_url(os.environ)
@@ -173,8 +172,7 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
         return read_trend(results, query)
     from pytest_rageval.runs.history.database import IndexDatabase
-    from pytest_rageval.runs.history.run_rows import find_origin
-    from pytest_rageval.runs.history.sync import query_trend
+    from pytest_rageval.runs.history.sync import find_origin, query_trend
 
     with IndexDatabase(url, rootdir=rootdir, write=False) as database:
         origin = find_origin(rootdir, results, os.environ, project=project)

@@ -1,4 +1,4 @@
-"""Database of the index of runs, shared by processes: connection, tables, version, errors.
+"""Database of the index of runs, shared by processes: connection, version, errors.
 
 Importing it without SQLAlchemy raises a ``ConfigError`` that names the extra.
 """
@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
-from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support import sqlite
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out
@@ -23,6 +21,8 @@ try:
     import sqlalchemy as sa
     from sqlalchemy import exc
     from sqlalchemy.pool import NullPool
+
+    from pytest_rageval.runs.history.run_rows import TABLES
 except ImportError:
     raise ConfigError(
         "index of runs: needs SQLAlchemy, which is not installed "
@@ -45,71 +45,14 @@ _PSYCOPG: Final = {
 _LOCK: Final = "SELECT pg_advisory_xact_lock(7205759403)"
 _TOO_LARGE: Final = "54"
 """Class of PostgreSQL's errors about values that are too large."""
-
-# --- tables ----------------------------------------------------------------------------------
-
 INDEX_VERSION: Final = 5
 """Another version is rebuilt from the folders, not migrated."""
-
-
-def _columns(kind: Any, *names: str, key: bool = False, null: bool = True) -> list[sa.Column[Any]]:
-    return [sa.Column(name, kind, primary_key=key, nullable=null and not key) for name in names]
-
-
-_METADATA: Final = sa.MetaData()
 _VERSION: Final = sa.Table(
     "rageval_history",
-    _METADATA,
+    TABLES,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    *_columns(sa.Integer, "version", null=False),
+    sa.Column("version", sa.Integer, nullable=False),
 )
-RUNS: Final = sa.Table(
-    "evaluation_runs",
-    _METADATA,
-    *_columns(sa.Text, "project", "run_id", key=True),
-    *_columns(sa.Text, "source", null=False),
-    *_columns(sa.DateTime(timezone=True), "ran_at", null=False),
-    *_columns(sa.Text, "tags", null=False),
-    *_columns(sa.Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
-    *_columns(sa.Boolean, "git_dirty"),
-    *_columns(sa.Text, *VERSIONS, "package_version"),
-    *_columns(sa.BigInteger, "metric_definitions_version", "k", "n_cases"),
-    *_columns(sa.BigInteger, *CASE_OUTCOMES.values()),
-    *_columns(sa.Boolean, "partial", "has_metrics", "has_records", null=False),
-    *_columns(sa.Text, "unreadable", "config", "content_hash", null=False),
-    *_columns(sa.DateTime(timezone=True), "synced_at", null=False),
-)
-"""One row per run."""
-RESULTS: Final = sa.Table(
-    "test_results",
-    _METADATA,
-    *_columns(sa.Text, "project", "run_id", "file", "case_id", "parameters", key=True),
-    sa.Column("repeat", sa.Integer, primary_key=True, autoincrement=False),
-    *_columns(sa.Text, "case_hash", "category", "difficulty", "tags"),
-    *_columns(sa.Boolean, "answerable", "required", "counted"),
-    *_columns(sa.Text, "status", "outcome", "failure_stage", "error_kind"),
-    *_columns(sa.BigInteger, "attempts"),
-    *_columns(sa.Boolean, "unchecked", "abstained"),
-    *_columns(sa.BigInteger, "k"),
-    *_columns(sa.Double, "total_ms", "judge_ms", "judge_cost_usd"),
-    *_columns(sa.BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
-    *_columns(sa.Text, "metrics", null=False),
-)
-"""One row per case and repeat."""
-METRICS: Final = sa.Table(
-    "metrics",
-    _METADATA,
-    *_columns(sa.Text, "project", "run_id", "scope", "group_name", "metric", key=True),
-    *_columns(sa.Double, "value"),
-    *_columns(sa.BigInteger, "n", "n_not_applicable", "n_error"),
-    *_columns(sa.Double, "median", "low", "high", "se"),
-)
-"""One row per figure of a run: overall, and of each category, tag, ..."""
-
-TABLES: Final = (METRICS, RESULTS, RUNS)
-"""Tables with rows of a run, in the order of deletion."""
-
-# --- the database ----------------------------------------------------------------------------
 
 
 class RowError(StorageError):
@@ -140,21 +83,27 @@ class IndexDatabase(Closing):
         anew: bool = False,
         patience_s: float = 60.0,
     ) -> None:
-        self._url = parse_url(url_or_path)
-        if self._url.drivername == "sqlite":
-            file = rootdir / str(self._url.database)
+        self._url = url = parse_url(url_or_path)
+        self.shown = shown_url(url)
+        """File or URL without credentials and query, for messages."""
+        if url.drivername == "sqlite":
+            file = rootdir / self.shown
             self.shown = str(file)
-            """File or URL without credentials and query, for messages."""
-            self._look_at(file, write=write)
+            if not write and not file.exists():
+                raise StorageError(f"{file}: there is no such index; rageval runs sync makes one")
+            try:
+                sqlite.make_folder(file)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise StorageError(f"{file}: its folder cannot be made: {reason}") from error
             creator = partial(sqlite.connect, file, patience_s=patience_s, write=write)
             engine = sa.create_engine("sqlite://", creator=creator, poolclass=NullPool)
             begin = ["BEGIN IMMEDIATE"] if write else []
         else:
-            self.shown = shown_url(self._url)
-            known = _PSYCOPG if self._url.get_driver_name() == "psycopg" else {}
-            options = {key: value for key, value in known.items() if key not in self._url.query}
+            known = _PSYCOPG if url.get_driver_name() == "psycopg" else {}
+            options = {key: value for key, value in known.items() if key not in url.query}
             engine = sa.create_engine(
-                self._url, connect_args=options, poolclass=NullPool, hide_parameters=True
+                url, connect_args=options, poolclass=NullPool, hide_parameters=True
             )
             # For this transaction only, since a connection pool may reuse the session afterwards.
             begin = [f"SET LOCAL lock_timeout = {int(patience_s * 1000)}"]
@@ -172,31 +121,19 @@ class IndexDatabase(Closing):
                 self._check_tables(connection, write=write, anew=anew)
             opened.pop_all()
 
-    def _look_at(self, file: Path, *, write: bool) -> None:
-        if not write and not file.exists():
-            raise StorageError(f"{self.shown}: there is no such index; rageval runs sync makes one")
-        try:
-            sqlite.make_folder(file)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageError(f"{self.shown}: its folder cannot be made: {reason}") from error
-
     def _check_tables(self, connection: sa.Connection, *, write: bool, anew: bool) -> None:
-        there = sa.inspect(connection).has_table
-        found = None
-        if there(_VERSION.name):
+        names, found = sa.inspect(connection).get_table_names(), None
+        if _VERSION.name in names:
             found = connection.execute(sa.select(_VERSION.c.version)).scalar()
-        if found is None and write:
-            taken = [table.name for table in reversed(TABLES) if there(table.name)]
-            if taken:
-                raise StorageError(
-                    f"{self.shown}: holds a table {taken[0]!r} that belongs to no index of runs; "
-                    "name another file or database, or another schema by "
-                    "?options=-csearch_path%3DNAME"
-                )
+        if found is None and write and (taken := [name for name in TABLES.tables if name in names]):
+            raise StorageError(
+                f"{self.shown}: holds a table {taken[0]!r} that belongs to no index of runs; "
+                "name another file or database, or another schema by "
+                "?options=-csearch_path%3DNAME"
+            )
         if write and (found is None or (anew and found != INDEX_VERSION)):
-            _METADATA.drop_all(connection)
-            _METADATA.create_all(connection)
+            TABLES.drop_all(connection)
+            TABLES.create_all(connection)
             found = INDEX_VERSION
             connection.execute(_VERSION.insert().values(id=1, version=found))
         if found is None:
@@ -234,9 +171,8 @@ class IndexDatabase(Closing):
             secrets = [value for name, value in self._url.query.items() if "password" in name]
             reason = blot_out(sqlite.reason(cause), [self._url.password or "", *map(str, secrets)])
             state = getattr(cause, "sqlstate", None) or ""
-            if isinstance(error, exc.DataError | exc.IntegrityError) or state.startswith(
-                _TOO_LARGE
-            ):
+            odd_row = isinstance(error, exc.DataError | exc.IntegrityError)
+            if odd_row or state.startswith(_TOO_LARGE):
                 raise RowError(reason) from error
             advice = "; delete the file and sync again" if sqlite.is_broken(cause) else ""
             raise StorageError(f"{self.shown}: {reason}{advice}") from error

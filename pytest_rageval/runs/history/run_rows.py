@@ -1,16 +1,15 @@
-"""The folder of a run as rows of the index: numbers, names and settings, and none of its texts."""
+"""Tables of the index, and the folder of a run as their rows: numbers, names and settings."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import platform
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+import sqlalchemy as sa
 from msgspec import to_builtins
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
@@ -18,32 +17,108 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.options import VERSIONS
-from pytest_rageval.runs.git import git_repository
 from pytest_rageval.runs.list import is_partial, ran_at
 from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
-from pytest_rageval.support.http.address import without_secrets
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 
-NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
-"""Numbers of a figure in the index."""
+_COUNTS: Final = tuple(CASE_OUTCOMES.values())
+
+
+class _Text(sa.TypeDecorator[str]):
+    """Text as every database keeps it.
+
+    Half a surrogate pair has no UTF-8 form, and PostgreSQL takes no NUL.
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: object) -> str | None:
+        r"""Write out such characters, as ``\x00``."""
+        if value is None:
+            return None
+        return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def _columns(kind: Any, *names: str, of: str | None = None, **options: Any) -> list[sa.Column[Any]]:
+    """Return columns of one type.
+
+    Args:
+        kind: the type.
+        names: of the columns.
+        of: path of the value whose attributes they hold, from the one that a row is made of;
+            None: `read_run_rows` makes them.
+        options: of each column.
+    """
+    info = [{} if of is None else {"path": f"{of}{name}"} for name in names]
+    return [sa.Column(n, kind, info=i, **options) for n, i in zip(names, info, strict=True)]
+
+
+TABLES: Final = sa.MetaData()
+_RUN_KEY: Final = ("project", "run_id")
+_OWN: Final[dict[str, Any]] = {"nullable": False}
+_KEY: Final[dict[str, Any]] = {"primary_key": True, "autoincrement": False}
+RUNS: Final = sa.Table(
+    "evaluation_runs",
+    TABLES,
+    *_columns(sa.Text, *_RUN_KEY, **_KEY),
+    *_columns(sa.Text, "source", **_OWN),
+    *_columns(sa.DateTime(timezone=True), "ran_at", **_OWN),
+    *_columns(_Text, "tags", **_OWN),
+    *_columns(_Text, "verdict", "judge", of=""),
+    *_columns(_Text, "config_hash", "dataset_hash", *VERSIONS, of="config."),
+    *_columns(_Text, "git_commit", "package_version"),
+    *_columns(sa.Boolean, "git_dirty"),
+    *_columns(sa.BigInteger, "metric_definitions_version", of="config."),
+    *_columns(sa.BigInteger, "k", of="config.settings."),
+    *_columns(sa.BigInteger, "n_cases", *_COUNTS),
+    *_columns(sa.Boolean, "partial", "has_metrics", "has_records", **_OWN),
+    *_columns(_Text, "unreadable", "config", "content_hash", **_OWN),
+    *_columns(sa.DateTime(timezone=True), "synced_at", **_OWN),
+)
+"""One row per run."""
+RECORDS: Final = sa.Table(
+    "test_results",
+    TABLES,
+    *_columns(sa.Text, *_RUN_KEY, **_KEY),
+    *_columns(_Text, "file", of="", **_KEY),
+    *_columns(_Text, "case_id", **_KEY),
+    *_columns(_Text, "parameters", of="", **_KEY),
+    *_columns(sa.Integer, "repeat", of="", **_KEY),
+    *_columns(_Text, "case_hash", "status", of=""),
+    *_columns(_Text, "category", "difficulty", of="case."),
+    *_columns(_Text, "tags", "error_kind"),
+    *_columns(sa.Boolean, "answerable", "required", of="case."),
+    *_columns(sa.Boolean, "counted", of=""),
+    *_columns(_Text, "outcome", "failure_stage", of="scores."),
+    *_columns(sa.BigInteger, "attempts"),
+    *_columns(sa.Boolean, "unchecked", of="scores."),
+    *_columns(sa.Boolean, "abstained", of="reply."),
+    *_columns(sa.BigInteger, "k", of=""),
+    *_columns(sa.Double, "total_ms", "judge_ms", "judge_cost_usd"),
+    *_columns(sa.BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
+    *_columns(sa.Text, "metrics", **_OWN),
+)
+"""One row per case and repeat."""
+METRICS: Final = sa.Table(
+    "metrics",
+    TABLES,
+    *_columns(sa.Text, *_RUN_KEY, **_KEY),
+    *_columns(_Text, "scope", of="", **_KEY),
+    *_columns(_Text, "group_name", **_KEY),
+    *_columns(_Text, "metric", of="", **_KEY),
+    *_columns(sa.Double, "value", of=""),
+    *_columns(sa.BigInteger, "n", "n_not_applicable", "n_error", of=""),
+    *_columns(sa.Double, "median", "low", "high", "se", of=""),
+)
+"""One row per figure of a run: overall, and of each category, tag, ..."""
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRows:
-    """A run as the index keeps it, without project and source."""
-
-    run: Row
-    results: tuple[Row, ...]
-    metrics: tuple[Row, ...]
-    problems: tuple[str, ...]
-    """Files that could not be read, with the reason, one a line."""
+RunRows = Mapping[sa.Table, list[Row]]
+"""Rows of a run by table, without project and source; that of ``RUNS`` is one."""
 
 
 def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
@@ -55,18 +130,14 @@ def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
                 facts.append([name, hashlib.file_digest(file, "sha256").hexdigest()])
         except OSError:  # missing, or unreadable
             facts.append([name])
-    return _sha256(json.dumps(facts))
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+def read_run_rows(folder: Path, tags: tuple[str, ...]) -> tuple[RunRows, list[str]]:
+    """Read the folder of a run.
 
-
-# --- reading ---------------------------------------------------------------------------------
-
-
-def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
-    """Read the folder of a run; files that cannot be read are left out and reported.
+    Returns:
+        Its rows, and the files that could not be read, with the reason, one a line.
 
     Raises:
         OSError: the folder is gone.
@@ -75,7 +146,8 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     unreadable = list(stored.unreadable)
     problems = [f"{folder / name}: {reason}" for name, reason in stored.unreadable.items()]
     records: list[CaseRecord] = []
-    if (folder / RESULTS).is_file():
+    has_records = (folder / RESULTS).is_file()
+    if has_records:
         try:
             judged_on = stored.settings.judged_on
             records = [decided_by(record, judged_on) for record in records_of_run(folder)]
@@ -83,141 +155,47 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
             unreadable.append(RESULTS)
             problems.append(str(error))
     config, numbers = stored.config, stored.aggregate
-    counts = dict.fromkeys(CASE_OUTCOMES.values())
-    if numbers is not None:
-        counts = _fields(numbers, *counts)
-    elif records:  # of a run that was killed
+    counted = numbers
+    if numbers is None and records:  # of a run that was killed
         from pytest_rageval.analysis.aggregate.run import aggregate
 
-        counts = _fields(aggregate(records), *counts)
+        counted = aggregate(records)
     run = {
+        **_row(RUNS, stored),
         "ran_at": ran_at(stored),
         "tags": " ".join(tags),
-        "verdict": stored.verdict,
-        "judge": stored.judge,
         "git_commit": config.git.commit,
         "git_dirty": config.git.dirty,
-        **_fields(config, "config_hash", "dataset_hash", "metric_definitions_version", *VERSIONS),
         "package_version": config.versions.get("pytest-rageval"),
-        "k": config.settings.k,
         "n_cases": None if numbers is None else numbers.total,
-        **counts,
+        **{name: getattr(counted, name, None) for name in _COUNTS},
         "partial": is_partial(stored),
         "has_metrics": numbers is not None,
-        "has_records": (folder / RESULTS).is_file(),
+        "has_records": has_records,
         "unreadable": " ".join(unreadable),
         "config": json.dumps(to_builtins(compared_config(config))),
     }
-    return RunRows(
-        run=_kept(run),
-        results=tuple(map(_result_row, records)),
-        metrics=() if numbers is None else _metric_rows(numbers, config),
-        problems=tuple(problems),
-    )
+    figures = () if numbers is None else run_figures(numbers, config)
+    metrics = [{**_row(METRICS, one), "group_name": one.group} for one in figures]
+    return {RUNS: [run], RECORDS: list(map(_record_row, records)), METRICS: metrics}, problems
 
 
-def _metric_rows(numbers: Aggregate, config: RunConfig) -> tuple[Row, ...]:
-    rows: dict[tuple[str, ...], Row] = {}
-    for figure in run_figures(numbers, config):
-        names = {"scope": figure.scope, "group_name": figure.group, "metric": figure.metric}
-        row = _kept({**names, **_fields(figure, *NUMBERS)})
-        # Two names may become equal once characters that no database keeps are escaped.
-        rows[row["scope"], row["group_name"], row["metric"]] = row
-    return tuple(rows.values())
-
-
-def _result_row(record: CaseRecord) -> Row:
-    case, error, judged = record.case, record.error, record.verdicts.usage
-    spent = ("cost_usd", "prompt_tokens", "completion_tokens")
-    row = {
-        **_fields(record, "file", "parameters", "repeat", "case_hash", "counted", "status", "k"),
-        **_fields(case, "category", "difficulty", "answerable", "required"),
-        **_fields(record.scores, "outcome", "failure_stage", "unchecked"),
-        "case_id": case.id,
-        "tags": " ".join(case.tags),
-        "error_kind": error.kind if error else None,
-        "attempts": error.attempts if error else None,
-        "abstained": record.reply.abstained,
+def _record_row(record: CaseRecord) -> Row:
+    error, judged = record.error, record.verdicts.usage
+    return {
+        **_row(RECORDS, record),
+        "case_id": record.case.id,
+        "tags": " ".join(record.case.tags),
+        "error_kind": error and error.kind,
+        "attempts": error and error.attempts,
         **{name: record.latency.get(name) for name in ("total_ms", "judge_ms")},
-        **{f"judge_{name}": getattr(judged, name, None) for name in spent},
+        "judge_cost_usd": judged and judged.cost_usd,
+        "judge_prompt_tokens": judged and judged.prompt_tokens,
+        "judge_completion_tokens": judged and judged.completion_tokens,
         "metrics": json.dumps(record.scores.metrics, sort_keys=True),
     }
-    return _kept(row)
 
 
-def _fields(value: object, *names: str) -> Row:
-    return {name: getattr(value, name) for name in names}
-
-
-def _kept(row: Row) -> Row:
-    return {name: _text(one) if isinstance(one, str) else one for name, one in row.items()}
-
-
-def _text(value: str) -> str:
-    r"""Return a text as every database keeps it.
-
-    >>> _text("a\0b")
-    'a\\x00b'
-    """
-    # Half a surrogate pair has no UTF-8 form, and PostgreSQL takes no NUL.
-    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
-
-
-VARIABLE: Final = "RAGEVAL_PROJECT"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """Project and folder that the rows of a results folder belong to."""
-
-    project: str
-    """Keeps the projects of one database apart."""
-    source: str
-    """Folder and machine, 16 hex digits: several checkouts of a project may fill one index, and a
-    sync removes only rows that came from its own folder."""
-
-
-def find_origin(
-    rootdir: Path, results_dir: Path, environ: Mapping[str, str], *, project: str | None = None
-) -> Origin:
-    """Return the names under which the index keeps the runs of a results folder.
-
-    The project is the name that a flag or ``RAGEVAL_PROJECT`` gave, else the address of the
-    repository's ``origin`` and the path of the results in it, else the name of the folder and a
-    part of the source.
-    """
-    source = _source(results_dir)
-    named = (project or environ.get(VARIABLE, "")).strip()
-    key = named or _repository_key(rootdir, results_dir)
-    return Origin(project=key or f"{rootdir.resolve().name}-{source[:8]}", source=source)
-
-
-def _repository_key(rootdir: Path, results_dir: Path) -> str | None:
-    found = git_repository(rootdir)
-    if found is None:
-        return None
-    remote, top = found
-    place = results_dir.resolve()
-    top = top.resolve()
-    inside = place.relative_to(top) if place.is_relative_to(top) else place
-    return f"{_bare(remote)}:{inside.as_posix()}"
-
-
-def _bare(remote: str) -> str:
-    """Return an address that is equal in all clones, and without credentials.
-
-    >>> _bare("https://ann:token@github.com/acme/bot.git"), _bare("git@github.com:acme/bot.git")
-    ('github.com/acme/bot', 'github.com/acme/bot')
-    """
-    text = without_secrets(remote.strip())
-    match = re.fullmatch(r"(?:[^@/\s]+@)?([^:/\s]+):(?!//)(.+)", text)  # as scp writes it
-    if match:
-        text = f"{match[1]}/{match[2]}"
-    text = re.sub(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?", "", text, flags=re.IGNORECASE)
-    host, slash, path = text.partition("/")
-    return f"{re.sub(r':[0-9]+$', '', host).lower()}{slash}{path.rstrip('/').removesuffix('.git')}"
-
-
-def _source(results_dir: Path) -> str:
-    # A hash, because the names of machines and users are private.
-    return _sha256(f"{platform.node()}:{results_dir.resolve()}")[:16]
+def _row(table: sa.Table, value: object) -> Row:
+    paths = {column.name: column.info.get("path") for column in table.columns}
+    return {name: attrgetter(path)(value) for name, path in paths.items() if path}

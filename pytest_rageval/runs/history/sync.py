@@ -2,32 +2,82 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+import os
+import platform
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import sqlalchemy as sa
 
 from pytest_rageval.analysis.trend import TrendQuery, TrendRun
-from pytest_rageval.runs.history.database import (
+from pytest_rageval.runs.git import git_repository
+from pytest_rageval.runs.history.database import IndexDatabase, RowError
+from pytest_rageval.runs.history.run_rows import (
     METRICS,
-    RESULTS,
+    RECORDS,
     RUNS,
-    TABLES,
-    IndexDatabase,
-    RowError,
+    content_hash,
+    read_run_rows,
 )
-from pytest_rageval.runs.history.run_rows import Origin, content_hash, read_run_rows
 from pytest_rageval.runs.list import TrendSource
-from pytest_rageval.runs.store import RESULTS as RECORDS
-from pytest_rageval.runs.store import is_run, list_runs
+from pytest_rageval.runs.store import RESULTS, is_run, list_runs
 from pytest_rageval.runs.tags import tags_by_run
+from pytest_rageval.support.http.address import without_secrets
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
+
+PROJECT: Final = "RAGEVAL_PROJECT"
+_FILLED: Final = (METRICS, RECORDS, RUNS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Project and folder that the rows of a results folder belong to."""
+
+    project: str
+    """Keeps the projects of one database apart."""
+    source: str
+    """Folder and machine, 16 hex digits: several checkouts of a project may fill one index, and a
+    sync removes only rows that came from its own folder."""
+
+
+def find_origin(
+    rootdir: Path, results_dir: Path, environ: Mapping[str, str], *, project: str | None = None
+) -> Origin:
+    """Return the names under which the index keeps the runs of a results folder.
+
+    The project is the name that a flag or ``RAGEVAL_PROJECT`` gave, else the address of the
+    repository's ``origin`` and the path of the results in it, else the name of the folder and a
+    part of the source.
+    """
+    place = results_dir.resolve()
+    # A hash, because the names of machines and users are private.
+    source = hashlib.sha256(os.fsencode(f"{platform.node()}:{place}")).hexdigest()[:16]
+    key = (project or environ.get(PROJECT, "")).strip()
+    if not key and (found := git_repository(rootdir)):
+        remote, top = found[0], found[1].resolve()
+        inside = place.relative_to(top) if place.is_relative_to(top) else place
+        key = f"{_bare(remote)}:{inside.as_posix()}"
+    return Origin(project=key or f"{rootdir.resolve().name}-{source[:8]}", source=source)
+
+
+def _bare(remote: str) -> str:
+    """Return an address that is equal in all clones, and without credentials.
+
+    >>> _bare("https://ann:token@GitHub.com/acme/bot.git"), _bare("git@github.com:acme/bot.git")
+    ('github.com/acme/bot', 'github.com/acme/bot')
+    """
+    text = without_secrets(remote.strip())
+    match = re.fullmatch(r"(?:[\w+.-]+://)?(?:[^@/]*@)?([^:/]+)(?::[0-9]+(?=/))?[:/](.+)", text)
+    host, path = match.groups() if match else ("", text)
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +115,7 @@ class RunIndex:
         ours = (RUNS.c.project == project, RUNS.c.source == self._origin.source)
         with self._database.transaction() as connection:
             if rebuild:
-                for table in TABLES:
+                for table in _FILLED:
                     connection.execute(table.delete().where(table.c.project == project))
             known = connection.execute(sa.select(RUNS.c.run_id).where(*ours)).scalars().all()
         names = [folder.name for folder in list_runs(self._results)]
@@ -105,54 +155,43 @@ class RunIndex:
         hashed = content_hash(folder, tags)
         with self._database.transaction() as connection:
             known = self._known(connection, name)
-        if (
-            known is not None
-            and (known.source, known.content_hash) == (source, hashed)
-            and not known.unreadable
-        ):
+        if known and (known.source, known.content_hash, known.unreadable) == (source, hashed, ""):
             result.unchanged.append(name)
             return
-        rows = read_run_rows(folder, tags)
+        rows, problems = read_run_rows(folder, tags)
+        (run,) = rows[RUNS]
+        run |= {"source": source, "content_hash": hashed, "synced_at": datetime.now(UTC)}
         with self._database.transaction() as connection:
             known = self._known(connection, name)
             # A clone of the repository has the figures of a run, but not its records, which came
             # from the machine that made it.
-            if known is not None and known.content_hash == hashed:
+            cloned = known and known.source != source and known.has_records > run["has_records"]
+            if known and known.content_hash == hashed:
                 connection.execute(RUNS.update().where(*self._is(RUNS, name)).values(source=source))
                 result.unchanged.append(name)
-            elif (
-                known is not None
-                and known.source != source
-                and known.has_records > rows.run["has_records"]
-            ):
+            elif cloned:
                 result.unchanged.append(name)
             else:
                 self._delete(connection, name)
                 key = {"project": self._origin.project, "run_id": name}
-                own = {"source": source, "content_hash": hashed, "synced_at": datetime.now(UTC)}
-                run = {**rows.run, **own}
-                for table, found in (
-                    (RUNS, [run]),
-                    (RESULTS, rows.results),
-                    (METRICS, rows.metrics),
-                ):
+                for table, found in rows.items():
                     if found:
                         connection.execute(table.insert(), [{**key, **row} for row in found])
-                (result.added if known is None else result.changed).append(name)
-        if rows.problems:
-            result.broken[name] = list(rows.problems)
+                (result.changed if known else result.added).append(name)
+        if problems:
+            result.broken[name] = problems
 
     def _remove(self, name: str, result: SyncResult) -> None:
         """Remove a run whose folder is gone, unless it is back or came from another folder."""
         with self._database.transaction() as connection:
             known = self._known(connection, name)
             gone = not is_run(self._results / name)
-            if known is not None and known.source == self._origin.source and gone:
+            if known and known.source == self._origin.source and gone:
                 self._delete(connection, name)
                 result.removed.append(name)
 
     def _delete(self, connection: sa.Connection, name: str) -> None:
-        for table in TABLES:
+        for table in _FILLED:
             connection.execute(table.delete().where(*self._is(table, name)))
 
     def _known(self, connection: sa.Connection, name: str) -> sa.Row[Any] | None:
@@ -167,7 +206,7 @@ def _closed_folders(results_dir: Path) -> list[str]:
     found = []
     for path in sorted(results_dir.iterdir()) if results_dir.is_dir() else []:
         try:
-            (path / RECORDS).stat()  # Path.exists() hides the error from Python 3.14 on
+            (path / RESULTS).stat()  # Path.exists() hides the error from Python 3.14 on
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError:

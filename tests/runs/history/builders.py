@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.run_rows import Origin
-from pytest_rageval.runs.history.sync import RunIndex, SyncResult
+from pytest_rageval.runs.history.sync import Origin, RunIndex, SyncResult
 from pytest_rageval.values.record import CaseRecord
 from tests.build.postgres import execute
 from tests.build.records import failed

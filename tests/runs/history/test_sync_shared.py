@@ -21,8 +21,7 @@ SYNC = """
 import json, sys
 from pathlib import Path
 from pytest_rageval.runs.history.database import IndexDatabase
-from pytest_rageval.runs.history.run_rows import Origin
-from pytest_rageval.runs.history.sync import RunIndex
+from pytest_rageval.runs.history.sync import Origin, RunIndex
 url, rebuild = sys.argv[1], sys.argv[2] == "rebuild"
 sys.stdin.read(1)
 root = Path.cwd()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.runs.history.run_rows import Origin, find_origin
+from pytest_rageval.runs.history.sync import Origin, find_origin
 
 
 def origin(rootdir: Path, project: str | None = None, **environ: str) -> Origin:
