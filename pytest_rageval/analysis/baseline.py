@@ -15,6 +15,7 @@ from pytest_rageval.values.baseline import (
     ChoiceRemark,
     Refusal,
 )
+from pytest_rageval.values.run import StoredRun
 
 _DAY: Final = 86_400.0
 _SHORT: Final = 7
@@ -163,6 +164,14 @@ def refusal(run: Candidate, new: Candidate) -> Refusal | None:
     if run.verdict != "pass":
         return "failed" if run.verdict == "fail" else "undecided"
     return "dirty" if run.dirty else None
+
+
+def approval_remarks(run: StoredRun) -> list[ChoiceRemark]:
+    """Return warnings about a run that a person approves."""
+    git = run.config.git
+    if git.commit is None:
+        return [ChoiceRemark(code="no_commit")]
+    return [ChoiceRemark(code="dirty_run", facts={"commit": git.commit[:_SHORT]})] * bool(git.dirty)
 
 
 def _none(

@@ -31,6 +31,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.option_values import is_below
 from pytest_rageval.project.selecting import limits_of
+from pytest_rageval.project.settings import missing_limits
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.faces.markdown import render
@@ -54,7 +55,7 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
     GateResult,
@@ -350,6 +351,8 @@ def thresholds_of(
     first = configs[0]
     if first.settings.tier is not None and is_below(first.settings.thresholds):
         project = replace(project, thresholds=first.settings.thresholds)
+        if fault := missing_limits(Path(project.rootdir), project.thresholds):
+            raise ConfigError(str(replace(fault, field=f"tier {first.settings.tier}")))
     found = project_thresholds(
         project,
         gates=(*dict.fromkeys([*project.extra_gates, *stored]), *gates),

@@ -81,6 +81,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     _exit_of_controller(config, [faulty[file] for file in files if file in faulty])
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
+        _refuse_missing_baseline(settings)
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
     registry = open_registry(settings, _registered(config, files))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
@@ -110,6 +111,13 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
+
+
+def _refuse_missing_baseline(settings: Settings) -> None:
+    if settings.is_named_now("baseline") or settings.is_named_now("runs"):
+        from pytest_rageval.runs.baseline import refuse_missing_baseline
+
+        refuse_missing_baseline(settings)
 
 
 def _exit_of_controller(config: pytest.Config, faults: Sequence[DatasetError]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
+from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.option_values import (
     Read,
     is_secret_param,
@@ -74,6 +75,8 @@ class _Found:
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Where each value stands, and its key below ``[tool.rageval]``."""
     faults: list[Fault] = field(default_factory=list)
     text: str = ""
     """That of pyproject.toml."""
@@ -90,6 +93,7 @@ class _Found:
             value = {**self.values.get(option.name, {}), **value}
         self.values[option.name] = value
         self.origins[option.name] = origin
+        self.places[option.name] = place, key
 
     def fault(self, fault: Fault, key: str = "") -> None:
         """Note a fault, of a key below ``[tool.rageval]`` if one is given."""
@@ -135,6 +139,9 @@ def load_settings(
             _take_text(found, option, flags[option.dest], source=source, env=False)
     if name := found.values.get("target.preset"):
         _take_preset(found, name)
+    if fault := missing_limits(rootdir, found.values.get("thresholds", THRESHOLDS)):
+        place, key_of_limits = found.places["thresholds"]
+        found.fault(replace(fault, field=place), key_of_limits)
     for table, key, name, client in (
         ("target", "url", "target.url", "target.client"),
         ("judge", "model", "judge", "judging.client"),
@@ -214,6 +221,13 @@ def _take_pyproject(found: _Found, path: Path, tier: str | None) -> None:
         found.fault(Fault(code="unknown", field="--rageval-tier", facts=facts))
     else:
         _take_table(found, tiers[tier], f"{_TIER}.{tier}")
+
+
+def missing_limits(rootdir: Path, name: str) -> Fault | None:
+    """Say that a file of limits is absent; None: it is there, or has the name that may be."""
+    if name == THRESHOLDS or (rootdir / name).is_file():
+        return None
+    return Fault(code="no_limits", facts={"found": shown(name), "instead": THRESHOLDS})
 
 
 def _take_table(found: _Found, table: Mapping[str, Any], tier: str = "") -> None:

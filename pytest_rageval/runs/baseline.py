@@ -29,6 +29,7 @@ from pytest_rageval.runs.store import (
     is_run,
     list_runs,
     read_document,
+    resolve_run,
     time_in,
     write_document,
 )
@@ -37,7 +38,7 @@ from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice, Refusal
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import AUTO, LAST, Settings
 
 APPROVAL: Final = "baseline.json"
 """File of the approved run, beside the folder of runs; it belongs in git."""
@@ -168,10 +169,32 @@ def stored_runs(project: Settings) -> list[Path]:
     return sorted(one for one in found if is_run(one))
 
 
+def refuse_missing_baseline(project: Settings) -> None:
+    """Refuse a baseline, or a place of runs, that an option or a variable names and that is absent.
+
+    One that a file names may be absent on this machine, which its comparison says.
+
+    Raises:
+        StorageError: it is not there, or has no records to compare with.
+    """
+    rootdir, results, name = Path(project.rootdir), project.results_folder, project.baseline
+    if project.runs is not None and project.is_named_now("runs"):
+        _refuse_missing_runs(rootdir / project.runs)
+    if name is None or name in {AUTO, LAST} or not project.is_named_now("baseline"):
+        return
+    folder = resolve_run(results, name, relative_to=rootdir)
+    if not (folder / RESULTS).is_file():
+        raise StorageError(f"run {name!r}: {folder} has no {RESULTS} to compare with")
+
+
+def _refuse_missing_runs(path: Path) -> None:
+    if not path.exists():
+        raise StorageError(f"runs {path}: there is no such folder or archive")
+
+
 def _unpacked(archive: Path) -> Path:
     """Unpack an archive into a folder that lasts as long as this process."""
-    if not archive.exists():
-        raise StorageError(f"runs {archive}: there is no such folder or archive")
+    _refuse_missing_runs(archive)
     folder = Path(tempfile.mkdtemp(prefix="rageval-runs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     expected = f"{archive}: cannot be unpacked, expected a zip or tar of runs"

@@ -15,7 +15,7 @@ ChoiceCode = Literal[
 """Reason of a choice; the first four name a run."""
 Refusal = Literal["failed", "undecided", "dirty", "partial", "other_files", "no_records"]
 """Reason why a run cannot be a baseline."""
-RemarkCode = Literal["old", "dirty_tree", "shallow_history"]
+RemarkCode = Literal["old", "dirty_tree", "shallow_history", "dirty_run", "no_commit"]
 ChoiceFact = str | int
 
 _APPROVE: Final = '; `rageval runs approve {run} --because "..."` makes it the baseline'
@@ -54,6 +54,9 @@ _PASSED_OVER: Final[Mapping[Refusal | None, str]] = {
 _REMARKS: Final[Mapping[RemarkCode, str]] = {
     "old": "the baseline is over {days} days or {commits} commits old: run the cases on {main}",
     "dirty_tree": "the working tree has uncommitted changes, which are compared, too",
+    "dirty_run": "the run was made with uncommitted changes on commit {commit}: nobody can make it "
+    "again; commit them, run the cases, and approve that run",
+    "no_commit": "the run has no commit: nobody can tell what it was made of",
     "shallow_history": "the clone is shallow: older runs of {main} cannot be found; deepen it with "
     "`git fetch --unshallow`",
 }

@@ -335,6 +335,10 @@ class Settings:
         """The folder of all runs."""
         return Path(self.rootdir) / self.results_dir
 
+    def is_named_now(self, name: str) -> bool:
+        """Whether a flag or a variable of the environment gives a setting, and not a file."""
+        return self.origins.get(name, "").split(" ")[0] in {"flag", "env"}
+
     @property
     def judged(self) -> bool:
         """Whether a judge is asked about the answers."""

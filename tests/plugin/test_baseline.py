@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
-from tests.plugin.scratch import Project, case, outcomes, summary_lines
+from tests.plugin.scratch import NO_PAGE, PYPROJECT, Project, case, outcomes, summary_lines
 
 DROP = """baseline = "main"
 [overall]
@@ -79,6 +80,33 @@ def test_a_missing_baseline_is_said_with_the_command_that_makes_one(project: Pro
     assert "baseline none: run 'main': not found" in text
     assert "make one with `rageval runs tag RUN main`" in text
     assert str(project.path / "evals") not in json.dumps(project.stored("gate.json"))
+
+
+@pytest.mark.parametrize("source", ["flag", "variable"])
+@pytest.mark.parametrize(("name", "value"), [("baseline", "nothing"), ("runs", "nowhere.zip")])
+def test_what_is_named_for_this_run_has_to_be_there(
+    project: Project, monkeypatch: pytest.MonkeyPatch, source: str, name: str, value: str
+) -> None:
+    arguments = []
+    if source == "flag":
+        arguments = [f"--rageval-{name}", value]
+    else:
+        monkeypatch.setenv(f"RAGEVAL_{name.upper()}", value)
+    result = project.run(*arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert value in result.stderr.str()
+    assert project.run_folders() == []
+    monkeypatch.delenv(f"RAGEVAL_{name.upper()}", raising=False)
+    project.run("--rageval-run-id", "r1")
+    with contextlib.chdir(project.path):
+        assert cli.run(["gate", "r1", f"--{name}", value]) == ExitCode.USAGE
+
+
+def test_what_a_file_names_may_be_absent_on_this_machine(project: Project) -> None:
+    project.write("pyproject.toml", PYPROJECT.replace(NO_PAGE, 'runs = "kept"\n' + NO_PAGE))
+    project.write("thresholds.toml", DROP.replace('"main"', '"auto"'))
+    assert project.run().ret == 0
+    assert "kept" in project.stored("gate.json")["baseline"]["problem"]
 
 
 def test_a_missing_baseline_that_is_required_fails(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from pytest_rageval.api.evaluation import evaluate
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.errors import ConfigError
 from tests.plugin.scratch import PYPROJECT, SERIAL_AND_PARALLEL, Project, checks
 
@@ -59,6 +61,20 @@ def test_a_failed_check_names_the_file_of_the_tier(tiered: Project) -> None:
     result = tiered.run("--rageval-tier", "smoke", "-v")
     assert result.ret == 1
     assert "smoke.toml:3  metric recall_at_k" in result.stdout.str()
+
+
+def test_limits_of_a_tier_that_are_absent_are_an_error_that_names_the_key(
+    tiered: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tiered.run("--rageval-tier", "smoke", "--rageval-run-id", "r1").ret == 0
+    (tiered.path / "smoke.toml").unlink()
+    result = tiered.run("--rageval-tier", "smoke")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    line = PYPROJECT.count("\n") + SMOKE.count("\n")
+    assert f"pyproject.toml:{line}: [tool.rageval.tier.smoke] thresholds: " in result.stderr.str()
+    with contextlib.chdir(tiered.path):
+        assert cli.run(["gate", "r1"]) == ExitCode.USAGE
+    assert "smoke.toml" in capsys.readouterr().err
 
 
 def test_a_stored_run_is_decided_by_the_limits_of_its_tier(

@@ -72,6 +72,8 @@ def only(folder: Path, option: Setting, origin: str) -> Settings:
 )
 def test_every_key_of_pyproject_reaches_its_setting(tmp_path: Path, option: Setting) -> None:
     table, _, key = f"tool.rageval.{option.key}".rpartition(".")
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "limits.toml").touch()  # that of thresholds has to be there
     write(tmp_path, f"[{table}]\n{key} = {as_toml(another_value(option))}\n")
     assert load(tmp_path) == only(tmp_path, option, "pyproject.toml")
 

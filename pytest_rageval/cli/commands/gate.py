@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,8 +9,7 @@ from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run, run_argument
-from pytest_rageval.cli.output import ExitCode, json_option, print_result, switch
-from pytest_rageval.values.settings import AUTO
+from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result, switch
 
 
 @click.command("gate")
@@ -19,7 +17,7 @@ from pytest_rageval.values.settings import AUTO
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Run to compare with; auto: that of the merge base, or the newest of main.  "
               "[default: the project's, else that of thresholds.toml]")  # fmt: skip
-@click.option("--runs", metavar="PATH", type=click.Path(exists=True, path_type=Path),
+@click.option("--runs", metavar="PATH", type=PATH,
               help="Folder or archive with runs for auto.  [default: the project's]")  # fmt: skip
 @click.option("--gate", "gates", metavar="EXPR", multiple=True,
               help="Further check, such as 'recall_at_k>=0.9'; repeatable.")  # fmt: skip
@@ -45,16 +43,20 @@ def command(
     from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.gate import view_of_gate
+    from pytest_rageval.runs.baseline import refuse_missing_baseline
     from pytest_rageval.runs.store import resolve_run
 
-    project = project_settings({"rageval_allow_regressions": allow_regressions})
-    # A path of the command line starts from the working directory.
-    elsewhere = project.runs if runs is None else str(runs.absolute())
-    project = replace(project, baseline=baseline or project.baseline, runs=elsewhere)
-    results = project.results_folder
-    gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates).with_numbers()
-    if baseline not in {None, AUTO}:
-        resolve_run(results, baseline)  # report a missing baseline that was named explicitly
+    project = project_settings(
+        {
+            "rageval_allow_regressions": allow_regressions,
+            "rageval_baseline": baseline,
+            # A path of the command line starts from the working directory.
+            "rageval_runs": runs and str(runs.absolute()),
+        }
+    )
+    folder = resolve_run(project.results_folder, run_or_last(run))
+    refuse_missing_baseline(project)
+    gate = open_gate(folder, project, gates=gates).with_numbers()
     against, run_id = gate.baseline(), gate.run.run_id
     decided = gate.decide(against)
     document = {"run_id": run_id, **to_builtins(decided)}

@@ -232,6 +232,7 @@ def approve_command(run: str, because: str, as_json: bool) -> None:
 
     from msgspec import to_builtins
 
+    from pytest_rageval.analysis.baseline import approval_remarks
     from pytest_rageval.runs.baseline import approval_path, approve_run
     from pytest_rageval.runs.read import read_documents
     from pytest_rageval.runs.store import resolve_run
@@ -244,8 +245,14 @@ def approve_command(run: str, because: str, as_json: bool) -> None:
     path = shown_below(approval_path(project), Path(project.rootdir))
     verdict = "not decided" if found.verdict is None else found.verdict.replace("_", " ")
     text = f"run {found.run}, gate {verdict}, approved by {found.by}: {found.because}"
-    blocks = [Fact("approved", text), Fact("next", f"commit {path}")]
-    print_result({**to_builtins(found), "file": path}, blocks, as_json=as_json)
+    remarks = approval_remarks(stored)
+    blocks = [
+        Fact("approved", text),
+        *(Fact("warning", one.sentence, "warn") for one in remarks),
+        Fact("next", f"commit {path}"),
+    ]
+    document = {**to_builtins(found), "file": path, "remarks": to_builtins(remarks)}
+    print_result(document, blocks, as_json=as_json)
 
 
 # --- prune -----------------------------------------------------------------------------------

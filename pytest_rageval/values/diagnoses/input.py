@@ -97,6 +97,11 @@ INPUT: Final[Mapping[str, _Row]] = {
         '"{key}" means "{metric}", which line {first} limits already',
         key="recall", metric="recall_at_5", first=4,
     ),
+    "no_limits": _input(
+        "there is no file {found}; write limits to it, such as [overall] and, below, pass_rate = "
+        '">= 0.8", or remove the key for those of {instead}',
+        found="'smoke.toml'", instead="thresholds.toml",
+    ),
     "no_limit": _input("no limit", _EXPECTED, expected="one of min, max"),
     "above_max": _input("got {found}, which is above max {most}", found="0.9", most="0.8"),
     "in_query": _input('"{key}" is already a parameter of [query]', key="k"),

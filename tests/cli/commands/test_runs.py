@@ -214,6 +214,24 @@ def test_an_approved_run_is_written_to_a_file_for_git_and_kept(capsys: Output) -
     assert cli.run(["runs", "approve", "r1"]) == ExitCode.USAGE
 
 
+@pytest.mark.parametrize(
+    ("git", "codes"),
+    [
+        ({}, ["no_commit"]),
+        ({"commit": "0123456789", "dirty": True}, ["dirty_run"]),
+        ({"commit": "0123456789", "dirty": False}, []),
+    ],
+)
+def test_the_approval_of_a_run_that_nobody_can_repeat_warns(
+    capsys: Output, git: dict[str, Any], codes: list[str]
+) -> None:
+    write_run(RESULTS, "of-git", run_of(5), git=git)
+    found = run(capsys, "approve", "of-git", "--because", "as planned")
+    assert [one["code"] for one in found["remarks"]] == codes
+    assert cli.run(["runs", "approve", "of-git", "--because", "as planned"]) == ExitCode.YES
+    assert ("warning" in capsys.readouterr().out) == bool(codes)
+
+
 def test_an_approval_needs_a_reason_and_a_run(capsys: Output) -> None:
     assert cli.run(["runs", "approve", "r2", "--because", " \n"]) == ExitCode.USAGE
     assert cli.run(["runs", "approve", "r7", "--because", "x"]) == ExitCode.USAGE
