@@ -152,7 +152,7 @@ def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
     assert (tile.key, tile.value, tile.detail) == ("hit_at_k", "0.500", "0.09-0.91, n 2")
     assert (tile.status, tile.limit) == ("fail", ">= 0.75")
     assert tile.change is not None
-    assert tile.change.value == "unclear -0.500"
+    assert tile.change.value == "unclear -0.500 since old"
     assert tile.spark is not None
     assert tile.spark.count("<polyline") == 1
     assert (time.key, time.value, time.unit) == ("latency_ms.p95", "20 / 20", "ms")
@@ -276,7 +276,7 @@ def test_a_slower_run_says_so_beside_its_time() -> None:
     (*_, tile) = viewed(timed(1200, "new"), timed(12, "old")).first.tiles
 
     assert tile.change is not None
-    assert (tile.change.value, tile.change.status) == ("worse p95 +1188", "bad")
+    assert (tile.change.value, tile.change.status) == ("worse p95 +1188 since old", "bad")
 
 
 def test_a_redacted_page_names_no_folder_that_the_failing_cases_share() -> None:
