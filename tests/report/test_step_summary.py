@@ -21,11 +21,6 @@ def test_outside_a_step_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_not_there_yet_is_made(tmp_path: Path) -> None:
-    assert append_step_summary("café\n", environ(tmp_path / "summary")) is None
-    assert (tmp_path / "summary").read_bytes() == "café\n".encode()
-
-
 @pytest.mark.parametrize(("before", "gap"), [("first\n", "\n"), ("first", "\n\n")])
 def test_what_others_wrote_stays_and_an_empty_line_comes_between(
     tmp_path: Path, before: str, gap: str
@@ -46,13 +41,6 @@ def test_the_file_of_a_step_never_grows_past_what_github_takes(tmp_path: Path) -
     assert len(text) <= LIMIT_BYTES
     assert "line 50\n" in text
     assert "\nCut here: GitHub takes no more." in text
-
-
-def test_a_full_file_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "summary"
-    path.write_bytes(b"x" * LIMIT_BYTES)
-    assert append_step_summary("text\n", environ(path)) is None
-    assert path.stat().st_size == LIMIT_BYTES
 
 
 def test_a_path_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> None:
@@ -79,8 +67,3 @@ def test_a_pipe_that_nobody_reads_does_not_hang(tmp_path: Path) -> None:
 def test_a_full_disk_is_said(tmp_path: Path) -> None:
     warning = append_step_summary("text\n", environ(Path("/dev/full")))
     assert warning is not None
-
-
-def test_what_is_no_unicode_is_written_as_escapes(tmp_path: Path) -> None:
-    assert append_step_summary("a\udcff\n", environ(tmp_path / "summary")) is None
-    assert (tmp_path / "summary").read_text(encoding="utf-8") == "a\\udcff\n"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,10 +7,6 @@ from pytest_rageval.report.step_summary import fit_markdown
 
 LINES = "".join(f"| {i} | value |\n" for i in range(100))
 SAID = "Cut here: GitHub takes no more."
-
-
-def test_what_fits_is_left_as_it_is() -> None:
-    assert fit_markdown(LINES, len(LINES)) == LINES
 
 
 def test_a_cut_falls_between_lines_and_is_said() -> None:
@@ -26,11 +21,6 @@ def test_a_part_that_is_folded_away_does_not_take_in_what_follows() -> None:
     kept = fit_markdown(text, 400)
     assert kept.count("<details>") == kept.count("</details>") == 1
     assert kept.index("</details>") < kept.index(SAID)
-
-
-@pytest.mark.parametrize("room", [0, -5, 3])
-def test_without_room_nothing_is_left(room: int) -> None:
-    assert fit_markdown(LINES, room) == ""
 
 
 @given(st.text(alphabet="ab\n|é€\U0001f600", max_size=400), st.integers(-10, 500))

@@ -10,7 +10,7 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.analysis.aggregate.test_target_faults import CHUNK, headed, replied, retrieved
+from tests.analysis.aggregate.test_target_faults import headed, replied, retrieved
 
 FIXTURE = ("the rag_client fixture of conftest.py",)
 
@@ -26,10 +26,6 @@ def sentence(
 
 def chunkless(*keys: str, chunks: tuple[RetrievedChunk, ...] | None = None) -> CaseRecord:
     return replied("a", chunks, keys=keys)
-
-
-def test_a_run_with_chunks_has_no_sentence() -> None:
-    assert sentence(replied("a", (CHUNK,))) == ""
 
 
 def test_fields_of_an_api_are_to_be_mapped() -> None:
@@ -65,11 +61,6 @@ def test_chunks_at_the_wrong_level_are_recognised() -> None:
     assert "put retrieved_chunks in debug" in found
 
 
-def test_some_replies_are_counted() -> None:
-    found = sentence(replied("a", (CHUNK,)), replied("b", None), replied("c", None))
-    assert "2 of 3 replies to cases with golds reported no retrieved_chunks" in found
-
-
 def test_empty_lists_name_the_expression_of_the_mapping() -> None:
     expression = "output[?type=='x'].results[]"
     for response in ({"retrieved_chunks": expression}, {"debug.retrieved_chunks": expression}):
@@ -80,11 +71,6 @@ def test_empty_lists_name_the_expression_of_the_mapping() -> None:
         assert expression in found
         assert found.endswith("keys that came: answer, output")
     assert expression in sentence(chunkless(chunks=()), response=expression)
-
-
-def test_empty_lists_without_a_mapping_ask_for_the_index() -> None:
-    found = sentence(chunkless(chunks=()))
-    assert found.endswith("(1 case has golds); does the index hold documents?")
 
 
 def test_headings_that_never_match_are_named_without_their_text() -> None:

@@ -49,15 +49,6 @@ def test_commits_that_were_merged_into_main_are_not_of_main(upstream: Repository
     assert merged not in found.commits
 
 
-def test_a_detached_head_has_a_merge_base_as_any_commit(upstream: Repository) -> None:
-    base = upstream.git("rev-parse", "HEAD")
-    upstream.branch("change")
-    head = upstream.commit("mine")
-    upstream.git("checkout", "-q", "--detach")
-    found = read_history(upstream.path, None)
-    assert (found.problem, found.head, found.commits) == ("", head, (base,))
-
-
 def test_a_shallow_clone_says_so(upstream: Repository) -> None:
     upstream.commit("two")
     upstream.branch("change", "main~1")
@@ -81,20 +72,6 @@ def test_the_main_branch_can_be_named_and_may_be_absent(upstream: Repository) ->
     assert not (upstream.path / "x").exists()
 
 
-def test_branches_without_a_common_commit_have_no_merge_base(upstream: Repository) -> None:
-    upstream.git("checkout", "-q", "--orphan", "other")
-    upstream.commit("alone")
-    assert read_history(upstream.path, None).problem == "unrelated"
-
-
 def test_changes_that_are_not_committed_are_known(upstream: Repository) -> None:
     (upstream.path / "bot.txt").write_text("changed", encoding="utf-8")
     assert read_history(upstream.path, None).dirty
-
-
-def test_a_folder_without_a_repository_has_no_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forget_git(monkeypatch)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert read_history(tmp_path, None).problem == "no_repository"

@@ -14,8 +14,7 @@ import pytest
 
 from pytest_rageval.report.html.run.files import report_page
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.runs.list import runs_to_prune
-from pytest_rageval.runs.notes import MAX_TEXT, NOTES, put_note, put_notes, read_notes
+from pytest_rageval.runs.notes import NOTES, put_note, put_notes, read_notes
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import CaseNote
@@ -59,15 +58,6 @@ def test_a_note_comes_back_as_it_was(folder: Path, text: str) -> None:
     note = replace(NOTE, text=text, author=text[:100])
     put_note(folder, note)
     assert read_notes(folder) == (note,)
-
-
-def test_what_is_too_long_is_refused_and_nothing_changes(folder: Path) -> None:
-    put_note(folder, NOTE)
-    with pytest.raises(StorageError, match=r"got 10001 characters, expected at most 10,000"):
-        put_note(folder, replace(NOTE, text="x" * (MAX_TEXT + 1)))
-    with pytest.raises(StorageError, match="author of the note"):
-        put_note(folder, replace(NOTE, author="x" * 101))
-    assert read_notes(folder) == (NOTE,)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"notes": 1}', '{"notes": [{"id": "a"}]}'])
@@ -114,12 +104,6 @@ def test_notes_are_on_the_page_and_not_on_a_redacted_one(folder: Path) -> None:
     assert "take-note" not in redacted.split("<script>")[1]
 
 
-def test_a_page_without_notes_has_no_script_for_them(folder: Path) -> None:
-    html = "".join(report_page(read_run(folder)))
-    assert 'id="notes-data"' not in html
-    assert 'take-note"' not in html
-
-
 def test_notes_of_parts_are_put_together(tmp_path: Path) -> None:
     target = tmp_path / "merged"
     target.mkdir()
@@ -127,10 +111,3 @@ def test_notes_of_parts_are_put_together(tmp_path: Path) -> None:
     assert not (target / NOTES).exists()
     put_notes(target, [NOTE, replace(NOTE, case_id="b"), replace(NOTE, text="later")])
     assert [note.text for note in read_notes(target)] == ["later", "The gold moved."]
-
-
-def test_runs_with_notes_are_not_pruned(folder: Path) -> None:
-    write_run(folder.parent, "r2", run_of(3), day=2)
-    write_run(folder.parent, "r3", run_of(3), day=3)
-    put_note(folder, NOTE)
-    assert [path.name for path in runs_to_prune(folder.parent, keep=1)] == ["r2"]

@@ -15,7 +15,6 @@ from pytest_rageval.runs.store import RunWriter, write_document, write_text_docu
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import NO_CONFIG
-from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.run import StoredRun
@@ -118,14 +117,6 @@ def test_without_texts_the_figures_are_the_same_and_the_texts_are_read_when_aske
     assert [*map(whole.whole, whole.records)] == [*whole.records]
 
 
-def test_without_texts_a_line_that_holds_no_record_is_named() -> None:
-    folder = opened([record("a", SECTION), record("b", SECTION)]).folder
-    first, second = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
-    write_text_document(folder, "results.jsonl", f"{first}\n{second.replace('ok', 'fine')}\n")
-    with pytest.raises(StorageError, match=r"results.jsonl:2: .*'fine' - at `\$\.status`"):
-        open_run("last", {}, texts=False)
-
-
 def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None:
     opened([record("a", "x.md | # X"), record("a", SECTION, failure_stage="incorrect")])
     slim = decided_run(open_run("last", {}, texts=False), ("retrieval",))
@@ -133,14 +124,6 @@ def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None
     assert found.scores.outcome == "passed"
     assert slim.whole(found).scores.outcome == "passed"
     assert slim.whole(found).answer == "There."
-
-
-def test_the_results_folder_is_that_of_the_project(project: Path) -> None:
-    text = '[tool.rageval]\nresults = "elsewhere"\n'
-    (project / "pyproject.toml").write_text(text, encoding="utf-8")
-    assert opened([record("a", SECTION)], {}, "elsewhere").records
-    with pytest.raises(StorageError, match="run 'two': not found"):
-        open_run("two", {})
 
 
 def test_a_damaged_document_is_named_with_the_path_of_its_fault() -> None:
@@ -158,13 +141,6 @@ def test_a_damaged_document_is_named_with_the_path_of_its_fault() -> None:
 
 
 UNCITED = {"outcome": "passed", "failure_stage": "not_cited"}
-
-
-def test_a_run_from_before_the_rule_is_read_by_it() -> None:
-    """Such a run stores ``passed`` for a case whose answer is flawed, and no rule."""
-    run = opened([record("a", SECTION, **UNCITED), record("b", SECTION)], {})
-    assert [r.scores.outcome for r in run.records] == ["flawed", "passed"]
-    assert run.scoring.judged_on == ("retrieval", "answer")
 
 
 def test_a_run_is_read_by_its_own_rule() -> None:

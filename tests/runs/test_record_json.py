@@ -169,10 +169,6 @@ def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
         assert back(record).reply.retrieved_chunks == chunks
 
 
-def test_a_field_that_is_not_known_is_left_out() -> None:
-    assert record_of_line(json.dumps({**line_of(RECORD), "later": 1})) == RECORD
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -199,13 +195,6 @@ def test_a_line_that_holds_no_record_is_refused(line: bytes) -> None:
         record_of_line(line)
 
 
-def test_a_missing_field_is_named() -> None:
-    line = line_of(RECORD)
-    del line["case"]["id"]
-    with pytest.raises(StorageError, match=r"missing required field `id` - at `\$\.case`"):
-        record_of_line(json.dumps(line))
-
-
 # --- redaction -----------------------------------------------------------------------------
 
 
@@ -220,12 +209,6 @@ def test_a_chunk_beyond_k_keeps_two_hundred_characters(length: int, kept: int, c
     assert judged == [chunk, chunk]
     assert stored.text == "é" * kept
     assert stored.text_truncated is cut
-
-
-def test_a_chunk_that_came_truncated_stays_so() -> None:
-    chunk = RetrievedChunk(rel_path="a.md", text="x", text_truncated=True)
-    record = changed(RECORD, retrieved_chunks=(chunk, RetrievedChunk(rel_path="b.md")))
-    assert redact(record, full_text=False).reply.retrieved_chunks == record.reply.retrieved_chunks
 
 
 def test_full_text_keeps_chunks_whole() -> None:
@@ -243,17 +226,6 @@ def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_t
     assert stored.answer is not None
     assert len(stored.answer) == kept
     assert stored.answer_chars == length
-
-
-def test_no_answer_has_no_length() -> None:
-    assert redact(changed(RECORD, answer=None), full_text=False).answer_chars is None
-
-
-def test_redacting_twice_is_redacting_once() -> None:
-    chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
-    record = changed(RECORD, answer="y" * 100_001, retrieved_chunks=(chunk, chunk), k=1)
-    once = redact(record, full_text=False)
-    assert redact(once, full_text=False) == once
 
 
 def test_the_first_records_may_be_read_on_several_threads_at_once() -> None:

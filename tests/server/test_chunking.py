@@ -69,31 +69,10 @@ def test_setext_headings_count_and_their_lines_are_joined() -> None:
     ]
 
 
-def test_closing_hashes_and_markup_in_headings() -> None:
-    assert headings("# A `b` *c* ##\na\n## [L](x.md)\nb\n") == [
-        "# A `b` *c*",
-        "# A `b` *c* > ## [L](x.md)",
-    ]
-
-
 def test_a_repeated_heading_path_gives_two_chunks_with_different_ids() -> None:
     first, second = chunks_of("# A\n## B\nsame\n## B\nsame\n")
     assert first.heading_path == second.heading_path == "# A > ## B"
     assert first.chunk_id != second.chunk_id
-
-
-def test_a_heading_that_is_the_start_of_another_stays_apart() -> None:
-    text = "# A\n## Career\nhit\n## Career statistics\nruns\n"
-    assert headings(text) == ["# A > ## Career", "# A > ## Career statistics"]
-
-
-def test_a_heading_without_text_makes_no_chunk() -> None:
-    assert headings("# A\n## B\nb\n## C\n\n") == ["# A > ## B"]
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n  \n", b"\xef\xbb\xbf", b"---\na: b\n---\n"])
-def test_a_note_without_text_has_no_chunks(data: bytes) -> None:
-    assert chunks_of(data) == ()
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -102,19 +81,10 @@ def test_lines_and_bytes_hold_for_every_line_ending(ending: str) -> None:
     assert [(chunk.start_line, chunk.end_line) for chunk in found] == [(1, 4), (6, 7)]
 
 
-def test_a_byte_order_mark_is_not_part_of_the_first_heading() -> None:
-    (chunk,) = chunks_of(b"\xef\xbb\xbf# A\ntext\n")
-    assert (chunk.heading_path, chunk.start_byte) == ("# A", 3)
-
-
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
 def test_front_matter_is_neither_heading_nor_text(bom: bytes) -> None:
     (chunk,) = chunks_of(bom + b"---\ntitle: x\n---\n# A\ntext\n")
     assert (chunk.heading_path, chunk.start_line, chunk.text) == ("# A", 4, "# A\ntext")
-
-
-def test_an_unclosed_front_matter_is_ordinary_text() -> None:
-    assert chunks_of("---\ntitle: x\n\nmore\n")[0].text.endswith("more")
 
 
 def test_invalid_utf_8_keeps_positions_right() -> None:
@@ -129,18 +99,6 @@ def test_no_chunk_passes_the_budget_and_no_word_is_lost(max_tokens: int) -> None
     assert max(chunk.token_count for chunk in found) <= max_tokens
     covered = b" ".join(text.encode()[chunk.start_byte : chunk.end_byte] for chunk in found)
     assert covered.split() == text.encode().split()
-
-
-def test_no_chunk_of_a_note_that_is_not_utf_8_passes_the_budget() -> None:
-    data = ("# A\n\n" + "Der – schöne „Text“ – ist · da. " * 60).encode("cp1252")
-    found = chunks_of(data, max_tokens=60)
-    assert 50 < max(chunk.token_count for chunk in found) <= 60
-
-
-def test_smaller_budgets_give_more_chunks() -> None:
-    text = f"# A\n\n{LONG}\n\n{LONG}\n"
-    counts = [len(chunks_of(text, max_tokens=budget)) for budget in (50, 150, 450)]
-    assert counts[0] > counts[1] > counts[2] >= 2
 
 
 def test_overlap_repeats_the_end_of_the_piece_before() -> None:
@@ -163,14 +121,6 @@ def test_a_code_fence_within_the_budget_is_never_cut() -> None:
     assert not any(chunk.text.count("```") == 1 for chunk in found)
 
 
-def test_a_code_fence_over_the_budget_is_cut_at_lines() -> None:
-    fence = "```\n" + "alpha beta gamma\n" * 50 + "```\n"
-    found = chunks_of(f"# A\n\n{fence}", max_tokens=40)
-    assert len(found) > 2
-    lines = [line for chunk in found for line in chunk.text.splitlines() if "alpha" in line]
-    assert lines == ["alpha beta gamma"] * 50
-
-
 def test_a_long_table_is_cut_between_rows() -> None:
     table = "| a | b |\n|---|---|\n" + "| one two | three four |\n" * 40
     found = chunks_of(f"# A\n\n{table}", max_tokens=60)
@@ -178,24 +128,6 @@ def test_a_long_table_is_cut_between_rows() -> None:
     for chunk in found:
         assert all(line[0] in "|#" for line in chunk.text.splitlines() if line)
         assert chunk.text.endswith("|")
-
-
-def test_a_long_nested_list_is_cut_between_items() -> None:
-    text = "# A\n\n" + "- outer item\n  - inner one of it\n  - inner two of it\n" * 30
-    found = chunks_of(text, max_tokens=50)
-    assert len(found) > 2
-    assert all(chunk.text.lstrip("# A\n").lstrip()[0] == "-" for chunk in found)
-
-
-def test_a_word_without_end_is_cut_too() -> None:
-    found = chunks_of("x" * 5000, max_tokens=40)
-    assert max(chunk.token_count for chunk in found) <= 40
-    assert "".join(chunk.text for chunk in found) == "x" * 5000
-
-
-def test_link_definitions_after_a_heading_stay_in_its_section() -> None:
-    (chunk,) = chunks_of("# A\n[x]: http://example.org\n\ntext\n")
-    assert "example.org" in chunk.text
 
 
 def test_ids_are_32_hex_and_depend_on_every_part_of_the_identity() -> None:

@@ -81,8 +81,3 @@ def test_a_client_that_breaks_http_leaves_no_line(
     printed = "".join([*capfd.readouterr(), caplog.text])
     assert "Traceback" not in printed
     assert "Invalid HTTP" not in printed
-
-
-def test_an_answer_may_take_its_time(port: int) -> None:
-    reply = httpx.post(f"http://127.0.0.1:{port}/?takes=1", content=b"abc", timeout=30)
-    assert reply.text == "3"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from pathlib import Path
 
@@ -43,19 +42,6 @@ def test_the_cache_folder_is_ignored_by_git_and_holds_no_leftovers(tmp_path: Pat
     assert {*cache.iterdir()} == {cache / ".gitignore", *entries(cache)}
 
 
-@pytest.mark.posix
-@pytest.mark.parametrize("umask", [0o002, 0o077])
-def test_an_entry_has_the_rights_of_any_other_new_file(tmp_path: Path, umask: int) -> None:
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    before = os.umask(umask)
-    try:
-        make_engine(root, cache_dir=cache)
-    finally:
-        os.umask(before)
-    (entry,) = entries(cache)
-    assert entry.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
 def test_a_changed_note_or_setting_builds_another_index(tmp_path: Path) -> None:
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     make_engine(root, cache_dir=cache)
@@ -68,13 +54,6 @@ def test_a_changed_note_or_setting_builds_another_index(tmp_path: Path) -> None:
     assert len(entries(cache)) == 3
 
 
-def test_touching_a_file_does_not_rebuild(tmp_path: Path) -> None:
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    make_engine(root, cache_dir=cache)
-    (root / "readme.md").touch()
-    assert make_engine(root, cache_dir=cache).index.origin == "loaded"
-
-
 def test_ids_are_the_same_after_a_rebuild_and_when_another_file_changes(tmp_path: Path) -> None:
     root = write_vault(tmp_path / "vault")
     first = ids(make_engine(root))
@@ -83,12 +62,6 @@ def test_ids_are_the_same_after_a_rebuild_and_when_another_file_changes(tmp_path
     changed = ids(make_engine(root))
     assert len(changed) == len(first)
     assert len(set(first) - set(changed)) == 1
-
-
-def test_without_a_cache_folder_nothing_is_written(tmp_path: Path) -> None:
-    root = write_vault(tmp_path / "vault")
-    make_engine(root)
-    assert [path.name for path in tmp_path.iterdir()] == ["vault"]
 
 
 @pytest.mark.parametrize("kept", [0, 500, -100])
@@ -139,47 +112,9 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
     assert "index not cached" in caplog.text
 
 
-def test_a_disk_that_is_full_costs_only_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def write(*given: object, **arrays: object) -> None:
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(np, "savez", write)
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    with caplog.at_level(logging.WARNING):
-        engine = make_engine(root, cache_dir=cache)
-    assert retrieved(ask(engine, QUESTION))
-    assert f"index not cached in {cache}: no space left on device" in caplog.text
-    assert entries(cache) == []
-
-
 def test_the_oldest_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "KEPT_INDEXES", 2)
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     for size in (30, 40, 50):
         make_engine(root, cache_dir=cache, chunk_tokens=size, chunk_overlap=0)
     assert len(entries(cache)) == 2
-
-
-def test_what_a_killed_process_left_is_removed_like_an_old_entry(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "KEPT_INDEXES", 2)
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    old, young = (cache / f".building-{name}" for name in ("old", "young"))
-    for path in (old, young):
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-    os.utime(old, (0, 0))
-    make_engine(root, cache_dir=cache)
-    assert (old.exists(), young.exists(), len(entries(cache))) == (False, True, 1)
-
-
-def test_warnings_are_those_of_now_not_of_the_build(tmp_path: Path) -> None:
-    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
-    make_engine(root, cache_dir=cache)
-    (root / "bad.md").write_bytes(b"\x00")
-    later = make_engine(root, cache_dir=cache)
-    assert later.index.origin == "loaded"
-    assert len(later.index.coverage["warnings"]) == 1

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ import pytest
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
-from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError, checked
+from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError
 from pytest_rageval.server.vault import Note
 from tests.build.http_server import Handler, serving
 from tests.server.builders import ask, make_engine, retrieved, write_vault
@@ -104,22 +103,6 @@ def test_putting_a_document_embeds_that_document_alone(tmp_path: Path, models: M
     assert len(models.embedded) == before + 1
 
 
-def test_a_text_the_endpoint_refuses_is_counted_as_skipped(
-    tmp_path: Path, models: ModelServer
-) -> None:
-    def picky(body: dict[str, Any]) -> tuple[int, Any]:
-        if any("Tomatoes" in text for text in body["input"]):
-            return 400, {"error": "context length exceeded"}
-        return hashed_embeddings(body)
-
-    models.replies["/v1/embeddings"] = picky
-    engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
-    coverage = engine.index.coverage
-    assert coverage["chunks_skipped_reasons"] == {"refused_by_embedder": 1}
-    assert coverage["chunks_embedded"] == coverage["chunks_attempted"] - 1
-    assert retrieved(ask(engine, "when are tomatoes planted?"))[0]["rel_path"] == "home/garden.md"
-
-
 def test_the_key_comes_from_the_named_variable(
     models: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,14 +113,6 @@ def test_the_key_comes_from_the_named_variable(
     monkeypatch.delenv("TOY_KEY")
     with pytest.raises(UpstreamError, match="TOY_KEY is not set"):
         EndpointEmbedder(endpoint).embed(["a"])
-
-
-def test_a_key_ends_before_the_newline_of_its_file(
-    models: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOY_KEY", "s3cret\n")
-    EndpointEmbedder(Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")).embed(["a"])
-    assert models.requests[0][2] == "Bearer s3cret"
 
 
 @pytest.mark.parametrize("key", ["s3cret\nof-two-lines", "s3crèt"])
@@ -190,21 +165,6 @@ def test_the_address_may_be_given_in_each_usual_form(models: ModelServer, suffix
     assert models.requests[0][0] == "/v1/embeddings"
 
 
-@pytest.mark.parametrize("version", ["v2", "v1.0", "v1-preview", "v1beta"])
-def test_a_version_of_any_form_is_kept(models: ModelServer, version: str) -> None:
-    models.replies[f"/{version}/embeddings"] = hashed_embeddings
-    url = models.url.removesuffix("v1") + version
-    EndpointEmbedder(Endpoint(url=url, model="m")).embed(["heron"])
-    assert models.requests[0][0] == f"/{version}/embeddings"
-
-
-def test_a_last_part_that_begins_with_v_is_not_a_version(models: ModelServer) -> None:
-    models.replies["/vllm/v1/embeddings"] = hashed_embeddings
-    url = models.url.removesuffix("/v1") + "/vllm"
-    EndpointEmbedder(Endpoint(url=url, model="m")).embed(["heron"])
-    assert models.requests[0][0] == "/vllm/v1/embeddings"
-
-
 def test_many_texts_go_in_batches_and_keep_their_order(models: ModelServer) -> None:
     texts = [f"word{n}" for n in range(150)]
     embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
@@ -230,28 +190,6 @@ def test_a_model_may_write_the_answer_and_its_citations_are_checked(
     assert body["temperature"] == 0
     assert authorization is None
     assert "seven attempts" in body["messages"][1]["content"]
-
-
-def test_a_model_may_abstain_with_a_reason(tmp_path: Path, models: ModelServer) -> None:
-    models.replies["/v1/chat/completions"] = chat("NO ANSWER: the passages are about a garden.")
-    settings = {"llm_url": models.url, "llm_model": "toy-chat"}
-    response = ask(
-        make_engine(write_vault(tmp_path), **settings), "What is planted in the garden on Mars?"
-    )
-    assert response["abstained"] is True
-    assert response["abstain_reason"] == "the passages are about a garden"
-    assert response["references"] == []
-
-
-def test_citations_are_kept_in_order_and_once() -> None:
-    answer = checked("A [3]. B [1][3]. C [0] [12345].", n_chunks=3)
-    assert (answer.text, answer.cited) == ("A [3]. B [1][3]. C.", (2, 0))
-    assert checked(f"A [{'1' * 5000}].", n_chunks=3).text == "A."
-
-
-def test_a_citation_of_several_passages_is_checked_number_by_number() -> None:
-    answer = checked("A [3, 1]. B [2,9]. C [8; 9]. From [0, 100].", n_chunks=3)
-    assert (answer.text, answer.cited) == ("A [3, 1]. B [2]. C. From [0, 100].", (2, 0, 1))
 
 
 @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])
@@ -290,10 +228,3 @@ def test_an_error_holds_neither_the_key_nor_credentials_of_the_url(
     assert "k3y" not in str(error.value)
     assert "passw0rd" not in str(error.value)
     assert models.url in str(error.value)
-
-
-def test_a_model_is_asked_also_where_a_loop_runs(models: ModelServer) -> None:
-    async def within_a_loop() -> int:
-        return len(EndpointEmbedder(Endpoint(url=models.url, model="m")).embed(["a", "b"]))
-
-    assert asyncio.run(within_a_loop()) == 2

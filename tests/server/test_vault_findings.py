@@ -6,20 +6,14 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.server import vault as findings_module
-from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
-from pytest_rageval.server.requests import parse_documents
 from pytest_rageval.server.vault import NAMED_PATHS, finding_lines
-from tests.server.builders import ask, make_engine, retrieved, write_vault
+from tests.server.builders import make_engine, write_vault
 
 
 def warnings_of(engine: ReferenceEngine) -> list[str]:
     found: list[str] = engine.index.coverage["warnings"]
     return found
-
-
-def test_a_clean_vault_gives_no_word(tmp_path: Path) -> None:
-    assert warnings_of(make_engine(write_vault(tmp_path))) == []
 
 
 @pytest.mark.parametrize(
@@ -50,15 +44,6 @@ def test_a_large_note_is_indexed_whole_and_named(
     assert warnings_of(engine) == ["long.md: a large note, over 1,000 bytes, indexed whole"]
 
 
-def test_windows_line_ends_are_read_as_line_ends(tmp_path: Path) -> None:
-    text = "# Heading\r\n\r\nThe retry limit is seven.\r\n\r\n## Sub\r\n\r\nMore text.\r\n"
-    engine = make_engine(write_vault(tmp_path, {"a.md": text}))
-    assert warnings_of(engine) == []
-    headings = {c["heading_path"] for c in retrieved(ask(engine, "what is the retry limit?"))}
-    assert "# Heading" in headings
-    assert not any("\r" in heading for heading in headings)
-
-
 def test_a_kind_gets_one_line_beyond_a_handful_of_notes() -> None:
     def lines(count: int) -> list[str]:
         return finding_lines((f"{i}.md", "not read: UTF-16") for i in range(count))
@@ -67,26 +52,6 @@ def test_a_kind_gets_one_line_beyond_a_handful_of_notes() -> None:
     assert lines(NAMED_PATHS + 1) == [
         "6 notes: not read: UTF-16: 0.md, 1.md, 2.md, 3.md, 4.md and 1 more"
     ]
-
-
-def test_a_cached_index_gives_the_same_words_as_a_fresh_one(tmp_path: Path) -> None:
-    root = write_vault(
-        tmp_path / "vault", {"a.md": "# A\r\ntext\r\n", "b.md": "", "c.md": b"\xff x"}
-    )
-    config = ReferenceConfig(vault=root, cache_dir=tmp_path / "cache")
-    fresh, cached = ReferenceEngine(config), ReferenceEngine(config)
-    assert (fresh.index.origin, cached.index.origin) == ("built", "loaded")
-    assert len(warnings_of(fresh)) == 2
-    assert warnings_of(cached) == warnings_of(fresh)
-
-
-def test_documents_put_over_a_vault_are_told_of_too(tmp_path: Path) -> None:
-    engine = make_engine(write_vault(tmp_path, {"a.md": "# A\ntext\n"}))
-    body = {"scope_prefix": "set/", "documents": [{"rel_path": "set/none.md", "text": ""}]}
-    engine.put_documents(parse_documents(body))
-    assert warnings_of(engine) == ["set/none.md: no chunk made: the note is empty"]
-    engine.delete_documents("set/")
-    assert warnings_of(engine) == []
 
 
 def test_every_warning_is_logged_at_the_start(

@@ -9,7 +9,6 @@ from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE, relate
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection
-from tests.build.records import cut_to_begins
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response
 from tests.report.explain.builders import S, T, U, explained, metric, recorded
 
@@ -60,21 +59,6 @@ def test_quotes_without_a_heading_do_not_decide_about_a_chunk_with_one_unless_th
 
 
 @pytest.mark.parametrize(
-    ("anchor", "found"),
-    [
-        ("t27.md", "t25.md"),
-        ("notes/2025.md", "notes/2026.md"),
-        ("a.md | # Version 1.9", "a.md | # Version 1.10"),
-    ],
-)
-def test_names_that_differ_only_in_a_number_are_not_called_similar(anchor: str, found: str) -> None:
-    relation = relate(gold(anchor), "gold [0]", chunk(found), ScoreSettings())
-    assert relation.rule in {"other_document", "other_section"}
-    assert "similar" not in relation.text
-    assert "nearly the same" not in relation.text
-
-
-@pytest.mark.parametrize(
     ("text", "settings", "rule", "words"),
     [
         ("alpha", {"snippets": "any"}, "same_section", "with a snippet of it"),
@@ -108,13 +92,6 @@ def test_a_coarser_chunk_counts_by_its_snippets(
     assert (relation.rule, words in relation.text) == (rule, True)
 
 
-def test_a_chunk_of_another_vault_is_told_from_one_of_another_document() -> None:
-    anchor, other = gold(S, vault="main"), chunk(S, vault="team")
-    relation = relate(anchor, "gold [0]", other, ScoreSettings())
-    assert relation.rule == "other_vault"
-    assert '"team", not "main"' in relation.text
-
-
 @pytest.mark.parametrize(
     ("golds", "bad", "rule", "words"),
     [
@@ -142,15 +119,6 @@ def test_the_nearest_gold_explains_a_chunk_that_matches_none() -> None:
     assert found.chunks[0].reason == 'document of gold [1]; heading 2 is "x", not "t"'
 
 
-def test_a_similar_path_is_no_hint_where_the_gold_s_own_document_came_back() -> None:
-    of = case("notes/leave.md | # S")
-    alone = explained(of, response("notes/leaves.md | # S")).chunks
-    beside = explained(of, response("notes/leaves.md | # S", "notes/leave.md | # X")).chunks
-    assert alone is not None
-    assert beside is not None
-    assert (alone[0].rule, beside[0].rule) == ("similar_path", "other_document")
-
-
 @pytest.mark.parametrize("golds", [(7,), (0, 7), (-1,)])
 def test_a_gold_that_the_case_lacks_is_as_another_tool_decided_it(golds: tuple[int, ...]) -> None:
     record = recorded(case(S), response(S))
@@ -171,17 +139,6 @@ def test_copies_and_chunks_outside_the_folders_are_marked() -> None:
     assert chunks is not None
     assert [(one.duplicate_of, one.in_scope) for one in chunks] == [(None, False), (1, False)]
     assert chunks[1].reason.endswith("a copy of rank 1; outside the selected folders")
-
-
-def test_chunks_whose_cut_texts_are_alike_do_not_change_the_recorded_arithmetic() -> None:
-    texts = ["gamma " * 60 + "one", "gamma " * 60 + "two"]
-    chunks = tuple(chunk(S, text=text) for text in texts)
-    record = recorded(case(S), response(retrieved_chunks=chunks))
-    found = explain_record(cut_to_begins(record), ScoreSettings())
-    one = metric(found, "precision_at_k")
-    assert (one.value, one.reason) == (0.4, "2 relevant of k = 5")
-    assert found.chunks is not None
-    assert "copy" not in found.chunks[1].reason
 
 
 # --- golds -----------------------------------------------------------------------------------
@@ -205,25 +162,6 @@ def test_a_gold_says_where_it_turned_up_or_how_near_the_target_came(
 ) -> None:
     found = explained(case(S), response(*chunks, references=(cite("a.md"),)), k=3)
     assert words in found.golds[0].reason
-
-
-def test_a_gold_outside_the_searched_folders_says_so() -> None:
-    selection = FolderSelection(selected_folders=("n",))
-    found = explained(case("a.md", "n/b.md"), response(folder_selection=selection))
-    assert [one.in_scope for one in found.golds] == [False, True]
-    assert "outside the searched folders" in found.golds[0].reason
-    assert metric(found, "scope_any_excluded_rate").reason == 'gold [0] outside "n"'
-    keys = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
-    assert [metric(found, key).value for key in keys] == [0.0, 0.0, 1.0]
-    rescued = replace(selection, fallback_used=True)
-    found = explained(case("a.md"), response(folder_selection=rescued))
-    assert "the fallback searched everything" in found.golds[0].reason
-    assert [metric(found, key).value for key in keys] == [0.0, 1.0, 0.0]
-
-
-def test_a_gold_whose_place_an_irrelevant_anchor_took_says_so() -> None:
-    of = case("a.md", irrelevant_supports=(gold(S),))
-    assert "where an irrelevant anchor wins" in explained(of, response(S)).golds[0].reason
 
 
 def test_each_group_names_the_golds_that_it_lacks() -> None:

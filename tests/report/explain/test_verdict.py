@@ -9,7 +9,6 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.target import http_code
 from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection, error_info
-from pytest_rageval.values.settings import REQUEST_TABLE
 from tests.build.scores import case, chunk, cite, gold, response
 from tests.report.explain.builders import S, U, explained, metric
 
@@ -107,13 +106,6 @@ def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
     assert not any(word in words.name for word in ("evidence", "no gold"))
 
 
-def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
-    golds = ("a.md", "b.md", "c.md", "d.md")
-    of = case(*golds, required_support_groups=((2, 3), (0, 1)))
-    (step,) = explained(of, response("a.md")).next_steps
-    assert "the document of gold [1] came back" in step
-
-
 def test_irrelevant_evidence_is_a_fault_to_mend() -> None:
     found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
     assert (found.record.scores.outcome, found.record.scores.failure_stage) == (
@@ -139,13 +131,6 @@ def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
     assert (found.record.scores.outcome, found.record.error) == ("error", error)
     assert metric(found, "mrr").reason == f"{kind}: what happened"
     assert found.next_steps
-
-
-def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
-    refused = target_error("http_fields", status=400, table=REQUEST_TABLE)
-    found = explained(case(S), None, error=error_info(refused))
-    (step,) = found.next_steps
-    assert step.startswith("Name the fields of your API in [tool.rageval.target.request]")
 
 
 @pytest.mark.parametrize(

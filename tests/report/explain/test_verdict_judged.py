@@ -11,7 +11,6 @@ from pytest_rageval.report.explain.verdict import (
     explain_judgements,
     missing_facts,
     next_steps,
-    unsupported_claims,
 )
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
@@ -70,13 +69,6 @@ def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
     assert [c.reason for c in one.claims] == ["said there", "no pigeons", ""]
 
 
-@pytest.mark.parametrize("ids", [("b",), ("b", "other"), ()])
-def test_a_passage_that_cannot_be_told_from_the_record_is_not_guessed(ids: tuple[str, ...]) -> None:
-    found = judged("groundedness", context_chunk_ids=ids)
-    (one,) = explain_judgements(found)
-    assert {claim.rank for claim in one.claims} == {None}
-
-
 def test_key_facts_are_named_with_whether_they_were_found() -> None:
     found = judged("correctness")
     (one,) = explain_judgements(found)
@@ -91,30 +83,6 @@ def test_claims_stand_under_one_rubric_where_two_ask_for_them() -> None:
     assert len(alone.claims) == 3
 
 
-def test_a_failed_verdict_says_its_kind_and_has_no_claims() -> None:
-    found = judged("groundedness", say=lambda *_: "refused")
-    (one,) = explain_judgements(found)
-    assert (one.error, one.scores, one.claims) == ("refused: no luck", {}, ())
-    assert unsupported_claims(found) == ()
-
-
-def test_unsupported_claims_come_in_the_order_of_the_answer() -> None:
-    assert unsupported_claims(judged("groundedness")) == ("Forty pigeons.", "On Mars.")
-
-
-@pytest.mark.parametrize("number", [0, 9])
-def test_a_passage_that_was_not_read_is_not_named(number: int) -> None:
-    claim = Claim(text="t", supported=True, passage=number)
-    found = judged("groundedness", judgements=judged_by(claims=(claim,)))
-    ((one,),) = (reason.claims for reason in explain_judgements(found))
-    assert (one.text, one.rank) == ("t", None)
-
-
-def test_facts_of_another_number_than_the_case_has_are_left_out() -> None:
-    found = judged("correctness", judgements=judged_by("correctness", key_facts_found=(True,)))
-    assert missing_facts(found) == ()
-
-
 def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> None:
     right = {"groundedness": 5.0}
     second = judged_by("groundedness", right, judge="other/1", reasoning="All there.")
@@ -124,11 +92,6 @@ def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> 
         ("groundedness, second judge", "other/1", {"groundedness": 5.0}, "All there.", None),
         ("correctness, second judge", "other/1", {}, "", "refused: no"),
     ]
-
-
-def test_a_verdict_that_was_not_repeated_has_no_second_opinion() -> None:
-    found = judged("groundedness", spot_check={"groundedness": None})
-    assert len(explain_judgements(found)) == 1
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,6 @@ def test_facts_are_one_list_and_other_blocks_stand_apart() -> None:
     assert text == "## rageval: title\n\n- **base** one\n- two\n\nthree\n\n- next: `a 'b`\n"
 
 
-def test_rows_for_a_request_are_folded_and_many_are_counted() -> None:
-    rows = [(f"r{n}", n, 0.5) for n in range(250)]
-    text = shown(Table(("name", ">n", ">value"), rows[:2], more=rows[2:]))
-    assert text.count("| name | n | value |\n|---|---:|---:|\n") == 2
-    assert "| r1 | 1 | 0.500 |\n\n<details><summary>248 more rows</summary>\n" in text
-    assert text.endswith("| r199 | 199 | 0.500 |\n\n</details>\n\nAnd 50 more.\n")
-
-
 def test_a_quote_of_a_case_stays_on_this_machine() -> None:
     text = shown(Table(("why",), [(Cell("lost guides/secret.md", public="lost a gold"),)]))
     assert "| lost a gold |" in text
@@ -47,10 +39,6 @@ def test_texts_of_others_are_inert() -> None:
     assert html.count("<td>") == 1
     assert not set(text) & {"\x1b", "\u202e"}
     assert "@name" not in text.rpartition("<!-- -->")[0]
-
-
-def test_escaped_text_holds_no_markup() -> None:
-    assert escape("a*b_[c](d) # !\n& x") == "a\\*b\\_\\[c\\](d) \\# \\! \\& x"
 
 
 @pytest.mark.parametrize(

@@ -64,29 +64,6 @@ def test_no_text_is_read_as_markup_or_reaches_the_terminal_raw(colour: bool) -> 
     assert "::error::" not in text
 
 
-def test_a_style_is_drawn_only_where_colours_are_wanted() -> None:
-    block: Block = (("failed", "bad"),)
-    assert [*draw([block])] == ["failed"]
-    assert [*draw([block], colour=True)] == ["\x1b[31mfailed\x1b[0m"]
-
-
-def test_a_line_is_cut_and_a_path_never() -> None:
-    long = "evals/" * 30
-    assert [*draw([((long, ""),), long], width=40)] == [long[:38] + "..", long]
-
-
-def test_a_command_is_continued_between_its_words_and_its_reason_left_out() -> None:
-    command = "pytest 'a folder of my own' --rageval-results evals/results"
-    assert [*draw([Command("next", command, "asks again")], width=90)] == [
-        f"next     {command}   (asks again)"
-    ]
-    lines = [*draw([Command("next", command, "asks again")], width=45)]
-    assert [line[9:] for line in lines] == [
-        "pytest 'a folder of my own' \\",
-        "--rageval-results evals/results",
-    ]
-
-
 @given(
     text=st.text("ab- \u65e5\u0301\u0915", max_size=60).map(str.strip),
     width=st.integers(6, 20),

@@ -6,15 +6,9 @@ import re
 
 import pytest
 
-from pytest_rageval.report.html.assets import TEMPLATES, content_policy, page_asset
+from pytest_rageval.report.html.assets import TEMPLATES, content_policy
 
 PAGES = sorted(path.relative_to(TEMPLATES) for path in TEMPLATES.rglob("page.html.j2"))
-
-
-def test_several_assets_are_one_text_in_the_given_order() -> None:
-    whole = page_asset("design.css", "label/label.css")
-
-    assert whole == page_asset("design.css") + page_asset("label/label.css")
 
 
 def test_the_policy_lets_in_exactly_the_given_script_and_style() -> None:

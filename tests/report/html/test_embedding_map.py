@@ -6,16 +6,13 @@ import json
 import re
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.projection import Projection, project_pca
-from pytest_rageval.report.html.embedding_map import map_data
+from pytest_rageval.analysis.projection import project_pca
 from pytest_rageval.report.html.markup import script_json
-from tests.report.html.builders import chunk, missed, passed
-from tests.report.html.maps import built, example, hostile_map, page_of
+from tests.report.html.maps import example, hostile_map, page_of
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -60,37 +57,6 @@ def test_a_question_is_linked_with_its_gold_and_its_chunks() -> None:
     assert {point for point, _ in beta["wrong"]} == {1, 2}
 
 
-def test_places_fill_the_square_around_the_middle() -> None:
-    places = np.array([[10.0, 5], [14, 6], [12, 7]])
-    found = example()
-    data = map_data(found, Projection(name="PCA", places=np.vstack([places, places])))
-    assert (data["x"][:3], data["y"][:3]) == ([-1, 1, 0], [-0.5, 0, 0.5])
-    assert data["extent"] == [1.0, 0.5]
-
-
-def test_one_place_for_all_points_is_the_middle() -> None:
-    data = map_data(example(), Projection(name="PCA", places=np.ones((6, 2))))
-    assert (set(data["x"]), set(data["y"])) == ({0.0}, {0.0})
-    assert min(data["extent"]) > 0
-
-
-def test_groups_beyond_ten_share_a_colour() -> None:
-    chunks = tuple(
-        chunk(1, rel_path=f"folder{n}/a.md", text=f"text {n}", chunk_id=str(n)) for n in range(14)
-    )
-    data = data_of(page_of(built([missed("a", retrieved_chunks=chunks, k=20)])))
-    group = data["groups"]["folder"]
-    assert len(group["names"]) == 11
-    assert group["names"][10] == "5 others"
-    assert max(group["of"]) == 10
-
-
-def test_texts_are_cut_so_that_the_page_stays_small() -> None:
-    long = chunk(1, text="a word " * 1000)
-    data = data_of(page_of(built([passed("a", retrieved_chunks=(long,))])))
-    assert 250 < len(data["text"][0]) <= 300
-
-
 def test_misses_are_a_table_in_words_the_worst_first() -> None:
     html = page_of(example())
     table = html[html.index('id="misses"') : html.index('id="figures"')]
@@ -99,10 +65,6 @@ def test_misses_are_a_table_in_words_the_worst_first() -> None:
     assert "beta missed not_retrieved What does beta ask?" in words
     assert "docs/file1.md &gt; # File 1 &gt; ## Part" in words
     assert "alpha" not in table
-
-
-def test_without_a_miss_the_page_says_so() -> None:
-    assert "Every question of the map passed." in page_of(built([passed("alpha")]))
 
 
 def test_figures_notes_and_the_shown_share_are_on_the_page() -> None:
@@ -115,16 +77,6 @@ def test_figures_notes_and_the_shown_share_are_on_the_page() -> None:
     assert "Vectors of lsa, http://h/v1/embeddings." in words
     assert "a warning" in words
     assert "document 3 2 -0.250" in words
-
-
-def test_the_page_says_what_another_projection_shows() -> None:
-    found = example()
-    umap = Projection(name="UMAP", places=found.vectors[:, :2])
-    assert "UMAP of 6 dimensions: texts that are near each other are similar" in page_of(
-        found, umap
-    )
-    equal = Projection(name="PCA", places=np.zeros((6, 2)))
-    assert "all vectors are equal" in page_of(found, equal, source={"kind": "file", "file": "v"})
 
 
 def test_hostile_text_stays_text() -> None:

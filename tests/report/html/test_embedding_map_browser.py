@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
-from unicodedata import normalize
 
 import pytest
 
 from tests.build.browser import Open, Watched
-from tests.report.html.builders import passed
 from tests.report.html.maps import built, example, hostile_map, many, page_of
 
 if TYPE_CHECKING:
@@ -137,35 +134,6 @@ def test_the_wheel_zooms_about_the_pointer_and_dragging_moves(open_page: Open) -
     assert tip(tab) == "beta"
 
 
-def test_two_fingers_zoom(open_page: Open) -> None:
-    window = {"width": 390, "height": 900}
-    tab = open_page(page_of(example()), viewport=window, has_touch=True)
-    tab.locator("#map").scroll_into_view_if_needed()
-    (ax, ay), (bx, by) = place(tab, 4), place(tab, 5)
-    box = tab.locator("#map").bounding_box()
-    assert box is not None
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    session = tab.context.new_cdp_session(tab)
-
-    def touch(kind: str, *gaps: float) -> None:
-        points = [{"x": x + gap, "y": y, "id": number} for number, gap in enumerate(gaps)]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-    touch("touchStart", -20, 20)
-    for gap in (24, 32, 40):
-        touch("touchMove", -gap, gap)
-    touch("touchEnd")
-
-    # Twice as far from the middle as before, so that the old place is empty.
-    tab.touchscreen.tap(x + 2 * (bx - x), y + 2 * (by - y))
-    inside = abs(2 * (bx - x)) < box["width"] / 2 and abs(2 * (by - y)) < box["height"] / 2
-    if inside:
-        assert detail(tab).startswith("beta")
-    else:
-        tab.touchscreen.tap(x + 2 * (ax - x), y + 2 * (ay - y))
-        assert detail(tab).startswith("alpha")
-
-
 # --- keyboard ------------------------------------------------------------------------------
 
 
@@ -219,30 +187,6 @@ def test_the_list_is_one_stop_and_its_arrows_name_and_select_points(open_page: O
     assert tip(tab) == "docs/file3.md > # File 3 > ## Part"
 
 
-def test_the_selected_point_is_marked_in_the_list_also_after_a_search(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.locator("#points button").first.click()
-    marked = tab.locator("#points button[aria-current='true']")
-    assert marked.all_inner_texts() == ["not passed beta"]
-
-    tab.fill("#q", "a")
-    assert marked.all_inner_texts() == ["not passed beta"]
-    tab.focus("#map")
-    tab.keyboard.press("Escape")
-    assert marked.count() == 0
-
-
-def test_a_linked_chunk_leads_back_to_its_questions(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.locator("#points button").first.click()
-
-    tab.locator("#detail button", has_text="docs/file2.md").first.click()
-
-    assert detail(tab).startswith("docs/file2.md")
-    assert tab.evaluate("document.activeElement.id") == "detail"
-    assert tab.locator("#detail button").all_inner_texts() == ["passed alpha", "not passed beta"]
-
-
 # --- filter --------------------------------------------------------------------------------
 
 
@@ -263,33 +207,6 @@ def test_search_misses_and_colours_narrow_the_points(open_page: Open) -> None:
     assert listed(tab) == ["not passed beta"]
     tab.click("#legend button:has-text('question: missed')")
     assert len(listed(tab)) == 6
-
-
-def test_a_typed_text_finds_a_decomposed_one(open_page: Open) -> None:
-    records = [passed("a", question=normalize("NFD", "Où est le café ?")), passed("b")]
-    tab = open_page(page_of(built(records)))
-    tab.fill("#q", "CAFÉ")
-    assert tab.locator("#shown").inner_text().startswith("1 of ")
-
-
-def test_a_point_that_is_filtered_out_cannot_be_pointed_at(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.fill("#q", "alpha")
-
-    tab.mouse.move(*place(tab, 5))
-
-    assert tip(tab) != "beta"
-
-
-def test_the_table_of_misses_selects_on_the_map(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.fill("#q", "alpha")
-
-    tab.click("#misses tbody a")
-
-    assert detail(tab).startswith("beta")
-    assert tab.input_value("#q") == ""
-    assert tab.evaluate("document.activeElement.id") == "detail"
 
 
 # --- drawing -------------------------------------------------------------------------------
@@ -322,63 +239,8 @@ def test_ten_thousand_points_are_one_canvas_drawn_once_a_frame(
     assert watched.faults == []
 
 
-def test_nothing_is_drawn_while_nothing_changes(open_page: Open) -> None:
-    tab = open_page(page_of(example()), init=COUNTED)
-    tab.evaluate(SETTLED)
-    before = tab.evaluate("window.drawn")
-    tab.evaluate(SETTLED)
-    assert tab.evaluate("window.drawn") == before > 0
-
-
-def colours(tab: Page) -> set[tuple[int, ...]]:
-    """Every opaque colour of the canvas."""
-    found = tab.evaluate(
-        """() => {
-          const canvas = document.getElementById('map');
-          const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-          const seen = new Set();
-          for (let i = 0; i < all.length; i += 4)
-            if (all[i + 3] === 255) seen.add([all[i], all[i + 1], all[i + 2]].join());
-          return JSON.stringify([...seen]);
-        }"""
-    )
-    return {tuple(map(int, one.split(","))) for one in json.loads(found)}
-
-
-def test_the_map_takes_the_colours_of_the_scheme_and_of_paper(open_page: Open) -> None:
-    tab = open_page(page_of(example()), color_scheme="light")
-    tab.evaluate(SETTLED)
-    assert (0x17, 0x64, 0xAB) in colours(tab)
-    tab.emulate_media(color_scheme="dark")
-    tab.evaluate(SETTLED)
-    assert (0x6D, 0xB3, 0xF2) in colours(tab)
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert (0x17, 0x64, 0xAB) in colours(tab)
-    tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert (0x6D, 0xB3, 0xF2) in colours(tab)
-    assert tab.pdf().startswith(b"%PDF")
-
-
-def test_shapes_say_what_colours_say_not(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    assert tab.locator("#shapes li").all_inner_texts() == [
-        "chunk",
-        "gold",
-        "question, passed",
-        "question, not passed",
-    ]
-
-
 def test_without_scripts_the_table_of_misses_is_there(open_page: Open) -> None:
     tab = open_page(page_of(example()), java_script_enabled=False)
     assert not tab.locator("#map").is_visible()
     assert tab.locator("#misses table").is_visible()
     assert "What does beta ask?" in tab.locator("#misses").inner_text()
-
-
-def test_paper_gets_the_map_and_no_controls(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.emulate_media(media="print")
-    assert tab.locator("#map").is_visible()
-    assert not tab.locator("#q").is_visible()
-    assert not tab.locator("#points").is_visible()

@@ -19,7 +19,3 @@ def test_any_name_of_a_group_comes_back_from_the_address(name: str) -> None:
 
 def test_several_values_of_one_key_are_alternatives() -> None:
     assert cases_link(tag=("a", "b&c")) == "#tag=a&tag=b%26c"
-
-
-def test_half_a_pair_of_surrogates_still_gives_an_address() -> None:
-    assert cases_link(category="\ud800") == "#category=%3F"

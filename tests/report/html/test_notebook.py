@@ -57,15 +57,6 @@ def test_a_run_shows_its_counts_its_gate_its_metrics_and_its_worst_cases() -> No
     assert len(shown) < 1000
 
 
-def test_a_run_without_its_figures_and_one_without_cases_are_shown() -> None:
-    folder = write_run(RESULTS, "one", run_of(10))
-    (folder / "metrics.json").unlink()
-    (folder / "gate.json").unlink()
-    assert "recall_at_k 10 0.800" in Markup(load_run("one")._repr_html_()).text
-    write_run(RESULTS, "none", [], day=2)
-    assert "0 cases" in Markup(load_run("none")._repr_html_()).text
-
-
 def test_hostile_names_are_text() -> None:
     write_run(RESULTS, "one", [scored(HOSTILE, 1.0, case_hash="0")])
     write_run(RESULTS, "two", [scored(HOSTILE, 0.0, case_hash="0")], day=2)
@@ -84,11 +75,3 @@ def test_a_comparison_shows_both_sides_its_metrics_and_the_changed_cases() -> No
     assert "recall_at_k 40 0.800 0.400 -0.400" in shown
     assert "worse c-001" in " ".join(shown.split())
     assert "4 more rows" in shown
-
-
-def test_runs_that_are_not_comparable_say_why() -> None:
-    write_run(RESULTS, "one", run_of(4))
-    write_run(RESULTS, "two", [scored("x", 1.0)], day=2)
-    shown = Markup(compare_runs("one", "two")._repr_html_()).text
-    assert "not comparable: dataset: " in shown
-    assert "metric" not in shown

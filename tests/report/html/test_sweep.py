@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-from pytest_rageval.report.html.sweep import pareto_charts, render_sweep
+from pytest_rageval.report.html.sweep import render_sweep
 from tests.build.sweeps import HOSTILE, hostile, noisy, planned, swept
 
 if TYPE_CHECKING:
@@ -44,23 +43,6 @@ def test_runs_with_a_report_are_links_to_it() -> None:
     html = "".join(render_sweep(outcome, reports={first.run: "a/report.html"}))
     assert f'<a href="a/report.html">{first.run}</a>' in html
     assert f'">{second.run}</td>' in html
-
-
-def test_every_configuration_and_effect_has_a_bar_and_each_point_a_mark() -> None:
-    outcome = hostile()
-    assert page(outcome).count('class="mean-bar"') == len(outcome.ranking) + len(outcome.effects)
-    (scatter,) = pareto_charts(outcome)
-    assert scatter.count('class="dot mark"') == len(outcome.front)
-
-
-def test_nothing_measured_draws_nothing() -> None:
-    outcome = plain()
-    rows = tuple(
-        replace(row, objective=None, interval=(None, None), figures={}) for row in outcome.ranking
-    )
-    empty = replace(outcome, ranking=rows, effects=())
-    assert pareto_charts(empty) == []
-    assert "<svg" not in page(empty)
 
 
 def test_hostile_parameters_stay_text_and_the_page_asks_for_nothing() -> None:

@@ -106,22 +106,6 @@ def test_code_of_another_compiler_is_not_run(folder: Path, monkeypatch: pytest.M
         shown(folder)
 
 
-def test_python_may_be_told_to_keep_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
-    assert not [*folder.rglob("*.j2c")]
-
-
-def test_python_may_be_told_to_keep_it_elsewhere(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    elsewhere = folder.parent / "elsewhere"
-    monkeypatch.setattr(sys, "pycache_prefix", str(elsewhere))
-    shown(folder)
-    assert kept(elsewhere).is_file()
-    assert not [*folder.rglob("*.j2c")]
-
-
 def test_a_folder_that_cannot_be_written_changes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.explanation import view_of_case
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection, Search
+from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import changed
 from tests.build.scores import TIMEOUT, case, chunk, gold, response
@@ -46,14 +46,6 @@ def test_every_line_fits_and_is_ascii(run: tuple[CaseRecord, ScoreSettings]) -> 
         lines = shown(found, width=width).splitlines()
         assert max(map(len, lines)) <= width
         assert "".join(lines).isascii()
-
-
-@settings(max_examples=100)
-@given(runs())
-def test_what_is_wrong_takes_one_screen(run: tuple[CaseRecord, ScoreSettings]) -> None:
-    lines = brief(explain_record(*run), repeats="1 of 2 passed, 1 of 2 missed").splitlines()
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize("word", ["w ", "\u65e5\u672c", "long" * 17 + " "])
@@ -92,13 +84,6 @@ def test_every_metric_is_shown_once_with_its_state(
         assert len(rows) == (value is not None)
         if value is None:
             assert re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", unscored)
-
-
-def test_metrics_are_listed_only_on_demand() -> None:
-    found = explained(case(S), None, error=TIMEOUT)
-    assert "hit_at_k" not in brief(found)
-    assert block(shown(found), "metrics in error").count("hit_at_k") == 2
-    assert "hit_at_k" in shown(explained(case(S), response(S)))
 
 
 def test_a_miss_is_told_by_its_question_passages_reason_and_commands() -> None:
@@ -141,36 +126,6 @@ def test_the_reason_quotes_what_is_unsupported_or_missing() -> None:
     assert ' Missing: "days"' in brief(explain_record(found, ScoreSettings()), width=200)
 
 
-def test_everything_follows_in_order() -> None:
-    lines = shown(explained(case(S), response(U))).splitlines()
-    order = ["to pass", "golds", "chunks: rank, gold matched, passage", "not applicable"]
-    assert sorted(order, key=lines.index) == order
-
-
-def test_scores_say_their_scale() -> None:
-    record = changed(recorded(case(S), response(S)), metrics={"correctness": 4.5, "mrr": 1.0})
-    text = shown(explain_record(record, ScoreSettings()))
-    assert re.search(r"^  correctness +4\.500 of 5  = ", text, re.MULTILINE)
-    assert re.search(r"^  mrr +1\.000  = ", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("of", "reply", "style", "word"),
-    [
-        (case(S), response(S), 32, "PASSED"),
-        (case(S), response(U), 33, "MISSED"),
-        (case(S), None, 31, "ERROR"),
-        (case(), response(S), 33, "UNCHECKED"),
-    ],
-)
-def test_the_outcome_stands_in_words_that_colour_repeats(
-    of: Case, reply: AskResponse | None, style: int, word: str
-) -> None:
-    found = explained(of, reply, error=None if reply else TIMEOUT)
-    first = next(draw(show(view_of_case(found, run_id="r")), colour=True))
-    assert f"\x1b[{style}m  {word}\x1b" in first
-
-
 def test_a_flawed_answer_is_named_and_does_not_fail_a_case_that_is_not_judged_on_it() -> None:
     found = explained(case(S), response(S, references=()))
     assert shown(found).splitlines()[0] == "x  FLAWED  at not_cited"
@@ -198,12 +153,6 @@ def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
         "3 BAD b.md | # B",
         "irrelevant [0] is the whole document",
     ]
-
-
-def test_an_unanswerable_case_repeats_no_word_on_golds() -> None:
-    text = shown(explained(case(answerable=False), response("a.md", "b.md", abstained=True)))
-    assert "no golds to match" not in text
-    assert "\ngolds\n" not in text
 
 
 def test_metrics_without_a_value_are_gathered_by_their_reason() -> None:
@@ -235,11 +184,6 @@ def test_reranking_shows_what_it_changed_in_both_directions() -> None:
     assert block(text, "reranking") == "  changed no metric"
 
 
-def test_a_reply_without_chunks_says_nothing_of_reranking() -> None:
-    found = explained(case(S), response(retrieved_chunks=()))
-    assert "reranking" not in shown(found)
-
-
 def test_folders_show_the_selection_and_its_fallback() -> None:
     selection = FolderSelection(
         selected_folders=("n", ""),
@@ -266,15 +210,6 @@ def test_an_empty_list_is_told_from_one_that_is_not_reported(
     assert block(shown(explained(case(S), reply)), heading).startswith("  none")
     silent = shown(explained(case(S), response(retrieved_chunks=None)))
     assert heading not in silent.splitlines()
-
-
-def test_a_case_of_which_nothing_was_checked_says_so() -> None:
-    assert "Nothing of this case could be checked." in shown(
-        explained(case(), AskResponse(answer="text"))
-    )
-    answered = shown(explained(case(S), response(retrieved_chunks=None)))
-    assert "Nothing of this case could be checked." in answered
-    assert "to pass" not in answered  # not to have abstained shows nothing
 
 
 def test_a_case_of_which_the_judge_is_unsure_says_so_and_why() -> None:
@@ -320,32 +255,6 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_a_metric_key_of_a_file_is_harmless_wherever_it_stands() -> None:
-    keys = [f"{name}\x1b]0;pwn\x07\u202e{'y' * 80}" for name in ("scored", "moved", "none", "lost")]
-    scored, moved, none, lost = keys
-    record = recorded(case("a.md"), response("a.md"))
-    record = changed(
-        record,
-        metrics={"hit_at_k": 1.0, scored: 0.25, moved: 1.0, none: None, lost: None},
-        not_applicable={none: f"because {HOSTILE}"},
-        metrics_before_rerank={moved: 0.5},
-    )
-    found = explain_record(record, ScoreSettings())
-    for width in (60, 80):
-        text = shown(found, width=width).split("\n")
-        assert all(line.isprintable() and "\u202e" not in line for line in text)
-        assert max(map(len, text)) <= width
-        assert all(f"{name}]0;pwn" in "".join(text) for name in ("scored", "moved", "none", "lost"))
-
-
-def test_columns_are_measured_on_what_is_shown_of_a_key() -> None:
-    record = changed(
-        recorded(case("a.md"), response("a.md")), metrics={"ab": 1.0, "c\x1b[31m\x07\u200bd": 0.5}
-    )
-    lines = block(shown(explain_record(record, ScoreSettings())), "metrics: other").splitlines()
-    assert [line[:12] for line in lines] == ["  ab  1.000 ", "  cd  0.500 "]
-
-
 # --- verdicts --------------------------------------------------------------------------------
 
 
@@ -379,11 +288,6 @@ def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_firs
     ]
 
 
-def test_a_verdict_that_failed_is_shown_as_one() -> None:
-    found = judged(error=("refused", "I would rather not"))
-    assert "  no valid verdict: refused: I would rather not" in shown(found)
-
-
 def test_a_verdict_reaches_no_terminal_raw() -> None:
     claims = (
         Claim(text=HOSTILE, reason=HOSTILE, supported=supported, passage=1)
@@ -394,35 +298,3 @@ def test_a_verdict_reaches_no_terminal_raw() -> None:
     assert "UNSUPPORTED" in text
     assert set(text) & set("\x1b\x07\u202e\u200b") == set()
     assert max(map(len, text.splitlines())) <= 80
-
-
-def test_the_place_of_an_exception_keeps_its_lines() -> None:
-    places = f"conftest.py:8: in answer\n    f({HOSTILE.splitlines()[0]!s})"
-    error = ErrorInfo(kind="protocol", message="KeyError: 'x'", traceback=places)
-    lines = shown(explained(case(S), None, error=error)).splitlines()
-    assert "error    protocol: KeyError: 'x'" in lines
-    start = lines.index("  conftest.py:8: in answer")
-    assert lines[start + 1].startswith("      f(ab")
-    assert "\x1b" not in lines[start + 1]
-
-
-def test_usage_and_searches_of_a_reply_are_shown_and_nothing_where_there_are_none() -> None:
-    searches = (Search(query="words", tool="bm25", chunks=("c1",)), Search(query="more\x1b[31m"))
-    usage = {"input_tokens": 1200.0, "cost_usd": 0.0021}
-    found = shown(explained(case(S), response(S, usage=usage, searches=searches)))
-    assert "usage  input_tokens 1,200, cost_usd 0.0021\n" in found
-    assert "search  bm25 | words | found 1 chunk\n" in found
-    assert "\x1b[31m" not in found
-    assert "usage" not in shown(explained(case(S), response(S)))
-
-
-def test_a_case_without_a_reply_lists_no_irrelevant_supports() -> None:
-    of = case(S, irrelevant_supports=(gold(U),))
-    assert "irrelevant supports" in shown(explained(of, response(S)))
-    assert "irrelevant supports" not in shown(explained(of, None, error=TIMEOUT))
-
-
-def test_a_case_that_was_matched_by_document_says_so() -> None:
-    found = shown(explained(case(S), response("a.md", answer="So it is [1].")))
-    assert "(matched by document)" in " ".join(found.split())
-    assert "not cited" not in found

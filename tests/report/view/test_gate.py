@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_rageval.report.view.blocks import plain
 from pytest_rageval.report.view.gate import check_facts, view_of_gate
-from pytest_rageval.values.gate import BaselineInfo, Check, CheckResult, CheckStatus, GateResult
+from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult
 from pytest_rageval.values.headline import Headline, Pattern
 
 
@@ -20,12 +20,6 @@ def test_failed_checks_come_first_with_their_number_of_cases() -> None:
         ("skipped", "mrr: because (n 3)"),
         ("ok", "mrr: because (n 3)"),
     ]
-
-
-def test_what_is_wrong_with_the_baseline_is_said_once() -> None:
-    info = BaselineInfo(problem="a long reason")
-    (fact,) = check_facts([result("skip", message="a long reason")], info)
-    assert fact.text == "mrr: no baseline (n 3)"
 
 
 def test_a_decision_has_the_headline_of_its_run() -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,11 +42,6 @@ def test_errors_are_run_again_once_they_are_fixed() -> None:
     ]
 
 
-def test_a_run_that_another_command_continues_is_not_run_again() -> None:
-    explained = ("rageval explain last c0", "shows why it missed")
-    assert commands(failed("bad"), *hits(0), of=RunCommands(rerun="")) == [explained]
-
-
 def test_generated_cases_are_to_be_reviewed() -> None:
     several = [generated("a"), generated("b"), generated("b", outcome="passed")]
     expected = ("rageval label evals/set.jsonl --review", "2 generated cases to review")
@@ -63,15 +57,6 @@ def test_a_first_run_that_passed_may_become_the_baseline() -> None:
         ("rageval runs tag last main", "to compare later runs with this one")
     ]
     assert commands(*hits(1), of=RunCommands()) == []
-
-
-def test_a_run_without_a_checked_case_is_no_baseline() -> None:
-    (one,) = hits(1)
-    assert commands(replace(one, scores=replace(one.scores, unchecked=True))) == []
-
-
-def test_at_most_two_commands_are_named() -> None:
-    assert len(commands(failed("bad"), *hits(0), generated("a"))) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,22 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from pytest_rageval.report.view.progress import Progress, duration_text, progress_line
+from pytest_rageval.report.view.progress import Progress, progress_line
 
 
 def line(width: int | None = None, **fields: Any) -> str:
     counts: dict[str, Any] = {"total": 80, "outcomes": {}, "errors": {}, "elapsed_s": 10.0}
     return "".join(text for text, _ in progress_line(Progress(**counts | fields), width))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (45, "45 s"), (60, "1 min"), (240, "4 min"), (3600, "1.0 h"), (5400, "1.5 h")],
-)
-def test_durations_are_rounded_for_people(seconds: float, text: str) -> None:
-    assert duration_text(seconds) == text
 
 
 def test_time_left_assumes_the_pace_so_far() -> None:
@@ -32,22 +22,9 @@ def test_time_left_counts_down_between_two_bursts() -> None:
     assert "27 s left" in line(outcomes=outcomes, elapsed_s=13.0, last_s=10.0)
 
 
-def test_time_left_grows_when_nothing_ends_any_more() -> None:
-    # The pace promised an end after 40 s; at 60 s it is 20 cases a minute.
-    assert "3 min left" in line(outcomes={"passed": 20}, elapsed_s=60.0, last_s=10.0)
-
-
-def test_nothing_is_foretold_before_the_first_case() -> None:
-    assert line(in_flight=8) == "0/80 cases, 0 missed, 0 errors, 10 s so far, 8 in flight"
-
-
 def test_a_run_that_only_waits_for_a_server_says_so() -> None:
     text = line(in_flight=0, pausing=4)
     assert text.endswith("10 s so far, 0 in flight, 4 waiting to retry")
-
-
-def test_a_run_that_waits_for_a_rate_limit_says_so() -> None:
-    assert line(in_flight=0, limited=8).endswith("10 s so far, 0 in flight, 8 rate-limited")
 
 
 def test_nothing_is_foretold_from_the_first_of_many_asked_at_once() -> None:
@@ -60,20 +37,9 @@ def test_cases_of_earlier_sessions_do_not_count_for_the_pace() -> None:
     assert text == "60/80 cases, 0 missed, 0 errors, 20 s left, 1.0/s"
 
 
-def test_nothing_is_left_at_the_end() -> None:
-    text = line(outcomes={"passed": 79, "error": 1}, errors={"http": 1}, last_s=10.0, in_flight=0)
-    assert text == "80/80 cases, 0 missed, 1 error (1 http), 0 in flight, 8.0/s"
-
-
 def test_the_most_frequent_kind_of_error_is_named() -> None:
     text = line(outcomes={"error": 12}, errors={"http": 3, "timeout": 9})
     assert "12 errors (9 timeout)" in text
-
-
-def test_flawed_cases_are_counted_apart_and_one_is_not_put_in_the_plural() -> None:
-    text = line(outcomes={"flawed": 1, "error": 1}, total=2, elapsed_s=0.0)
-    assert text.startswith("2/2 cases, 0 missed, 1 flawed, 1 error")
-    assert line(total=1).startswith("0/1 case, 0 missed, 0 errors")
 
 
 def test_what_does_not_fit_is_left_out_from_the_end() -> None:

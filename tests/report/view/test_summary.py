@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from rich.cells import cell_len
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.headline import headline_of
@@ -20,8 +18,6 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.summary import (
     FinishedRun,
-    interval_text,
-    limit_text,
     session_view,
     slowest_records,
 )
@@ -31,7 +27,6 @@ from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.headline import Headline, Named, Since
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import failed, hits, record
@@ -111,18 +106,6 @@ def test_cases_that_fail_are_named_by_outcome_and_cause_the_new_ones_first() -> 
     assert "next     rageval explain last m2   (the worst of 3)" in lines
 
 
-def test_cases_of_one_id_in_two_files_are_named_with_their_file() -> None:
-    cases = (("de", "a"), ("en", "a"), ("en", "b"))
-    lines = text(view([record(i, file=f"{f}.jsonl", outcome="missed") for f, i in cases]))
-    assert "missed   3: de.jsonl::a, en.jsonl::a, b" in lines
-
-
-def test_a_session_leaves_errors_to_the_section_above_it() -> None:
-    shown = view([*hits(1), failed("bad")])
-    assert "error    1 http: bad" in text(shown)
-    assert not any("bad" in line for line in draw(show(session_view(shown))))
-
-
 def test_repeats_say_which_cases_vary_and_how_many_pass_every_time() -> None:
     records = [
         record(name, outcome="passed" if n < passes else "missed", repeat=n)
@@ -135,13 +118,6 @@ def test_repeats_say_which_cases_vary_and_how_many_pass_every_time() -> None:
     assert line == "repeats  5 of each; 1 of 2 cases vary: seldom 1/5; all 5 pass: 50 %"
 
 
-def test_scores_say_the_end_of_their_scale() -> None:
-    scores: dict[str, float | None] = {"recall_at_k": 0.5, "correctness": 4.5}
-    shown = view([record("a", scores, latency={"total_ms": 12.0})])
-    assert "scores   recall_at_k 0.500, correctness 4.500 of 5, p95 12 ms" in text(shown)
-    assert any(line.startswith("correctness of 5") for line in numbers(shown))
-
-
 def test_the_first_screen_of_a_run_is_short() -> None:
     records = [
         record(f"a_case_{stage}_{i}", outcome="missed", failure_stage=stage)
@@ -150,13 +126,6 @@ def test_the_first_screen_of_a_run_is_short() -> None:
     ]
     checks = [result("fail", metric=key) for key in BUILT_IN.cases]
     assert len([*draw(show(session_view(view(records, *checks))))]) <= 15
-
-
-def test_metrics_and_texts_are_shown_on_request() -> None:
-    shown = view([record("a", {"hit_at_k": 1.0, "doc_hit_at_k": 1.0})])
-    assert not any("hit_at_k" in line for line in text(shown))
-    lines = numbers(shown)
-    assert {"hit_at_k", "doc_hit_at_k"} <= {line.split()[0] for line in lines if line}
 
 
 def test_quiet_leaves_the_verdict_what_is_new_and_the_place() -> None:
@@ -185,19 +154,6 @@ def test_quiet_names_the_cause_where_a_check_lacks_verdicts_or_values() -> None:
         assert told(check) == []
 
 
-def test_every_warned_check_is_named_with_its_group_and_what_it_says() -> None:
-    warned = (
-        result("warn", table="tag", group="work"),
-        result("warn", metric="recall_at_k", kind="max_drop", limit=0.05),
-    )
-    for verbosity in (0, -1):
-        lines = text(view(hits(1, 0), result("pass"), *warned), verbosity=verbosity)
-        assert [line for line in lines if line.startswith("warn")] == [
-            "warn     hit_at_k [tag work]: because (n 2)",
-            "warn     recall_at_k max_drop: because (n 2)",
-        ]
-
-
 def test_categories_have_their_own_counts() -> None:
     records = [*hits(1, 0, category="b"), record("z", {"hit_at_k": 1.0}, category="a")]
     lines = numbers(view(records))
@@ -215,83 +171,9 @@ def test_cases_that_nobody_has_reviewed_are_counted_apart() -> None:
     )
 
 
-def test_what_is_known_of_the_judge_is_said_under_v() -> None:
-    loud = " ".join(" ".join(numbers(view(hits(1), reliability=reliability()))).split())
-    assert "judge second judge disagrees: groundedness 0.50 [0.09-0.91] (n 2)" in loud
-    assert "corrected by 1 label; the judge alone says 5.00 over 2 cases" in loud
-    assert "judge first and second judge: groundedness c1 5 and 1" in loud
-
-
-def test_rules_other_than_headings_are_counted_on_a_line() -> None:
-    def found(rule: MatchRule) -> CaseRecord:
-        one = RetrievedChunk(rel_path="a.md", matched_golds=(0,), matched_by=(rule,))
-        return record(rule, retrieved_chunks=(one,))
-
-    assert not any("compared by" in line for line in numbers(view([found("heading")])))
-    lines = numbers(view([found("heading"), found("snippet"), found("pages")]))
-    assert "evidence chunks compared by heading 1, snippet 1, pages 1" in lines
-
-
 def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
     row = next(t for t in numbers(view(hits(1, 0), result("fail"))) if t.startswith("hit_at_k"))
     assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
-
-
-@pytest.mark.parametrize("changes", [{}, {"context_tokens": 7.0}], ids=["alone", "compared"])
-def test_large_numbers_of_a_row_stay_apart(changes: dict[str, float]) -> None:
-    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
-    shown = view(records, changes=changes)
-    row = next(t for t in text(shown, verbosity=1) if t.startswith("context_tokens"))
-    cells = row.split()
-    assert (cells[:3], len(cells)) == (["context_tokens", "30", "2080"], 5 + bool(changes))
-
-
-@pytest.mark.parametrize("changes", [{}, {"context_tokens": -120.0}])
-@pytest.mark.parametrize("width", [40, 60, 70, 77, 78, 80])
-def test_a_row_says_its_verdict_at_any_width(width: int, changes: dict[str, float]) -> None:
-    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
-    wide = result("fail", metric="context_tokens", kind="max", limit=2000.0)
-    for shown, key in (
-        (view(hits(1, 0), result("skip")), "hit_at_k"),
-        (view(records, wide, changes=changes), "context_tokens"),
-    ):
-        row = next(t for t in numbers(shown, width=width) if t.startswith(key))
-        assert row.split()[-1] in {"FAIL", "skipped"}
-        assert len(row) <= width
-
-
-def test_a_row_that_is_too_long_for_the_table_says_its_verdict() -> None:
-    name = "team.characters_of_all_the_answers"
-    records = [record(f"c{n}", {name: 123_456.5 + 4000 * n}) for n in range(30)]
-    check = result("fail", metric=name, kind="max", limit=200_000.0)
-    row = next(t for t in numbers(view(records, check), width=80) if t.startswith(name))
-    assert row.split()[-3:] == ["<=", "200000", "FAIL"]
-    assert len(row) <= 80
-
-
-@pytest.mark.parametrize("width", [30, 40, 60, 80])
-def test_a_table_of_groups_has_the_columns_that_fit(width: int) -> None:
-    keys = ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy")
-    values: dict[str, float | None] = dict.fromkeys(keys, 1.0)
-    lines = numbers(view([record("c1", values, category="c" * 40)]), width=width)
-    head = next(t for t in lines if t.startswith("category"))
-    names = head.split()[2:]
-    assert names == ["hit", "recall", "all", "mrr", "abstain"][: len(names)]
-    assert len(names) == {30: 1, 80: 5}.get(width, len(names))
-
-
-@pytest.mark.parametrize("name", ["\u6599\u91d1", "\u8cea\u554f" * 15])
-def test_wide_characters_leave_a_table_of_groups_in_its_columns(name: str) -> None:
-    lines = numbers(view([record("c1", {"hit_at_k": 1.0}, category=name), *hits(1, 0)]))
-    head, *rows = lines[next(n for n, t in enumerate(lines) if t.startswith("category")) :][:3]
-    assert {cell_len(row) for row in rows} == {cell_len(head)}
-
-
-def test_a_failing_row_is_red_and_says_so_in_words() -> None:
-    lines = numbers(view(hits(1, 0), result("fail")), colour=True)
-    (row,) = (line for line in lines if line.startswith("\x1b[31mhit_at_k"))
-    assert row.startswith("\x1b[31mhit_at_k")
-    assert "\x1b[31mFAIL" in row
 
 
 def mixed_references() -> list[CaseRecord]:
@@ -314,11 +196,6 @@ def test_correctness_has_a_row_of_its_own_for_cases_without_a_reference() -> Non
     ]
 
 
-def test_a_gated_metric_without_data_is_shown_as_such() -> None:
-    lines = numbers(view(hits(1), result("fail", metric="mrr")))
-    assert any(t.startswith("mrr") and "no data" in t for t in lines)
-
-
 def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
     weak = [
         replace(result("pass", table="category", group=f"a_long_name_{i}"), small_n=True)
@@ -334,27 +211,12 @@ def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
     assert "hit_at_k [a_long_name_4] and 2 more" in shown
 
 
-def test_a_skipped_check_over_few_cases_is_no_weak_evidence() -> None:
-    assert "weak" not in "".join(numbers(view(hits(1), replace(result("skip"), small_n=True))))
-
-
 def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
     records = [*hits(1, 0, category="b"), record("z", {"abstention_accuracy": 0.0}, category="b")]
     lines = numbers(view(records))
     head, row = lines[(at := next(i for i, t in enumerate(lines) if t.startswith("category")))], at
     assert head.split()[:3] == ["category", "n", "hit"]
     assert lines[row + 1].split() == ["b", "3", "0.500", "n2", "0.000", "n1"]
-
-
-@pytest.mark.parametrize(
-    ("concurrency", "label"),
-    [(8, " at concurrency 8"), (64, " at conc. 64"), (None, ""), (0, " (replayed)")],
-)
-def test_latency_is_shown_with_its_concurrency(concurrency: int | None, label: str) -> None:
-    shown = view(hits(1, latency={"total_ms": 12.0}), config={"concurrency": concurrency})
-    [row] = [line for line in numbers(shown) if line.startswith("latency_ms.p50")]
-    assert row.startswith(f"latency_ms.p50{label}  ")
-    assert row.split()[-4:] == ["1", "12", "-", "-"]
 
 
 def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
@@ -394,35 +256,9 @@ def test_an_incomplete_run_is_resumed_instead_of_run_again() -> None:
     assert not any("--lf" in line for line in lines)
 
 
-def test_a_command_too_long_for_the_terminal_can_still_be_copied() -> None:
-    (line,) = (t for t in text(view([record("x" * 90, outcome="missed")])) if "explain" in t)
-    assert line == "next     rageval explain last \\"
-
-
-def test_texts_of_misses_are_shown_when_asked_for() -> None:
-    records = hits(*[0] * 12, question="How long?")
-    assert not any("How long?" in t for t in text(view(records)))
-    assert sum("How long?" in t for t in text(view(records), verbosity=1)) == 10
-    assert sum("How long?" in t for t in text(view(records), verbosity=2)) == 12
-
-
-@pytest.mark.parametrize("width", [50, 80, 120])
-def test_no_line_ends_in_blanks(width: int) -> None:
-    lines = text(view([*hits(1, 0), failed("bad")], result("fail")), width=width, verbosity=2)
-    assert [t for t in lines if t != t.rstrip()] == []
-
-
 def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
     assert any("--lf" in t for t in text(view(hits(0))))
     assert not any("--lf" in t for t in text(view(hits(1))))
-
-
-def test_notes_are_wrapped_and_cleaned() -> None:
-    lines = text(view(hits(1), notes=["evil \x1b[31m\u202e " + "word " * 30]), width=60)
-    found = [t for t in lines if "word" in t]
-    assert len(found) > 1
-    assert all(len(t) <= 60 for t in found)
-    assert not any("\x1b" in t or "\u202e" in t for t in lines)
 
 
 @pytest.mark.parametrize("width", [30, 50, 60, 80, 120])
@@ -433,15 +269,6 @@ def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int) -> None:
     checks = [result("fail"), result("fail", table="category", group="c" * 60, limit=0.123456)]
     lines = text(view(records, *checks), width=width, verbosity=verbosity)
     assert [t for t in lines if len(t) > width] == []
-
-
-def test_limits_and_intervals_are_short() -> None:
-    assert limit_text(result("pass", kind="max", limit=2500.0)) == "<= 2500"
-    assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
-    assert interval_text(0.756, 0.944) == "0.76-0.94"
-    assert interval_text(1674.9, 1805.15) == "1675-1805"
-    assert interval_text(7.5, 999.5) == "7.50-999.50"
-    assert interval_text(None, 1.0) == "-"
 
 
 def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
@@ -464,25 +291,6 @@ def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs(
         "judge_error_rate": "2",
         "pass_rate": "3",
     }
-
-
-def test_a_change_of_a_figure_of_the_run_does_not_look_like_the_figure() -> None:
-    stage = {"metric": "stage.incorrect", "limit": 3}
-    held = replace(result("pass", kind="max", **stage), estimate=2.0)
-    rise = replace(result("fail", kind="max_rise", **stage), estimate=4.0)
-    rate = result("pass", metric="pass_rate", kind="max_drop")
-    for checks, n, value in (((held, rise), "2", "2"), ((rise,), "3", "-")):
-        shown = view(hits(1, 1, 0), *checks, rate, changes={"hit_at_k": 0.1})
-        rows = [t.split() for t in numbers(shown) if t.startswith(("stage.", "pass_rate"))]
-        assert ["stage.incorrect", n, value, "-", "rise", "3", "+4", "FAIL"] in rows
-        assert ["pass_rate", "3", "0.667", "-", "drop", "0.9", "+0.500", "ok"] in rows
-
-
-def test_a_narrow_terminal_shows_the_change_that_a_check_limits() -> None:
-    change = result("fail", metric="hit_at_k", kind="max_drop", limit=0.1)
-    shown = numbers(view(hits(1, 0), change, changes={"hit_at_k": -0.25}), width=60)
-    (row,) = (line.split() for line in shown if line.startswith("hit_at_k"))
-    assert row[-4:] == ["drop", "0.1", "-0.250", "FAIL"]
 
 
 @pytest.mark.parametrize("width", [50, 80])
@@ -508,31 +316,3 @@ def reliability() -> JudgeReliability:
     ]
     label = HumanLabel(case_id="c0", rubric="groundedness", label=4.0)
     return judge_reliability(twice, JudgeLabels(labels=(label,), display="labels.jsonl"))
-
-
-@pytest.mark.parametrize("width", [40, 80])
-def test_lines_about_the_judge_keep_to_the_width(width: int) -> None:
-    lines = text(view(hits(1), reliability=reliability()), width=width, verbosity=1)
-    assert max(map(len, lines)) <= width
-
-
-def test_a_run_that_knows_nothing_of_its_judge_says_nothing_of_it() -> None:
-    lines = text(view(hits(1), reliability=JudgeReliability()), verbosity=1)
-    assert [line for line in lines if line.startswith("judge ")] == []
-
-
-def test_a_long_command_is_not_broken_within_a_quoted_path() -> None:
-    resume = shlex.join(
-        [
-            "pytest",
-            "--rageval-results",
-            "all runs/it's of May and of June, by the new index",
-            "evals",
-        ]
-    )
-    lines = text(view([*hits(0)], resume=resume))
-    at = next(i for i, line in enumerate(lines) if line.startswith("resume"))
-    end = next(i for i, line in enumerate(lines) if line.startswith("results"))
-    assert end - at > 1
-    parts = [line[9:].removesuffix(" \\") for line in lines[at:end]]
-    assert [word for part in parts for word in shlex.split(part)] == shlex.split(resume)

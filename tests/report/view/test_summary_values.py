@@ -24,8 +24,3 @@ def test_a_value_is_shown_in_its_unit_and_apart_from_its_limit(
     metric: str, value: float, kind: CheckKind, limit: float, shown: str
 ) -> None:
     assert value_text(metric, value, Check(metric=metric, kind=kind, limit=limit)) == shown
-
-
-def test_a_value_without_a_limit_has_the_decimals_of_its_unit() -> None:
-    assert value_text("latency_ms.p50", 54.618) == "55"
-    assert value_text("mrr", None) == "no data"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from pytest_rageval.engine.sweep.forecast import forecast
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.sweep_plan import plan_lines
 from pytest_rageval.values.settings import Settings
-from tests.build.sweeps import TWELVE, planned
+from tests.build.sweeps import planned
 
 
 def test_questions_builds_cost_and_the_smallest_difference_are_shown(tmp_path: Path) -> None:
@@ -23,19 +22,3 @@ def test_questions_builds_cost_and_the_smallest_difference_are_shown(tmp_path: P
     assert "gpt-x, 450 answers, what that costs is not known" in text
     assert "at least 7 of 150 cases (4.7%)" in text
     assert text.endswith("nothing was asked")
-
-
-def test_held_out_cases_and_a_known_price_are_named(tmp_path: Path) -> None:
-    plan = planned(replace(TWELVE, holdout=0.25, method="grid"), 120)
-    document = forecast(Settings(rootdir=str(tmp_path)), plan, in_place=False)
-    text = "\n".join(draw(plan_lines({**document, "judge_cost_usd": 4.5}), width=120))
-    assert "cases           120, 30 of them held out" in text
-    assert "about $4.50, as the last run of this judge" in text
-
-
-def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
-    document = forecast(Settings(rootdir=str(tmp_path)), planned(n_cases=150), in_place=False)
-    document |= {"baseline": {"k": 3, "prompt": "long" * 30}, "notes": ["a note " * 20]}
-    lines = [*draw(plan_lines(document), width=60)]
-    assert max(map(len, lines)) <= 60
-    assert sum(line.startswith(" " * 15) for line in lines) > 2

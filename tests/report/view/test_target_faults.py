@@ -57,23 +57,6 @@ def test_source_around_a_place_shows_no_secret(
     assert "             api_key = '***'" in found
 
 
-def test_at_most_five_causes_are_shown() -> None:
-    kinds = ["timeout", "connection", "http", "protocol", "empty"]
-    broken = [failed(k, f"{k} failed", k) for k in kinds]  # type: ignore[arg-type]
-    broken += [failed("x", "another"), failed("y", "third")]
-    found = rendered(broken)
-    assert sum(line.startswith("error") for line in found) == 5
-    assert found[-1] == "         2 more causes in 2 cases: rageval explain"
-
-
-def test_lines_fit_the_terminal_and_many_cases_are_counted() -> None:
-    broken = [failed(f"case-number-{n}", "no " * 100) for n in range(50)]
-    for width in (60, 80, 120):
-        found = rendered(broken, width=width)
-        assert max(map(len, found)) <= width
-        assert " ".join(found).endswith(" more")
-
-
 def test_captured_output_follows_with_its_end() -> None:
     broken = [failed("a", "no")]
     text = "".join(f"line {n}\n" for n in range(30))
@@ -94,13 +77,6 @@ def test_hostile_text_is_made_safe() -> None:
         assert "\x1b" not in line
         assert "\u202e" not in line
         assert "::error::" not in line
-
-
-def test_sentences_on_replies_follow() -> None:
-    assert rendered([record("a")], ["no reply reported chunks"]) == [
-        "reply    no reply reported chunks"
-    ]
-    assert rendered([record("a")]) == []
 
 
 def test_a_cause_ends_with_its_code_where_it_is_asked_for() -> None:

@@ -48,11 +48,6 @@ def test_words_that_changed_are_marked(old: str, new: str, shown: tuple[str, str
     assert marked(old, new) == shown
 
 
-def test_a_word_that_chance_makes_equal_is_taken_for_changed() -> None:
-    old, new = marked("We pay you the sum in full.", "We pay nobody but the king in full.")
-    assert (old, new) == ("We pay [you the sum] in full.", "We pay [nobody but the king] in full.")
-
-
 @pytest.mark.parametrize(
     ("old", "new"), [("", "a b"), ("a", "b"), ("", ""), ("a b c d e f", "u v w x y f")]
 )
@@ -112,13 +107,6 @@ class CountingMatcher(SequenceMatcher[str]):
         words = self.a[alo:ahi]
         CountingMatcher.steps += sum(1 + len(self.b2j.get(word, ())) for word in words)
         return super().find_longest_match(alo, ahi, blo, bhi)
-
-
-def test_one_change_in_a_long_text_is_marked() -> None:
-    words = [f"w{n % 700}" for n in range(5000)]
-    old, new = marked(" ".join(words), " ".join([*words[:2500], "other", *words[2501:]]))
-    assert (old.count("["), new.count("[")) == (1, 1)
-    assert "[other]" in new
 
 
 def test_a_text_beyond_the_limit_is_not_marked() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sqlite3
 import subprocess
 import sys
@@ -98,27 +97,11 @@ def test_a_server_that_is_down_is_named_without_the_password(url: str) -> None:
     assert "sesame" not in repr(caught.value)
 
 
-def test_a_missing_sqlalchemy_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    monkeypatch.delitem(sys.modules, "pytest_rageval.runs.history.database")
-    with pytest.raises(ConfigError, match=r"index of runs: .*'pytest-rageval\[history\]'"):
-        importlib.import_module("pytest_rageval.runs.history.database")
-
-
 def test_a_file_that_is_no_database_is_named(project: Path) -> None:
     (project / "odd.sqlite").write_text("nothing of the kind, at length" * 50, encoding="utf-8")
     with pytest.raises(StorageError, match=r"odd.sqlite: file is not a database; delete the file"):
         opened("odd.sqlite")
     assert (project / "odd.sqlite").read_text(encoding="utf-8").startswith("nothing")
-
-
-def test_a_folder_or_a_file_in_the_way_is_named(project: Path) -> None:
-    (project / "here").mkdir()
-    with pytest.raises(StorageError, match="a folder stands here, expected a file"):
-        opened("here")
-    (project / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StorageError, match="its folder cannot be made"):
-        opened("file/index.sqlite")
 
 
 def test_a_damaged_index_is_named(url: str) -> None:

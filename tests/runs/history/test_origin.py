@@ -37,13 +37,6 @@ def test_clones_of_a_repository_are_one_project(tmp_path: Path, remote: str) -> 
     assert keys == {"github.com/acme/bot:evals/results"}
 
 
-def test_projects_of_one_repository_are_kept_apart(tmp_path: Path) -> None:
-    git(tmp_path, "init")
-    git(tmp_path, "remote", "add", "origin", "git@host:acme/all.git")
-    (tmp_path / "search").mkdir()
-    assert origin(tmp_path / "search").project == "host/acme/all:search/evals/results"
-
-
 def test_without_a_repository_folders_of_one_name_are_kept_apart(tmp_path: Path) -> None:
     found = []
     for name in ("one", "two"):
@@ -52,12 +45,6 @@ def test_without_a_repository_folders_of_one_name_are_kept_apart(tmp_path: Path)
         found.append(origin(folder).project)
     assert found[0] != found[1]
     assert all(key.startswith("bot-") for key in found)
-
-
-def test_the_user_may_name_the_project(tmp_path: Path) -> None:
-    assert origin(tmp_path, RAGEVAL_PROJECT=" bot ").project == "bot"
-    assert origin(tmp_path, "search", RAGEVAL_PROJECT="bot").project == "search"
-    assert origin(tmp_path, RAGEVAL_PROJECT=" ").project == origin(tmp_path).project
 
 
 def test_a_folder_is_told_from_others_by_a_hash_that_names_nobody(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ import pytest
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.run_rows import read_run_rows
-from pytest_rageval.runs.history.sync import Origin, RunIndex
+from pytest_rageval.runs.history.sync import Origin
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
@@ -164,37 +163,6 @@ def test_no_text_of_questions_answers_or_documents_enters_the_index(url: str) ->
     assert len(rows(url, "test_results")) == 6
 
 
-def test_what_no_database_keeps_is_written_out(url: str) -> None:
-    odd = [
-        changed(record, case_id=f"a\0b\ud800{i}", category="x\0", tags=("t\0",), latency=latency)
-        for i, (record, latency) in enumerate(
-            zip(cases(3), ({"total_ms": 12345.0}, {"total_ms": 1e12}, {}), strict=True)
-        )
-    ]
-    write_run(RESULTS, "r1", odd, git={"commit": "a\0\ud800"}, answerer_version="3\ud800")
-    assert sync(url).broken == {}
-    ids = {row[0] for row in rows(url, "test_results", "case_id")}
-    assert ids == {f"a\\x00b\\ud800{i}" for i in range(3)}
-    times = {row[0] for row in rows(url, "test_results", "total_ms")}
-    assert times == {None, 12345.0, 1e12}
-    assert rows(url, "evaluation_runs", "git_commit, answerer_version, git_dirty") == [
-        ("a\\x00\\ud800", "3\\ud800", None)
-    ]
-
-
-def test_repeats_and_parameters_of_a_case_are_rows_of_their_own(url: str) -> None:
-    one = cases(2)[0]
-    variants = [
-        replace(one, repeat=repeat, parameters=parameters)
-        for repeat in (0, 1)
-        for parameters in ("[small]", "[large]")
-    ]
-    write_run(RESULTS, "r1", variants)
-    assert sync(url).broken == {}
-    found = rows(url, "test_results", "parameters, repeat")
-    assert sorted(found) == [("[large]", 0), ("[large]", 1), ("[small]", 0), ("[small]", 1)]
-
-
 # --- again and again -----------------------------------------------------------------------------
 
 
@@ -221,13 +189,6 @@ def test_unchanged_runs_are_not_read_again(url: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("pytest_rageval.runs.history.sync.read_run_rows", read)
     assert sync(url).unchanged == ["r1", "r2"]
-
-
-def test_a_touched_run_is_not_written_again(url: str) -> None:
-    some_runs(1)
-    sync(url)
-    os.utime(RESULTS / "r1" / "results.jsonl", (1, 1))
-    assert sync(url).unchanged == ["r1"]
 
 
 def test_a_changed_run_is_written_again_and_others_are_not(url: str) -> None:
@@ -317,26 +278,6 @@ def test_a_broken_run_is_named_and_the_others_are_there(url: str) -> None:
     assert rows(url, "metrics", "value", "WHERE run_id = 'r2' AND metric = 'pass_rate'")
 
 
-def test_a_broken_run_is_named_each_time_until_it_is_mended(url: str) -> None:
-    some_runs(2)
-    whole = (RESULTS / "r2" / "config.json").read_bytes()
-    (RESULTS / "r2" / "config.json").write_bytes(whole[:50])
-    sync(url)
-    again = sync(url)
-    assert (again.changed, list(again.broken)) == ([], ["r2"])
-    (RESULTS / "r2" / "config.json").write_bytes(whole)
-    mended = sync(url)
-    assert (mended.changed, mended.broken) == (["r2"], {})
-
-
-def test_a_torn_last_line_is_left_out(url: str) -> None:
-    folder = write_run(RESULTS, "r1", cases())
-    path = folder / "results.jsonl"
-    path.write_bytes(path.read_bytes()[:-40])
-    assert sync(url).broken == {}
-    assert len(rows(url, "test_results")) == 5
-
-
 @pytest.mark.slow
 def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str) -> None:
     some_runs(2)
@@ -346,18 +287,6 @@ def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str
     found = sync(postgres)
     assert found.added == ["r1", "r2"]
     assert "cannot be kept: index row" in found.broken["r0"][0]
-
-
-def test_a_folder_whose_name_is_no_text_is_named_and_the_others_are_there(url: str) -> None:
-    some_runs(2)
-    name = "copied-\udcfc"
-    try:
-        shutil.copytree(RESULTS / "r1", RESULTS / name)
-    except OSError:
-        pytest.skip("names of files are text here")
-    found = sync(url)
-    assert found.added == ["r1", "r2"]
-    assert "cannot be kept: " in found.broken[name][0]
 
 
 def test_a_folder_that_nobody_lets_us_open_is_named_and_stays(tmp_path: Path) -> None:
@@ -373,12 +302,6 @@ def test_a_folder_that_nobody_lets_us_open_is_named_and_stays(tmp_path: Path) ->
     assert found.broken == {"r1": [f"{Path.cwd() / RESULTS / 'r1'}: cannot be opened"]}
     assert found.removed == []
     assert indexed_runs(url) == ["r1", "r2"]
-
-
-def test_a_folder_without_runs_is_an_empty_index(url: str) -> None:
-    found = sync(url)
-    assert (found.added, found.unchanged) == ([], [])
-    assert indexed_runs(url) == []
 
 
 def test_a_run_that_changes_while_it_is_read_is_read_again_by_the_next_sync(
@@ -445,28 +368,6 @@ def test_projects_in_one_database_are_kept_apart(
     assert (indexed_runs(url), indexed_runs(url, "acme/search")) == (["r1", "r2"], [])
 
 
-def test_a_sync_takes_out_nothing_that_another_folder_put_in(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    some_runs(2)
-    sync(url, origin=replace(OURS, source="ci"))
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    monkeypatch.chdir(clone)
-    write_run(RESULTS, "mine", cases())
-    assert sync(url).added == ["mine"]
-    assert sync(url).removed == []
-    assert indexed_runs(url) == ["mine", "r1", "r2"]
-
-
-def test_a_clone_without_records_leaves_those_that_another_folder_put_in(url: str) -> None:
-    some_runs(1)
-    sync(url, origin=replace(OURS, source="ci"))
-    (RESULTS / "r1" / "results.jsonl").unlink()
-    assert sync(url).unchanged == ["r1"]
-    assert len(rows(url, "test_results")) == 6
-
-
 def test_a_folder_that_has_the_same_run_answers_for_it_from_then_on(url: str) -> None:
     some_runs(1)
     sync(url, origin=replace(OURS, source="before it was moved"))
@@ -491,29 +392,7 @@ def test_an_index_of_another_version_is_refused_and_can_be_made_anew(url: str) -
     assert sync(url).unchanged == ["r1"]
 
 
-def test_tables_of_others_are_left_alone(url: str) -> None:
-    Path(url).parent.mkdir(exist_ok=True) if "://" not in url else None
-    change(url, "CREATE TABLE metrics (a INTEGER)")
-    change(url, "INSERT INTO metrics VALUES (5)")
-    for rebuild in (False, True):
-        with pytest.raises(StorageError, match="holds a table 'metrics' that belongs to no index"):
-            sync(url, rebuild=rebuild)
-    assert rows(url, "metrics") == [(5,)]
-
-
 def test_reading_makes_no_index(url: str) -> None:
     with pytest.raises(StorageError, match="rageval runs sync makes one"):
         IndexDatabase(url, rootdir=Path.cwd(), write=False)
     assert "://" in url or not Path(url).exists()
-
-
-def test_some_runs_alone_can_be_put_in_or_taken_out(url: str) -> None:
-    some_runs()
-    root = Path.cwd()
-    with IndexDatabase(url, rootdir=root, write=True) as database:
-        index = RunIndex(database, OURS, root / RESULTS)
-        assert index.put(["r2"]).added == ["r2"]
-        assert index.put(["r2"]).unchanged == ["r2"]
-        shutil.rmtree(RESULTS / "r2")
-        assert index.put(["r2", "never"]).removed == ["r2"]
-    assert indexed_runs(url) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -129,12 +128,3 @@ def test_a_run_that_ends_while_another_process_syncs_is_not_taken_out(url: str) 
     found = sync(url)
     assert (found.added, found.changed, found.removed) == ([], [], [])
     assert len(found.unchanged) == 21
-
-
-def test_hundreds_of_runs_are_put_in_and_found_unchanged(url: str) -> None:
-    folder = write_run(RESULTS, "r0000", cases(10, missed=(1, 2)))
-    for number in range(1, 300):
-        shutil.copytree(folder, RESULTS / f"r{number:04}")
-    assert len(sync(url).added) == 300
-    assert len(sync(url).unchanged) == 300
-    assert rows(url, "test_results", "count(*)") == [(3_000,)]

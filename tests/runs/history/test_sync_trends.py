@@ -61,20 +61,6 @@ def test_the_index_answers_as_the_folders_do(
     assert found == [p.document() for p in make_trend(read.runs, query)]
 
 
-@pytest.mark.usefixtures("history")
-def test_runs_are_chosen_alike(url: str) -> None:
-    sync(url)
-    one = next(r for r in read_trend(RESULTS, TrendQuery(metric="mrr")).runs if r.run_id == "d")
-    for query, chosen in (
-        (TrendQuery(metric="mrr", run_tags=("main", "v1")), ["a", "b"]),
-        (TrendQuery(metric="mrr", last=2), ["e", "f"]),
-        (TrendQuery(metric="mrr", config=(one.config_hash or "")[:8]), ["d"]),
-        (TrendQuery(metric="mrr", config="no"), []),
-    ):
-        for source in both(url, query):
-            assert [p.run.run_id for p in make_trend(source.runs, query)] == chosen
-
-
 def test_partial_runs_are_told_apart_alike(url: str) -> None:
     whole = {"hash": "of-all", "n_cases": 6}
     write_run(RESULTS, "a", cases(), day=1, dataset_hash="of-all", set=whole)

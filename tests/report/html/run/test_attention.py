@@ -8,7 +8,6 @@ from pytest_rageval.report.html.run.attention import Reading, worth_reading
 from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
-from tests.build.records import failed
 from tests.build.verdicts import judged_by
 from tests.report.html.builders import errored, missed, passed, run
 
@@ -54,37 +53,6 @@ def test_newly_worse_cases_come_first_then_the_worst_of_each_kind() -> None:
     assert found[2].why == "not retrieved, lowest of 2 cases: recall_at_k 0.000, mrr 0.000"
 
 
-def test_cases_that_were_not_asked_come_after_those_that_failed() -> None:
-    unasked = [failed(name, "not_attempted") for name in ("a", "b", "c")]
-
-    found = chosen([*unasked, failed("z", "timeout"), missed("low")])
-
-    assert [(one.case_id, one.kind) for one in found] == [
-        ("z", "error"),
-        ("a", "error"),
-        ("b", "error"),
-        ("c", "error"),
-        ("low", "worst"),
-    ]
-
-
-def test_a_case_that_was_asked_several_times_is_named_once() -> None:
-    broken = [errored("broken", repeat=number) for number in range(12)]
-    low = [missed("low", repeat=number) for number in range(2)]
-    near = [passed("near", metrics={"correctness": 3.8}, repeat=number) for number in range(2)]
-
-    found = chosen([*broken, *low, missed("lower", metrics={"recall_at_k": 0.0}), *near])
-
-    assert [(one.case_id, one.kind) for one in found] == [
-        ("broken", "error"),
-        ("low", "worst"),
-        ("lower", "worst"),
-        ("near", "uncertain"),
-    ]
-    assert found[0].why == "http, one of 1 error"
-    assert found[1].why.startswith("not retrieved, lowest of 2 cases")
-
-
 def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> None:
     near = passed("near", metrics={"mrr": 1.0, "correctness": 3.8})
     clear = passed("clear", metrics={"mrr": 1.0, "correctness": 5.0})
@@ -97,13 +65,6 @@ def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> N
         ("split", "two judges: correctness 5.000 and 1.000"),
         ("near", "correctness 3.800 is close to 4.000, which passes"),
     ]
-
-
-def test_where_all_passed_the_lowest_are_named() -> None:
-    found = chosen([passed("a"), passed("b", metrics={"mrr": 0.2})])
-
-    assert [(one.case_id, one.kind) for one in found] == [("b", "lowest")]
-    assert chosen([passed("a")]) == []
 
 
 @given(st.lists(st.sampled_from([passed, missed, errored]), max_size=12), st.integers(0, 12))

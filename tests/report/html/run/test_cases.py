@@ -14,8 +14,7 @@ from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
-from tests.build.verdicts import judged_by
-from tests.report.html.builders import against, chunk, errored, missed, page, passed, run
+from tests.report.html.builders import against, chunk, errored, missed, passed, run
 
 
 def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
@@ -81,19 +80,6 @@ def test_each_record_has_a_place_of_its_own() -> None:
     assert len(set(names)) == 5
 
 
-def test_columns_are_the_metrics_that_any_case_has() -> None:
-    found = view_cases(
-        run([passed("a", metrics={"mrr": 0.5, "correctness": None}), errored("b")]),
-        ReportOptions(),
-    )
-
-    assert found.columns == ("mrr",)
-
-
-def test_a_case_that_had_nothing_to_check_is_not_called_passed() -> None:
-    assert rows(passed("a", unchecked=True))[0].outcome == "unchecked"
-
-
 def test_chunks_stand_in_rank_order_with_golds_and_cut_marked() -> None:
     record = passed(
         "a",
@@ -125,42 +111,6 @@ def test_a_gold_that_was_missed_says_how_near_it_came() -> None:
     assert gold.reason
 
 
-def test_a_gold_below_the_cut_counts_as_missed() -> None:
-    record = missed("a", k=1, retrieved_chunks=(chunk(2), chunk(1, matched_golds=(0,))))
-
-    (gold,) = detail(record).golds
-
-    assert (gold.found, gold.ranks) == (False, (2,))
-
-
-def test_expected_facts_say_whether_the_judge_found_them() -> None:
-    facts = detail(passed("a", judgements=judged_by("correctness", key_facts_found=(True,))))
-
-    assert [(fact.letter, fact.text, fact.finding) for fact in facts.facts] == [
-        ("A", "a fact", "found")
-    ]
-    assert [fact.finding for fact in detail(passed("a")).facts] == [""]
-
-
-def test_long_texts_are_cut() -> None:
-    found = detail(passed("a", answer="x" * 20_000, retrieved_chunks=(chunk(1, text="y" * 9000),)))
-
-    assert found.answer == f"{'x' * 10_000} [10,000 more characters]"
-    assert (found.chunks or ())[0].text == f"{'y' * 2000} [7,000 more characters]"
-
-
-def test_the_command_is_fit_for_a_shell() -> None:
-    assert detail(passed("a b;rm")).commands == (
-        "pytest 'evals/set.jsonl::a b;rm'",
-        "rageval explain run-1 'evals/set.jsonl::a b;rm'",
-    )
-
-
-def test_the_commands_tell_cases_of_one_id_in_two_files_apart() -> None:
-    found = [detail(passed("c", file=f"evals/{name}.jsonl")).commands[1] for name in "ab"]
-    assert found == [f"rageval explain run-1 evals/{name}.jsonl::c" for name in "ab"]
-
-
 @pytest.mark.parametrize("field", ["answer", "retrieved_chunks"])
 def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     now = passed("a")
@@ -173,12 +123,6 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     assert found.base.same == (("chunks",) if field == "answer" else ("answer",))
     assert (found.base.answer is None) == (field != "answer")
     assert (found.base.chunks is None) == (field == "answer")
-
-
-def test_two_errors_are_not_said_to_have_the_same_answer() -> None:
-    found = compared(errored("a"), errored("a"))
-    assert found.base is not None
-    assert found.base.same == ()
 
 
 @pytest.mark.parametrize("redact", [False, True])
@@ -221,39 +165,6 @@ def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: s
     assert found.base.lost == ()
 
 
-def test_a_gold_that_only_the_baseline_had_is_lost() -> None:
-    now = missed("a")
-    before = changed(now, retrieved_chunks=(chunk(1), chunk(2, matched_golds=(0,))))
-
-    found = compared(now, before)
-
-    assert found.base is not None
-    assert found.base.lost == ("gold [0], at rank 2 then",)
-
-
-def test_golds_of_a_question_without_an_answer_are_neither_missed_nor_lost() -> None:
-    now = changed(errored("a"), case=missed("a").case)
-    before = changed(missed("a"), retrieved_chunks=(chunk(1, matched_golds=(0,)),))
-
-    found = compared(now, before)
-
-    assert found.base is not None
-    assert found.base.lost == ()
-    assert [gold.reason for gold in found.golds] == ["unknown: no answer came"]
-    assert '<span class="tag">gold [0]</span>' in page(run([now]))
-    assert "gold [0] missed" in page(run([missed("a")]))
-
-
-def test_steps_are_given_for_what_missed() -> None:
-    far = Anchor(rel_path="elsewhere.md")
-    record = missed("a")
-    assert record.case is not None
-    found = detail(replace(record, case=replace(record.case, gold_supports=(far,))))
-
-    assert any("gold [0]" in step for step in found.steps)
-    assert detail(passed("a")).steps == ()
-
-
 def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -272,26 +183,6 @@ def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
     assert known == {"case-a": ["a"], "case-b": ["a", "b"], "case-c": ["a", "b", "c"]}
 
 
-def test_a_case_that_passed_in_every_way_has_values_without_reasons() -> None:
-    chunks = (chunk(2), chunk(1, matched_golds=(0,)))
-    metrics = {"hit_at_k": 1.0, "mrr": 0.5, "ndcg_at_k": None}
-    plain = passed("a", metrics=metrics, retrieved_chunks=chunks)
-    without = changed(plain, not_applicable={"ndcg_at_k": "it has no golds"})
-
-    found = detail(without)
-
-    assert found.values == "hit_at_k 1, mrr 0.500"
-    assert (found.metrics, found.golds) == ((), ())
-    assert detail(plain).values == ""
-    assert [line.key for line in detail(plain).metrics] == ["mrr", "ndcg_at_k"]
-
-
-def test_a_gold_that_did_not_come_back_is_named_though_the_case_passed() -> None:
-    lost = detail(passed("a", metrics={"mrr": 1.0}, retrieved_chunks=(chunk(2),)))
-
-    assert [gold.found for gold in lost.golds] == [False]
-
-
 def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() -> None:
     chunks = (chunk(2), chunk(1, matched_golds=(0,)))
     metrics = {"hit_at_k": 1.0, "mrr": 0.5, "over_abstention_rate": 0.0, "correctness": None}
@@ -302,10 +193,3 @@ def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() 
         ("mrr", "0.500", "1 / rank 2, the first relevant chunk"),
         ("correctness", "error", "no valid verdict of the judge"),
     ]
-
-
-def test_an_error_of_the_answer_is_said_once_and_not_for_every_metric() -> None:
-    found = detail(errored("a", metrics={"hit_at_k": None, "mrr": None}))
-
-    assert found.error
-    assert (found.metrics, found.at_best) == ((), "")

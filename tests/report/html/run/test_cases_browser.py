@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -25,16 +24,6 @@ DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done
 """Ends after the browser has drawn the page and sent its scroll events."""
 
 
-def test_the_list_counts_cases_and_their_repeats(open_page: Open) -> None:
-    asked = [passed("a", repeat=0), missed("a", repeat=1), missed("a", repeat=2)]
-    tab = open_page(page(run([*asked, passed("b", repeat=0), passed("b", repeat=1)])), "#cases")
-    assert tab.locator("#shown").text_content() == "2 cases, 5 repeats"
-    facet(tab, "missed").click()
-    assert tab.locator("#shown").text_content() == "1 of 2 cases, 2 repeats"
-    one = open_page(page(run([passed("a")])), "#cases")
-    assert one.locator("#shown").text_content() == "1 case"
-
-
 def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
 
@@ -50,54 +39,12 @@ def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> No
     assert len(shown(tab)) == 5
 
 
-def test_every_tag_is_a_filter_or_is_found_by_the_search(open_page: Open) -> None:
-    records = [
-        passed(f"c{n}", case=replace(passed(f"c{n}").case, tags=(f"tag-{n:03}",)))
-        for n in range(302)
-    ]
-    tab = open_page(page(run(records)), "#cases")
-
-    facet(tab, "tag-299").check()
-    assert shown(tab) == ["c299"]
-    facet(tab, "tag-299").uncheck()
-    assert tab.locator("#facet-lists small").all_inner_texts() == ["2 more: search for the name"]
-    assert searched(tab, "tag-301") == ["c301"]
-
-
 def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> None:
     decomposed = normalize("NFD", "Die Größe ist bekannt.")
     tab = open_page(page(run([passed("a", answer=decomposed), passed("b")])), "#cases")
     assert searched(tab, "größe") == ["a"]
     assert tab.locator(".excerpt mark").all_text_contents() == ["Größe"]
     assert searched(tab, normalize("NFD", "Größe")) == ["a"]
-
-
-def test_a_text_that_is_longer_in_lower_case_is_found_and_marked_in_its_place(
-    open_page: Open,
-) -> None:
-    tab = open_page(
-        page(run([passed("a", answer="\u0130ki \u0130zmir, AÇIK."), passed("b")])), "#cases"
-    )
-    for typed in ("izmir", "\u0130zmir"):
-        assert searched(tab, typed) == ["a"]
-        assert tab.locator(".excerpt mark").all_text_contents() == ["\u0130zmir"]
-
-
-def test_no_excerpt_repeats_what_a_decomposed_question_shows(open_page: Open) -> None:
-    question = normalize("NFD", "Où est le café ?")
-    tab = open_page(page(run([passed("a", question=question), passed("b")])), "#cases")
-    assert searched(tab, "café") == ["a"]
-    assert tab.locator(".excerpt").count() == 0
-
-
-def test_a_search_from_the_overview_shows_the_list(open_page: Open) -> None:
-    tab = open_page(example())
-    tab.keyboard.press("/")
-    tab.keyboard.type("gamma")
-    tab.wait_for_selector("#case-table")
-    assert shown(tab) == ["gamma"]
-    tab.go_back()
-    assert tab.locator("#overview").is_visible()
 
 
 def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
@@ -115,20 +62,6 @@ def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
     tab.keyboard.press("Enter")
     assert opened(tab) == [second]
     assert first != second
-
-
-def test_the_menu_of_columns_closes_by_escape_and_by_a_click_elsewhere(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-    menu, columns = tab.locator("summary", has_text="Columns"), tab.locator("#columns")
-    for leave in ("Escape", "#shown", "#bar nav a[href='#overview']"):
-        menu.click()
-        columns.locator("input").first.click()
-        assert columns.is_visible()
-        if leave == "Escape":
-            tab.keyboard.press(leave)
-        else:
-            tab.click(leave)
-        assert not columns.is_visible()
 
 
 def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open) -> None:
@@ -199,29 +132,6 @@ def test_links_of_the_overview_filter_the_list(open_page: Open, query: str, ids:
     assert sorted(shown(tab)) == sorted(ids)
 
 
-def test_a_category_of_odd_spaces_and_signs_can_be_chosen(open_page: Open) -> None:
-    odd = " a  b \"<i>\u202e'&amp; "
-    tab = open_page(page(run([passed("one", category=odd), passed("two")])), "#cases")
-
-    tab.locator("#facets fieldset", has_text="Category").locator("input").nth(0).check()
-
-    assert shown(tab) == ["one"]
-    again = open_page(page(run([passed("one", category=odd), passed("two")])), address(tab))
-    assert shown(again) == ["one"]
-
-
-def test_a_long_category_leaves_the_metrics_in_sight(open_page: Open) -> None:
-    tab = open_page(page(run([passed("a", category="x" * 120), missed("b")])), "#cases")
-    last = tab.locator("#case-table td.num").last.bounding_box()
-    assert last is not None
-    assert last["x"] + last["width"] <= 1280
-
-
-def test_what_did_not_pass_comes_first_and_the_worst_of_it(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-    assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]
-
-
 def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
     button = tab.locator("th[data-sort=mrr] button")
@@ -238,31 +148,6 @@ def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Ope
     assert tab.evaluate("document.activeElement.closest('th')?.dataset.sort") == "mrr"
     tab.go_back()
     assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
-
-
-def test_the_focus_stays_where_a_filter_or_a_menu_is_undone(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-    box = tab.locator("#facet-lists input").first
-
-    box.focus()
-    tab.keyboard.press("Space")
-    assert address(tab).startswith("#outcome=")
-    tab.keyboard.press("Space")
-    assert address(tab) == "#cases"
-    assert box.evaluate("box => box === document.activeElement")
-
-    tab.click("summary:has-text('Columns')")
-    tab.focus("#columns input >> nth=0")
-    tab.keyboard.press("Escape")
-    assert tab.evaluate("document.activeElement.textContent.trim()") == "Columns"
-
-
-def test_ids_sort_by_the_numbers_in_them(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-
-    tab.click("th[data-sort=id] button")
-
-    assert shown(tab) == ["alpha", "beta", "delta-9", "delta-10", "gamma"]
 
 
 def test_columns_can_be_chosen_and_the_address_keeps_them(open_page: Open) -> None:
@@ -350,13 +235,6 @@ def test_an_address_brings_back_search_order_and_case(open_page: Open) -> None:
     assert shown(second) == ["delta-9", "delta-10"]
 
 
-def test_the_address_of_a_case_opens_it_and_shows_it(open_page: Open) -> None:
-    tab = open_page(example(), "#case-gamma")
-
-    assert opened(tab) == ["gamma"]
-    assert "status 500" in (tab.locator("#case-gamma").text_content() or "")
-
-
 @pytest.mark.parametrize("broken", ["#case-none", "#%", "#sort=nothing&dir=up", "#q=%E0%A4%A"])
 def test_a_broken_address_shows_the_page_all_the_same(
     open_page: Open, watched: Watched, broken: str
@@ -386,18 +264,6 @@ def test_what_is_shown_can_be_saved(open_page: Open, watched: Watched) -> None:
     found = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
     assert [(one["id"], one["first_gold_rank"]) for one in found] == [("two", None), ("=1+1", 1)]
     assert watched.faults == []
-
-
-def test_more_rows_come_with_the_scroll(open_page: Open) -> None:
-    records = [passed(f"c{number:04}") for number in range(1200)]
-    tab = open_page(page(run(records)), "#cases")
-    before = len(shown(tab))
-    assert before < 600
-
-    tab.locator("#more").scroll_into_view_if_needed()
-
-    tab.locator("#case-table a.open").nth(before).wait_for()
-    assert tab.locator("#shown").text_content() == "1200 cases"
 
 
 def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:

@@ -8,7 +8,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
-from tests.report.html.builders import check, errored, generated, missed, passed
+from tests.report.html.builders import check, errored, missed, passed
 
 
 def lowering(*records: CaseRecord, metric: str = "recall_at_k", **fields: Any) -> list[str]:
@@ -23,10 +23,6 @@ def test_a_case_below_the_best_value_lowers_a_check() -> None:
     partly = passed("b", metrics={"recall_at_k": 0.5})
     none = passed("c", metrics={"recall_at_k": None})
     assert lowering(passed("a"), partly, none, missed("d")) == ["b", "d"]
-
-
-def test_a_case_that_nobody_has_reviewed_lowers_no_check() -> None:
-    assert lowering(missed("a"), generated(missed("b"))) == ["a"]
 
 
 def test_of_a_metric_that_should_be_low_the_high_values_count() -> None:
@@ -57,14 +53,3 @@ def test_cases_that_the_gate_names_itself_count() -> None:
     result = check("newly_missed", "fail", missed_cases=("b",))
     rules = check_rules([result], BUILT_IN)
     assert [checks_of(one, rules) for one in (passed("a"), passed("b"))] == [(), ("newly_missed",)]
-
-
-def test_a_case_named_with_its_file_is_not_that_of_another_file() -> None:
-    result = check("newly_missed", "fail", missed_cases=("evals/de.jsonl::b",))
-    rules = check_rules([result], BUILT_IN)
-    found = [checks_of(passed("b", file=f"evals/{name}.jsonl"), rules) for name in ("de", "en")]
-    assert found == [("newly_missed",), ()]
-
-
-def test_a_check_that_passed_has_no_cases() -> None:
-    assert lowering(missed("a"), status="pass") == []

@@ -11,7 +11,7 @@ from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
-from tests.report.html.builders import check, chunk, errored, gated, missed, passed, run
+from tests.report.html.builders import errored, missed, passed, run
 
 
 def data(*records: CaseRecord, redact: bool = False, **fields: Any) -> dict[str, Any]:
@@ -38,25 +38,6 @@ def test_columns_say_of_each_case_what_can_be_filtered() -> None:
     assert named(found, "difficulty") == [[], [], ["easy"]]
     assert found["rank"] == [None, None, 1]
     assert found["ms"] == [20, 20, 20]
-
-
-def test_the_rank_is_that_of_the_first_gold() -> None:
-    chunks = (chunk(1), chunk(2), chunk(3, matched_golds=(1,)), chunk(4, matched_golds=(0,)))
-    assert data(passed("a", retrieved_chunks=chunks))["rank"] == [3]
-
-
-def test_metrics_that_no_case_has_are_left_out() -> None:
-    found = data(passed("a", metrics={"mrr": 1 / 3, "correctness": None, "own.x": 2.0}))
-
-    metrics = found["metrics"]
-    assert isinstance(metrics, list)
-    assert [(one["key"], one["values"]) for one in metrics] == [("mrr", [0.333333]), ("own.x", [2])]
-
-
-def test_a_case_names_the_checks_it_lowers() -> None:
-    gate = gated(check("recall_at_k", "fail"), check("mrr", "pass"))
-    found = data(passed("a"), missed("b"), gate=gate)
-    assert named(found, "check") == [["recall_at_k"], []]
 
 
 def test_a_redacted_page_has_no_question() -> None:

@@ -3,14 +3,12 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.report.html.run.distributions import (
-    abstentions,
     bin_values,
     ceiling,
-    even_edges,
     mean_ceilings,
     rank_shares,
     round_value,
@@ -20,8 +18,6 @@ from pytest_rageval.report.html.run.distributions import (
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from tests.report.html.builders import chunk, missed, passed
-
-SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=50)
 
 
 def within(value: float, range_: str) -> bool:
@@ -54,19 +50,6 @@ def test_times_lie_between_the_edges_and_are_counted_once(values: list[float]) -
     assert len(bins) < 90
 
 
-@settings(max_examples=500)
-@given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
-@example(0.0, 5e-324)
-@example(1e6, 1e-3)
-def test_even_edges_are_few_and_enclose_both_ends(low: float, wide: float) -> None:
-    edges = even_edges(low, low + wide, 10)
-
-    assert 2 <= len(edges) <= 13
-    assert edges == sorted(set(edges))
-    assert edges[0] <= low + abs(low) * 1e-5 + 1e-9
-    assert edges[-1] >= low + wide - abs(low + wide) * 1e-5 - 1e-9
-
-
 def test_ranks_are_those_of_the_first_gold() -> None:
     third = passed("c", retrieved_chunks=(chunk(1), chunk(2), chunk(3, matched_golds=(0,))))
 
@@ -95,18 +78,6 @@ def test_shares_of_ranks_rise_to_all_that_were_found(ranks: list[int | None]) ->
         assert shares[-1] == pytest.approx(1 - found.none / len(ranks))
 
 
-def test_abstentions_are_counted_by_what_would_be_right() -> None:
-    def one(answerable: bool, value: float | None) -> CaseRecord:
-        key = "over_abstention_rate" if answerable else "hallucination_rate_unanswerable"
-        return passed("x", case=Case(id="x", question="?", answerable=answerable),
-                      metrics={key: value})  # fmt: skip
-
-    found = abstentions([one(True, 0.0), one(True, 0.0), one(True, 1.0), one(False, 0.0),
-                         one(False, 1.0), one(False, None)])  # fmt: skip
-
-    assert found == {(True, False): 2, (True, True): 1, (False, True): 1, (False, False): 1}
-
-
 def gold_case(golds: int, k: int, **metrics: float) -> CaseRecord:
     anchors = tuple(Anchor(rel_path=f"{n}.md") for n in range(golds))
     return passed("x", case=Case(id="x", question="?", gold_supports=anchors), k=k, metrics=metrics)
@@ -119,10 +90,6 @@ def test_precision_with_one_gold_of_five_chunks_can_reach_a_fifth() -> None:
     assert ceiling(gold_case(9, 3, recall_at_k=0.0), "recall_at_k") == pytest.approx(1 / 3)
     assert ceiling(gold_case(1, 5), "precision_at_k") is None
     assert ceiling(gold_case(1, 5, mrr=1.0), "mrr") is None
-
-
-def test_several_chunks_of_one_gold_raise_the_bound() -> None:
-    assert ceiling(gold_case(1, 5, precision_at_k=0.6), "precision_at_k") == 0.6
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.floats(0, 1)), max_size=9))

@@ -15,9 +15,8 @@ from pytest_rageval.report.html.run.figures import (
     scale_of,
     times_table,
 )
-from pytest_rageval.report.view.blocks import Cell, Cells, Note, Row, Scale
-from pytest_rageval.values.gate import Check
-from pytest_rageval.values.numbers import LatencySummary, MetricSummary
+from pytest_rageval.report.view.blocks import Cell, Note, Row, Scale
+from pytest_rageval.values.numbers import LatencySummary
 from tests.build.runs import numbers_with
 from tests.report.html.builders import against, check, config, errored, missed, passed, run
 
@@ -56,29 +55,6 @@ def test_a_mean_stands_with_counts_interval_and_limit() -> None:
     assert [one.value for one in limit.parts] == ["FAIL >= 0.75"]
 
 
-def test_a_limit_on_a_difference_has_no_place_on_the_scale() -> None:
-    checks = [check("mrr", check=Check(metric="mrr", kind="max_drop", limit=0.03))]
-
-    scale = scale_of(figures(passed("a"), checks=checks)["mrr"])
-
-    assert isinstance(scale, Scale)
-    assert scale.limits == []
-
-
-def test_a_change_past_its_limit_does_not_paint_the_mean() -> None:
-    drop = check("recall_at_k", "fail", check=Check(metric="recall_at_k", kind="max_drop", limit=0))
-    old, new = run([passed("a"), passed("b")]), run([passed("a"), missed("b")])
-    one = figures(*new.records, checks=[drop], baseline=against(old, new))["recall_at_k"]
-
-    row: Any = metrics_table([one], compared=True).rows[0]
-
-    scale = scale_of(one)
-    assert isinstance(scale, Scale)
-    assert (scale.failed, scale.base) == (False, 1.0)
-    changes = [cell for cell in row if isinstance(cell, Cells)][1]
-    assert [one.value for one in changes.parts] == ["unclear -0.500", "FAIL drop <= 0"]
-
-
 def test_what_did_not_change_is_folded_unless_it_has_a_limit() -> None:
     files = run([passed("a"), passed("b")])
     found = figures_of(metrics(*files.records), [check("mrr")], against(files, files))
@@ -89,26 +65,11 @@ def test_what_did_not_change_is_folded_unless_it_has_a_limit() -> None:
     assert {texts(row)[0] for row in table.more} == {"hit_at_k", "recall_at_k"}
 
 
-def test_a_value_short_of_its_limit_never_looks_like_it() -> None:
-    document = numbers_with(metrics={"mrr": MetricSummary(n=9, mean=0.74996)})
-
-    (row,) = figures_of(document, [check("mrr", "fail")])
-
-    assert row.value == "0.74996"
-
-
 def test_metrics_that_no_case_could_have_are_left_out() -> None:
     keys = figures(passed("a"))
 
     assert "mrr" in keys
     assert "groundedness" not in keys
-
-
-def test_a_scale_that_does_not_end_at_1_says_where_it_ends() -> None:
-    shown = figures(passed("a", metrics={"groundedness": 4.5, "mrr": 1.0}))
-
-    assert (shown["groundedness"].scale, shown["mrr"].scale) == ("of 5", "")
-    assert scale_of(figures_of(numbers_with(metrics={"x": MetricSummary(n=1, mean=3.0)}))[0]) == ""
 
 
 @pytest.mark.parametrize(
@@ -147,11 +108,6 @@ def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
         ("x", "#case-x"), ("y", ""), ("all its cases", "#check=c"),
     ]  # fmt: skip
     assert [texts(row)[1] for row in others] == ["b", "d", "a"]
-
-
-def test_failed_checks_with_a_figure_stand_before_those_without_data() -> None:
-    checks = [check("a", "fail", estimate=None), check("b", "fail", estimate=1.0)]
-    assert [texts(row)[1] for row in check_rows(checks)[0]] == ["b", "a"]
 
 
 def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:

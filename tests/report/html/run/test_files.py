@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -48,14 +47,6 @@ def rageval(*arguments: str) -> int:
 # --- history -----------------------------------------------------------------------------------
 
 
-def test_the_history_ends_with_the_run_and_knows_no_later_one() -> None:
-    for hour, name in enumerate("bca"):
-        write_run(name, passed("x"), at=f"2026-11-20T1{hour}:00:00+00:00")
-
-    assert [one.run_id for one in read_history(Path("evals/results/c"))] == ["b", "c"]
-    assert [one.run_id for one in read_history(Path("evals/results/a"))] == ["b", "c", "a"]
-
-
 def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output) -> None:
     for hour, asked in enumerate(("whole", "part", "whole", "part")):
         at = f"2026-11-20T1{hour}:00:00+00:00"
@@ -69,15 +60,6 @@ def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output
     assert [one["run_id"] for one in shown] == ["r0", "r2"]
 
 
-def test_the_history_is_the_last_few_runs() -> None:
-    for hour in range(14):
-        write_run(f"r{hour}", passed("x"), at=f"2026-11-20T{hour:02}:00:00+00:00")
-
-    found = read_history(Path("evals/results/r13"))
-
-    assert [one.run_id for one in found] == [f"r{hour}" for hour in range(2, 14)]
-
-
 def test_broken_and_foreign_folders_are_no_history() -> None:
     folder = write_run("good", passed("x"))
     for name, text in (("torn", "{"), ("timeless", "{}"), ("odd", '{"timestamp": 5}')):
@@ -89,25 +71,6 @@ def test_broken_and_foreign_folders_are_no_history() -> None:
 
 
 # --- the command -------------------------------------------------------------------------------
-
-
-def test_the_page_goes_into_the_folder_of_the_run(capsys: Output) -> None:
-    folder = write_run("one", passed("kept"))
-
-    assert rageval() == ExitCode.YES
-
-    printed = Path(capsys.readouterr().out.strip())
-    assert printed.resolve() == (folder / "report.html").resolve()
-    assert "case-kept" in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_the_page_goes_where_it_is_asked_to(capsys: Output) -> None:
-    write_run("one", passed("a"))
-
-    assert rageval("one", "-o", "out/page.html") == ExitCode.YES
-
-    assert capsys.readouterr().out == f"{Path('out/page.html')}\n"
-    assert Path("out/page.html").is_file()
 
 
 def test_the_page_is_compared_with_the_baseline_of_the_gate_while_there_is_one() -> None:
@@ -153,20 +116,6 @@ def test_a_redacted_page_holds_no_question(tmp_path: Path) -> None:
     assert rageval("one", "--redact", "-o", "page.html") == ExitCode.YES
 
     assert "treasure" not in Path("page.html").read_text(encoding="utf-8")
-
-
-def test_full_brings_in_every_case() -> None:
-    write_run("one", *(passed(f"c{n}", lineno=n) for n in range(1001)))
-
-    rageval("one", "-o", "short.html")
-    rageval("one", "--full", "-o", "full.html")
-
-    short, full = (Path(name).read_text(encoding="utf-8") for name in ("short.html", "full.html"))
-    assert "701 cases are shown without what was retrieved" in short
-    assert "without what was retrieved" not in full
-    for html, n_chunks in ((short, 600), (full, 2002)):
-        assert html.count('<article class="case') == 1001
-        assert len(re.findall(r'<li[^>]* id="c[0-9]+\.', html)) == n_chunks
 
 
 def test_figures_are_computed_where_a_killed_run_wrote_none() -> None:

@@ -40,14 +40,6 @@ def test_groups_show_their_means_and_how_good_they_are() -> None:
     assert (cells["two"].value, cells["two"].tone) == ("0.000", "h0")
 
 
-def test_the_best_of_a_rate_of_failures_is_its_lowest() -> None:
-    (found,) = heat_maps(metrics(passed("a", metrics={"over_abstention_rate": 0.0})))
-
-    ((*_, cell),) = (row.values() for row in rows(found).values())
-    assert cell.tone == "h6"
-    assert cell.link.endswith("&sort=over_abstention_rate&dir=desc"), "the worst cases come first"
-
-
 def test_a_cell_is_coloured_by_what_its_cases_can_reach_and_leads_to_them() -> None:
     case = Case(id="a", question="?", gold_supports=(Anchor(rel_path="a.md"),))
     record = passed("a", category="x y", case=case, metrics={"precision_at_k": 0.2})
@@ -78,16 +70,6 @@ def test_a_group_says_how_many_of_its_cases_changed() -> None:
 
     assert flips(found["x"]) == [("\u25bc 1 worse", "#category=x&flip=worse")]
     assert flips(found["y"]) == []
-
-
-def test_a_case_that_was_asked_several_times_changed_once() -> None:
-    old, new = (run([make("a", category="x", repeat=n) for n in range(3)])
-                for make in (passed, missed))  # fmt: skip
-    cases = view_cases(new, ReportOptions(), against(old, new)).rows
-
-    (found,) = heat_maps(numbers_of(new), cases=cases)
-
-    assert [text for text, _ in flips(rows(found)["x"])] == ["\u25bc 1 worse"]
 
 
 def test_a_cell_says_how_its_mean_changed_since_the_baseline() -> None:

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-import re
-import time
-from html import unescape
 from unicodedata import category
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.run.highlight import (
-    Kind,
     Mark,
     citation_marks,
     marked_text,
@@ -68,19 +63,6 @@ def letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
-def test_marks_in_texts_of_any_letters_take_no_more_time_than_reading_them() -> None:
-    facts = [(f"la réponse {number} – “très” 答え", "A") for number in range(3_000)]
-    text = " ".join(fact for fact, _ in facts)[:2_000]
-    begin = time.process_time()
-    assert len(phrase_marks(text, facts, "fact")) > 50
-    assert time.process_time() - begin < 1
-
-
-def test_a_phrase_of_hundreds_of_words_is_not_looked_for() -> None:
-    text = "word " * 200
-    assert parts(text, text) == []
-
-
 def test_only_numbers_of_cited_chunks_are_links() -> None:
     text = "Five days [1], or [2][3]. See [17], [x] and [1, 2, 3]."
     marks = [*citation_marks(text, {1, 3}, 7)]
@@ -114,25 +96,3 @@ def test_marks_that_overlap_are_both_shown() -> None:
         '<sup class="m-fact">A</sup><mark class="m-gold">ef</mark>'
         '<sup class="m-gold">gold [0]</sup>'
     )
-
-
-@st.composite
-def marked(draw: st.DrawFn) -> tuple[str, list[Mark]]:
-    text = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
-    ends = st.integers(0, len(text))
-    pairs = draw(st.lists(st.tuples(ends, ends), max_size=6))
-    names: tuple[Kind, ...] = ("fact", "gold", "cite")
-    kinds = st.sampled_from(names)
-    return text, [
-        (min(pair), max(pair), draw(kinds), "L", "#x") for pair in pairs if pair[0] != pair[1]
-    ]
-
-
-@given(marked())
-def test_without_its_marks_the_text_is_whole(given: tuple[str, list[Mark]]) -> None:
-    text, marks = given
-    html = marked_text(text, marks)
-    bare = re.sub(r"<sup.*?</sup>|<[^>]*>", "", html)
-    # A line end between two marks is made visible in two steps.
-    assert unescape(bare).replace("\n\n", "\n") == visible(text).replace("\n\n", "\n")
-    assert html.count("<mark") == html.count("</mark>")

@@ -4,9 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.report.explain.verdict import STAGES
-from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import ReportView, view_report
@@ -59,15 +56,6 @@ def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
     ]
 
 
-def test_the_words_of_the_bars_are_explained() -> None:
-    files = run([passed("a"), missed("b"), errored("c")])
-    found = dict(viewed(files).first.meanings)
-    assert [*found] == ["error", "missed", "not retrieved"]
-    assert found["not retrieved"] == STAGES["not_retrieved"].meaning
-    assert f"<li><b>missed</b>: {found['missed']}</li>" in page(files)
-    assert viewed(run([passed("a")])).first.meanings == []
-
-
 def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_the_summary() -> (
     None
 ):
@@ -101,13 +89,6 @@ def test_a_check_without_data_leads_to_no_list_of_all_cases() -> None:
     assert re.findall(r'href="([^"]*)">all its cases', html) == ["#check=recall_at_k"]
 
 
-def test_one_case_of_many_is_no_share_of_nothing_nor_are_the_others_all() -> None:
-    records = [*(passed(f"c{n}") for n in range(300)), missed("m")]
-    found = viewed(run(records))
-    assert [row.share for row in found.first.bars[0].rows] == ["<1%", ">99%"]
-    assert [row.share for row in section(found, "spread").panels[0].rows] == [">99%", "-"]
-
-
 def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
     unreviewed = [generated(missed(f"g{n}", metrics={"recall_at_k": 0.0})) for n in range(3)]
     records = [
@@ -132,16 +113,6 @@ def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> No
     ]
 
 
-def test_a_run_of_which_no_case_is_reviewed_shows_what_came_of_them() -> None:
-    found = viewed(run([generated(passed("a")), generated(missed("b"))]))
-
-    assert [(row.label, row.n) for row in found.first.bars[0].rows] == [
-        ("missed", 1), ("passed", 1),
-    ]  # fmt: skip
-    assert [one.case_id for one in found.first.reading] == ["b"]
-    assert "spread" not in {one.id for one in found.sections}
-
-
 def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
     gate = gated(check("hit_at_k", "fail"))
     base = run([passed("a"), passed("b")], "old")
@@ -156,20 +127,6 @@ def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
     assert tile.spark is not None
     assert tile.spark.count("<polyline") == 1
     assert (time.key, time.value, time.unit) == ("latency_ms.p95", "20 / 20", "ms")
-
-
-def test_a_failing_metric_has_a_tile_however_many_others_there_are() -> None:
-    metrics = {
-        key: 1.0
-        for key in ("hit_at_k", "correctness", "groundedness", "abstention_accuracy", "recall_at_k",
-                    "specificity_accuracy")
-    }  # fmt: skip
-    gate = gated(check("specificity_accuracy", "fail"))
-
-    tiles = viewed(run([passed("a", metrics=metrics)], gate=gate)).first.tiles
-
-    assert len(tiles) == 6
-    assert "specificity_accuracy" in {tile.key for tile in tiles}
 
 
 def test_what_is_new_comes_first_with_links() -> None:
@@ -189,17 +146,6 @@ def test_what_is_new_comes_first_with_links() -> None:
     assert "Not compared with another run" in page(new)
 
 
-def test_a_baseline_that_cannot_be_compared_has_no_unchanged_cases() -> None:
-    new = run([missed("a")], config=config(settings={"folder_mode": "on"}))
-    compared = compare_runs(run([passed("a")], "old"), new)
-
-    html = re.sub("<[^>]*>", "", "".join(render_report(view_report(new, baseline=compared))))
-
-    assert "payload.folder_mode" in html
-    assert "NOT COMPARABLE" in html
-    assert "unchanged" not in html
-
-
 def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
     checks = [check("recall_at_k", "fail", missed_cases=("b",)), check("mrr")]
     gate = gated(*checks, sentence="FAIL 1 of 2 checks: recall_at_k")
@@ -210,24 +156,6 @@ def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
     assert 'href="#check=recall_at_k"' in html
     assert 'href="#case-b">b</a>' in html
     assert "1 other check: 1 ok" in html
-
-
-def test_a_failed_check_leads_to_the_case_of_the_file_that_it_names() -> None:
-    checks = [check("recall_at_k", "fail", missed_cases=("evals/en.jsonl::a", "b"))]
-    gate = gated(*checks, sentence="FAIL 1 check: recall_at_k")
-    both = [missed("a", file=f"evals/{name}.jsonl") for name in ("de", "en")]
-
-    html = page(run([*both, missed("b")], gate=gate))
-
-    assert 'href="#case-a~2">evals/en.jsonl::a</a>' in html
-    assert 'href="#case-b">b</a>' in html
-
-
-def test_an_empty_run_has_no_bars_and_no_charts() -> None:
-    found = viewed(run([]))
-
-    assert not any((found.first.bars, found.first.tiles, found.first.reading))
-    assert {one.id for one in found.sections} == {"time", "made"}
 
 
 def test_the_page_says_first_what_it_is_of() -> None:
@@ -256,27 +184,6 @@ def test_errors_of_one_cause_say_what_the_target_said_and_lead_to_their_cases() 
     assert row[3:] == ["a #case-a", "b #case-b", "all its cases #stage=http"]
     (redacted,) = failed_rows(view_report(files, options=ReportOptions(redact=True)))
     assert "status 500" not in redacted
-
-
-def test_a_check_says_how_many_errors_its_figure_leaves_out() -> None:
-    found = run(
-        [errored("a"), passed("b")], gate=gated(check("mrr", "fail"), check("error_rate", "fail"))
-    )
-    (part,) = viewed(found).first.failed
-    notes = {row[1][0].text: row[2][0].note for row in part.rows}
-    assert "without 1 case that ended in an error" in notes["mrr"]
-    assert "without" not in notes["error_rate"]
-
-
-def test_a_slower_run_says_so_beside_its_time() -> None:
-    def timed(ms: float, name: str) -> StoredRun:
-        records = [passed(f"c{n}", latency={"total_ms": ms + n}) for n in range(20)]
-        return run(records, name, config=config(concurrency=8))
-
-    (*_, tile) = viewed(timed(1200, "new"), timed(12, "old")).first.tiles
-
-    assert tile.change is not None
-    assert (tile.change.value, tile.change.status) == ("worse p95 +1188 since old", "bad")
 
 
 def test_a_redacted_page_names_no_folder_that_the_failing_cases_share() -> None:

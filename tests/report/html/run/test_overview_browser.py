@@ -109,17 +109,6 @@ def test_a_bar_of_a_chart_is_a_link_for_mouse_and_keyboard(open_page: Open, html
     assert tab.evaluate("location.hash") == "#outcome=error"
 
 
-def test_a_cell_of_the_heat_map_shows_its_group_sorted(open_page: Open, html: str) -> None:
-    tab = open_page(html)
-
-    tab.locator("#groups table a[href='#category=a%3Db&sort=mrr']").first.click()
-
-    tab.wait_for_selector("body[data-view='cases']")
-    sorted_by = tab.locator("#case-table th[aria-sort='ascending']")
-    assert sorted_by.inner_text().strip() == "mrr"
-    assert "a=b" in tab.inner_text("#chips")
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing_with_every_part_open(
@@ -161,26 +150,3 @@ def test_the_tables_of_every_main_metric_are_no_wider_than_paper(
     assert tab.locator("#groups table").first.is_visible()
     # A browser that prints a wider page makes all of it smaller.
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_text_grows_with_the_text_size_of_the_browser(open_page: Open, html: str) -> None:
-    tab = open_page(html)
-    size = "parseFloat(getComputedStyle(document.querySelector('.changes')).fontSize)"
-    before = tab.evaluate(size)
-
-    tab.evaluate("document.documentElement.style.fontSize = '200%'")
-
-    assert tab.evaluate(size) == 2 * before
-
-
-def test_the_key_of_a_bar_has_its_colours_where_the_system_sets_the_others(
-    open_page: Open, html: str
-) -> None:
-    tab = open_page(html, forced_colors="active")
-    colours = "(all, property) => all.map(one => getComputedStyle(one)[property])"
-
-    parts = tab.eval_on_selector_all(".stack .part", colours, "fill")
-    keys = tab.eval_on_selector_all(".dot-key", colours, "backgroundColor")
-
-    assert len(set(parts)) > 2
-    assert keys == parts

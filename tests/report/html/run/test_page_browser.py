@@ -7,7 +7,6 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,10 +14,7 @@ import pytest
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.verdict import Claim
-from tests.build.browser import Open, Watched, ends_at_the_left
-from tests.build.records import changed
-from tests.build.verdicts import judged_by
+from tests.build.browser import Open, Watched
 from tests.report.html.builders import (
     check,
     chunk,
@@ -91,26 +87,6 @@ def test_hostile_text_is_shown_as_it_is_written(open_page: Open) -> None:
     assert "<script>window.pwned = 1</script>" in questions
 
 
-def test_texts_run_in_their_own_direction(open_page: Open) -> None:
-    hebrew = "זמן ההחזר הוא 14 days!"
-    heading = "# החזרים > ## Model X"
-    case = Case(id="rtl", question=hebrew, expected_key_facts=(hebrew,), expected_answer=hebrew)
-    claims = (Claim(text=hebrew, supported=False),)
-    record = passed(
-        "rtl",
-        question=hebrew,
-        case=case,
-        retrieved_chunks=(chunk(1, heading_path=heading, text="עוד 2 days!"),),
-    )
-    judged = changed(
-        record, judgements=judged_by("groundedness", {"groundedness": 1.0}, claims=claims)
-    )
-    tab = open_page(page(run([judged])), "#case-rtl")
-    places = (".question", ".facts-list span", "[data-part=expected]", ".chunks i", ".fold")
-    for place in (*places, ".claims li > span:last-of-type"):
-        assert ends_at_the_left(tab.locator(f"#opened {place}").first), place
-
-
 def test_no_case_is_laid_out_before_it_is_opened(open_page: Open) -> None:
     tab = open_page(example())
 
@@ -149,38 +125,6 @@ def test_the_page_is_never_wider_than_the_window(open_page: Open, width: int) ->
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_metrics_of_a_compared_case_have_room_for_their_reasons(
-    open_page: Open, width: int
-) -> None:
-    far = Anchor(rel_path="docs/elsewhere.md", heading_path="# Elsewhere")
-    scores = {"recall_all_at_k": 0.0, "group_recall_at_k": 0.5, "precision_returned_at_k": 0.5}
-    old = passed("a", metrics=dict.fromkeys(scores, 1.0))
-    assert old.case is not None
-    case = replace(old.case, gold_supports=(*old.case.gold_supports, far))
-    new = missed("a", metrics=scores, case=case)
-    html = page(run([new]), baseline=run([changed(old, case=case)], "old"))
-    tab = open_page(html, "#case-a", viewport={"width": width, "height": 900})
-
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    rows = tab.locator("#opened table.metrics tr")
-    assert rows.count() == 3
-    assert max(box["height"] for row in rows.all() if (box := row.bounding_box())) < 120
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_that_changed_are_told_by_more_than_colour(open_page: Open, scheme: str) -> None:
-    tab = open_page(
-        page(compared("new"), baseline=compared("old")), "#case-same", color_scheme=scheme
-    )
-
-    for tag, word, mark in (("del", "old", "line-through"), ("ins", "new", "underline")):
-        found = tab.locator(f"#case-same .box {tag}")
-        assert found.all_text_contents() == [word]
-        assert found.evaluate("e => getComputedStyle(e).textDecorationLine") == mark
-        assert found.is_visible()
-
-
 # --- without a script, on paper, many ----------------------------------------------------------
 
 
@@ -192,17 +136,6 @@ def test_without_scripts_everything_is_shown(open_page: Open) -> None:
     assert tab.locator("article.case").count() == 5
     assert not tab.locator("#q").is_visible()
     assert not tab.locator("#case-table").is_visible()
-
-
-def test_paper_gets_no_controls(open_page: Open) -> None:
-    tab = open_page(example(), "#case-beta")
-    tab.emulate_media(media="print")
-
-    assert not tab.locator("#q").is_visible()
-    assert not tab.locator("#bar nav").is_visible()
-    assert not tab.locator(".steps").is_visible()
-    assert tab.locator("#case-beta").is_visible()
-    assert tab.pdf().startswith(b"%PDF")
 
 
 def test_ten_thousand_cases_are_listed_and_filtered(open_page: Open) -> None:
@@ -254,18 +187,6 @@ def test_facts_quotes_and_citations_are_marked_and_linked(open_page: Open) -> No
     answer.locator("a").click()
     assert tab.evaluate("document.activeElement.id") == "c0.1"
     assert address(tab) == "#case-a"
-
-
-def test_long_texts_are_folded_but_for_the_evidence(open_page: Open) -> None:
-    tab = open_page(page(telling()), "#case-a")
-    gold, other = (tab.locator(f"[id='c0.{rank}']") for rank in (1, 2))
-    assert gold.locator("button").count() == 0
-    text = other.locator(".fold")
-    folded = text.evaluate("e => e.clientHeight")
-    other.get_by_text("Show all").click()
-    assert text.evaluate("e => e.clientHeight") > folded
-    other.get_by_text("Show less").click()
-    assert text.evaluate("e => e.clientHeight") == folded
 
 
 def test_a_case_is_copied_as_json_and_its_commands_for_a_shell(open_page: Open) -> None:

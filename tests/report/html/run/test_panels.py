@@ -11,7 +11,6 @@ from pytest_rageval.report.html.run.panels import (
     rank_panel,
 )
 from pytest_rageval.values.numbers import LatencySummary
-from pytest_rageval.values.reply import ErrorInfo
 from tests.report.html.builders import errored, missed, passed
 
 RECORDS = [
@@ -35,34 +34,6 @@ def test_the_bars_of_a_metric_are_links_to_ranges_and_stand_in_a_table() -> None
     assert panel.note == "3 cases, mean 0.433"
 
 
-def test_the_mean_of_repeats_is_that_of_their_cases() -> None:
-    often = [passed("a", repeat=n, metrics={"mrr": value}) for n, value in enumerate((0.0, 0.2))]
-
-    (panel,) = metric_panels([*often, passed("b", metrics={"mrr": 1.0})], BUILT_IN, ["mrr"])
-
-    assert panel.note == "3 repeats of 2 cases, mean 0.550"
-
-
-def test_charts_of_repeats_do_not_call_them_cases() -> None:
-    often = [passed("a", repeat=n, latency={"total_ms": n + 1.0}) for n in range(2)]
-    records = [*often, passed("b", latency={"total_ms": 9.0})]
-
-    ranks, times = rank_panel(records), latency_panel(records, LatencySummary(n=0))
-
-    assert ranks is not None
-    assert times is not None
-    assert ranks.note.startswith("3 repeats of 2 cases with golds")
-    assert times.note == "3 repeats of 2 cases"
-    for panel in (ranks, times):
-        assert panel.table[0].columns[1] == ("repeats", True)
-        assert "1 repeat" in str(panel.chart) or "3 repeats" in str(panel.chart)
-        assert not re.search(r"\d cases?<", str(panel.chart))
-
-
-def test_a_metric_with_one_value_has_no_distribution() -> None:
-    assert not [*metric_panels(RECORDS[:1], BUILT_IN, ["mrr"])]
-
-
 def test_the_times_have_their_percentiles() -> None:
     times = [passed(str(n), latency={"total_ms": float(n)}) for n in range(1, 101)]
 
@@ -75,22 +46,6 @@ def test_the_times_have_their_percentiles() -> None:
     assert sum(row.n for row in panel.rows) == 100
     assert len(re.findall('class="mean"', str(panel.chart))) == 3
     assert latency_panel([], whole) is None
-
-
-def test_percentiles_of_fewer_cases_than_the_bars_say_of_how_many() -> None:
-    times = [passed(str(n), latency={"total_ms": float(n)}) for n in range(1, 100)]
-    failed = errored("e", latency={"total_ms": 7.0})
-    late = errored(
-        "t",
-        latency={"total_ms": 900.0},
-        error=ErrorInfo(kind="timeout", message="late", attempts=1),
-    )
-    whole = LatencySummary(n=100, p50_ms=50.0, p95_ms=95.0)
-
-    panel = latency_panel([*times, failed, late], whole)
-
-    assert panel is not None
-    assert panel.note == "101 cases, percentiles of 100: p50 50 ms, p95 95 ms"
 
 
 def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:

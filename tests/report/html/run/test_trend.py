@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -11,10 +10,6 @@ from tests.report.html.builders import check, config, gated, missed, passed, run
 
 def rows(found: TrendView) -> list[list[Any]]:
     return [[*row] for row in found.table.rows]  # type: ignore[misc]
-
-
-def test_one_run_has_no_trend() -> None:
-    assert view_trend([run([passed("a")])], "run-1") is None
 
 
 def test_the_trend_shows_each_run_and_which_one_this_is() -> None:
@@ -47,15 +42,6 @@ def test_limits_failed_gates_and_the_baseline_are_drawn() -> None:
     assert "(failed)" not in recall.partition("old")[0]
 
 
-def test_other_pages_have_other_addresses() -> None:
-    runs = [run([missed("a")], "old"), run([passed("a")], "new")]
-
-    found = view_trend(runs, "", "/run/{}".format)
-
-    assert found is not None
-    assert [row[0].link for row in rows(found)] == ["/run/old", "/run/new"]
-
-
 def test_a_point_leads_to_the_page_of_its_run_beside_this_one() -> None:
     found = view_trend([run([missed("a")], "an old#run"), run([passed("a")], "new")], "new")
 
@@ -85,33 +71,3 @@ def test_the_line_breaks_where_an_invariant_changed(
     assert found.charts[0].count('class="break"') == 1
     assert found.charts[0].count("<polyline") == 2
     assert "changed c" in found.charts[0]
-
-
-def test_what_a_metric_does_not_depend_on_does_not_break_its_line() -> None:
-    judged = {"recall_at_k": 1.0, "groundedness": 4.0}
-    a = run([passed("x", metrics=judged)], "a")
-    b = run([passed("x", metrics=judged)], "b", config=config(settings={"k": 5, "judge": "m-1"}))
-
-    found = view_trend([a, b], "b")
-
-    assert found is not None
-    breaks = {
-        key: 'class="break"' in chart
-        for key, chart in zip(found.columns, found.charts, strict=True)
-    }
-    assert (breaks["recall_at_k"], breaks["groundedness"]) == (False, True)
-    assert rows(found)[1][-1] == "judge"
-
-
-def test_a_run_without_the_metric_leaves_a_gap() -> None:
-    runs = [
-        run([passed("x", metrics=m)], name)
-        for name, m in (("a", {"mrr": 1.0}), ("b", {"hit_at_k": 1.0}), ("c", {"mrr": 0.5}))
-    ]
-
-    found = view_trend(runs, "c")
-
-    assert found is not None
-    chart = found.charts[[*found.columns].index("mrr")]
-    assert len(re.findall('class="dot', chart)) == 2
-    assert "b -" in chart

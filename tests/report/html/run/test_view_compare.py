@@ -6,21 +6,14 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.run.cases import paired_records
-from pytest_rageval.report.html.run.figures import numbers_of
-from pytest_rageval.report.html.run.page import render_report
-from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import own_blocks, view_report
 from pytest_rageval.report.view.blocks import Scale, Table
 from pytest_rageval.values.gate import BaselineInfo, Check
-from pytest_rageval.values.numbers import OwnFigure
-from pytest_rageval.values.own_metric import MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSection
 from tests.build.records import changed
-from tests.build.verdicts import judged_by
 from tests.report.html.builders import against, check, config, gated, missed, page, passed, run
 
 
@@ -41,14 +34,6 @@ def test_flips_are_shown_with_their_reasons_and_lead_to_their_cases() -> None:
     assert text.index("worse a") < text.index("better b")
     assert "1 worse, 1 better, 1 unchanged" in text
     assert 'href="#case-a"' in page(new, baseline=old)
-
-
-def test_the_page_says_how_often_a_second_judge_disagrees() -> None:
-    twice = judged_by("correctness", {"correctness": 1.0})
-    first = judged_by("correctness", {"correctness": 5.0})
-    split = passed("split", judgements=first, spot_check=twice)
-    (note,) = view_report(run([split, passed("b")]), options=ReportOptions(redact=True)).notes
-    assert re.fullmatch(r"second judge disagrees: correctness 1\.00 \[.+\] \(n 1\)", note)
 
 
 def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_decided_against() -> (
@@ -128,48 +113,6 @@ def test_the_outcomes_of_a_case_in_both_runs_are_one_sentence(
     html = page(run([new]), baseline=run([old], "old"))
     [line] = [line for line in html.splitlines() if "Baseline:" in line]
     assert sentence in re.sub("<[^>]*>", "", line)
-
-
-def test_answers_with_nothing_in_common_are_not_marked() -> None:
-    old = run([passed("a", answer="Five days.")], "old")
-    new = run([changed(missed("a"), answer="I do not know that")], "new")
-
-    html = page(new, baseline=old)
-
-    assert html.index("I do not know that") < html.index("Five days.")
-    assert "<ins>" not in html
-
-
-def test_a_redacted_answer_is_in_no_piece_either() -> None:
-    old = run([passed("a", answer="The secret one.")], "old")
-    new = run([changed(missed("a"), answer="The secret two.")], "new")
-
-    html = page(new, baseline=old, options=ReportOptions(redact=True))
-
-    assert "secret" not in html
-    assert "<ins>" not in html
-
-
-def test_an_own_metric_of_the_run_has_its_change_without_a_verdict() -> None:
-    own = MetricDefinition(
-        title="Documents", scale=(0.0, None), population="", level="run", source="acme:docs"
-    )
-    old, new = (
-        replace(
-            found,
-            aggregate=replace(numbers_of(found), run_metrics={"acme.docs": OwnFigure(value=count)}),
-            config=replace(found.config, metric_definitions={"acme.docs": own}),
-        )
-        for found, count in ((run([passed("a")], "old"), 7.0), (run([passed("a")], "new"), 5.0))
-    )
-
-    html = "".join(render_report(view_report(new, baseline=compare_runs(old, new))))
-
-    row, *_ = (
-        one for one in re.findall("<tr>.*?</tr>", html, flags=re.DOTALL) if "acme.docs<" in one
-    )
-    cells = [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall("<td.*?</td>", row)]
-    assert cells[:6] == ["5.000", "", "-", "", "7.000", "-2.000"]
 
 
 def test_sections_of_the_project_are_tables_with_bars_and_their_texts_are_escaped() -> None:

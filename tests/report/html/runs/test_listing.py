@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from pytest_rageval.analysis import trend
-from pytest_rageval.analysis.compare.settings import Comparability, compare_configs
 from pytest_rageval.engine.sweep.folder import begin_sweep
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
 from pytest_rageval.runs.tags import write_tag
-from pytest_rageval.values.config import CaseSet, RunConfig
+from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.numbers import LatencySummary, MetricSummary
 from pytest_rageval.values.run import StoredRun
@@ -62,22 +58,6 @@ def test_a_run_is_shown_against_the_baseline_of_its_gate(tmp_path: Path) -> None
     assert row.failed == ("mrr",)
 
 
-def test_two_runs_are_compared_once_for_all_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = stored(tmp_path)
-    pairs: list[tuple[object, object]] = []
-
-    def counted(base: RunConfig, new: RunConfig) -> Comparability:
-        pairs.append((base, new))
-        return compare_configs(base, new)
-
-    monkeypatch.setattr(trend, "compare_configs", counted)
-    view = view_runs(runs, {})
-    assert len(view.columns) > 2
-    assert len(pairs) == 4  # two pairs, in the list and in the trend above it
-
-
 def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path) -> None:
     runs = stored(tmp_path)
     whole = CaseSet(hash=runs[0].config.dataset_hash, n_cases=10)
@@ -91,14 +71,6 @@ def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path
     assert "partial" in row_words(view.rows[1])
 
 
-def test_what_makes_two_runs_not_comparable_is_named(tmp_path: Path) -> None:
-    runs = stored(tmp_path)
-    config = runs[2].config
-    runs[2] = replace(runs[2], config=replace(config, settings=replace(config.settings, k=3)))
-    cell = view_runs(runs, {}).rows[0].cells[0]
-    assert (cell.delta, cell.breaks) == ("", "k")
-
-
 def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -> None:
     runs = stored(tmp_path)
     assert run_to_compare_with(runs[0], runs) is None
@@ -107,14 +79,6 @@ def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -
     assert run_to_compare_with(named, runs) == runs[0]
     (runs[1].folder / "results.jsonl").unlink()
     assert run_to_compare_with(runs[2], runs) == runs[0]
-
-
-def test_one_run_and_none_are_listed_too(tmp_path: Path) -> None:
-    assert view_runs([], {}).rows == ()
-    assert "No runs yet" in "".join(render_list(view_runs([], {}), Links(), title="x"))
-    view = view_runs(stored(tmp_path)[:1], {})
-    assert (view.trend, len(view.rows)) == (None, 1)
-    assert "recall_at_k" in view.columns
 
 
 def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.links import Links
-from pytest_rageval.report.html.runs import side_by_side
 from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
-from pytest_rageval.values.case import Case
-from tests.report.html.builders import config, hostile_run, missed, passed, run
+from tests.report.html.builders import hostile_run, missed, passed, run
 
 
 def three(*, redact: bool = False, static: bool = False) -> SideBySide:
@@ -50,16 +46,6 @@ def test_answers_stand_beside_each_other_and_cases_that_differ_come_first() -> N
     assert "<ins>Another answer</ins> to b." in html
 
 
-def test_only_the_cases_that_differ_come_first_of_very_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(side_by_side, "_ROWS", 2)
-    view = three()
-    assert [row.name for row in view.rows] == ["b", "c"]
-    html = "".join(render_side_by_side(view, Links()))
-    assert "2 of 3 cases differ in outcome or answer; the first 2 are shown" in html
-
-
 def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     html = "".join(render_side_by_side(three(), Links()))
     assert 'href="run-worse?base=base#case-b"' in html
@@ -72,25 +58,6 @@ def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     assert "docs/file1.md" not in static
     assert "Answer to b" not in static
     assert "What does b ask?" not in static
-
-
-def test_cases_that_are_not_reviewed_are_counted_beside_the_compared_ones() -> None:
-    made = Case(id="made", question="?", review="generated")
-    old = run([passed("a"), passed("b", case=made)], "old")
-    view = view_side_by_side(
-        [compare_runs(old, run([missed("a"), passed("b", case=made)]))], Links()
-    )
-    html = "".join(render_side_by_side(view, Links()))
-    assert "1 paired case; left out: 1 not reviewed" in html
-
-
-def test_no_case_is_called_unchanged_where_nothing_can_be_compared() -> None:
-    other = run([missed("a")], "other", config=config(settings={"folder_mode": "on"}))
-    view = view_side_by_side([compare_runs(run([passed("a")], "base"), other)], Links())
-    html = "".join(render_side_by_side(view, Links()))
-    assert "NOT COMPARABLE: made under different conditions" in html
-    assert "payload.folder_mode" in html
-    assert "unchanged" not in html
 
 
 def test_hostile_runs_are_only_text() -> None:
