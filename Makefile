@@ -7,7 +7,7 @@ PYTHON ?= python3.11
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins dist audit check format lint types tests coverage docs pictures \
+.PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins mutants dist audit check format lint types tests coverage docs pictures \
 	lock clean
 
 help: ## List the targets.
@@ -101,6 +101,9 @@ dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (
 audit: $(STAMP) ## Check security rules, and look up known vulnerabilities of the locked dependencies (needs uv).
 	$(BIN)/ruff check .
 	uvx --quiet "pip-audit<3" --disable-pip --require-hashes -r .ci/requirements.txt
+
+mutants: $(STAMP) ## Change functions in small ways, and say which changes their tests do not notice.
+	nice $(BIN)/python -m benchmarks.mutants
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.
