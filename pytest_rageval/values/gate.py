@@ -233,6 +233,15 @@ class GateResult:
     """Of the intervals of the run, and of proofs."""
 
     @property
+    def word(self) -> str:
+        """The verdict alone, with its reason where that is not a check."""
+        if self.verdict != "fail":
+            return "PASS" if self.verdict == "pass" else "NOT EVALUATED"
+        if not self.complete:
+            return "INCOMPLETE"
+        return "FAIL" if self.checked else "NOTHING CHECKED"
+
+    @property
     def brief(self) -> str:
         """The sentence, or of a complete run the number of its failed checks alone."""
         counts = Counter(one.status for one in self.checks)

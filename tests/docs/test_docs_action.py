@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +19,7 @@ from tests.build.http_server import Handler, serving
 from tests.build.repository import NEEDS_GIT, Repository, forget_git
 from tests.build.yaml_values import load_yaml
 from tests.docs.action_runner import PAGE, ActionResult, Service
+from tests.docs.gitlab_runner import gitlab_of
 
 pytestmark = [
     NEEDS_GIT,
@@ -191,61 +189,6 @@ def forge(tmp_path: Path, api: Api, monkeypatch: pytest.MonkeyPatch) -> Forge:
 
 
 REFUNDS = range(1, 30, 3)
-CURL = """#!/bin/sh
-case "$*" in
-  *"JOB-TOKEN: job-token"*"/projects/7/jobs/artifacts/main/download?job=evals"*) ;;
-  *) exit 64 ;;
-esac
-[ -f "$ARTIFACTS" ] && cp "$ARTIFACTS" runs.zip
-"""
-
-
-class GitLab:
-    """Runs the script of ``ci/gitlab.yml`` in clones, and keeps the runs of the main branch."""
-
-    def __init__(self, forge: Forge) -> None:
-        self.forge = forge
-        self.job = load_yaml((ROOT / "ci" / "gitlab.yml").read_text(encoding="utf-8"))["evals"]
-        self.tools, self.artifacts = forge.root / "tools", forge.root / "main.zip"
-        self.tools.mkdir()
-        (self.tools / "curl").write_text(CURL, encoding="utf-8")
-        (self.tools / "curl").chmod(0o755)
-        self._jobs = 0
-
-    def run(self, branch: str) -> tuple[int, str]:
-        self._jobs += 1
-        folder = self.forge.clone(branch, depth=0)
-        given = {name: str(value) for name, value in self.job["variables"].items()}
-        path = (str(self.tools), str(Path(sys.executable).parent), os.environ["PATH"])
-        done = subprocess.run(
-            ["sh", "-e", "-c", "\n".join(self.job["script"])],
-            cwd=folder,
-            env={
-                **given,
-                "RAGEVAL_MAIN_BRANCH": "main",
-                "PATH": os.pathsep.join(path),
-                "HOME": str(self.forge.root),
-                "CI_API_V4_URL": "https://gitlab.example/api/v4",
-                "CI_PROJECT_ID": "7",
-                "CI_JOB_NAME": "evals",
-                "CI_JOB_TOKEN": "job-token",
-                "CI_JOB_ID": str(self._jobs),
-                "CI_JOB_URL": "https://gitlab.example/jobs/1",
-                "CI_COMMIT_SHORT_SHA": "abc",
-                "ARTIFACTS": str(self.artifacts),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        kept = self.job["artifacts"]["paths"]
-        assert all((folder / name).exists() for name in [*kept, "junit.xml"]), done.stdout
-        if branch == "main" and done.returncode == 0:
-            staged = self.forge.root / f"staged-{self._jobs}"
-            shutil.copytree(folder / "rageval-runs", staged / "rageval-runs")
-            shutil.make_archive(str(self.artifacts.with_suffix("")), "zip", staged)
-        return done.returncode, done.stdout
 
 
 def test_five_pull_requests_have_the_right_comment_and_exit_code(forge: Forge) -> None:
@@ -253,7 +196,7 @@ def test_five_pull_requests_have_the_right_comment_and_exit_code(forge: Forge) -
     forge.branch("before-any-run", lost=(40, 41))
     none = forge.pull_request("before-any-run")
     assert none.code == 0, none.log
-    assert forge.first_line() == "## rageval: no baseline: nothing was decided against one"
+    assert forge.first_line() == "## rageval: PASS, no baseline: nothing was decided against one"
     body = forge.api.comments[-1]["body"]
     assert "no run of origin/main" in body.replace("\\", "")
     assert f"[The page of this run](<{PAGE}>)" in body
@@ -265,7 +208,7 @@ def test_five_pull_requests_have_the_right_comment_and_exit_code(forge: Forge) -
     forge.branch("breaks-one-category", lost=(40, 41, *REFUNDS))
     worse = forge.pull_request("breaks-one-category")
     assert worse.code == 1
-    assert forge.first_line().startswith("## rageval: worse: 10 broke, 0 fixed, of 60")
+    assert forge.first_line().startswith("## rageval: FAIL, worse: 10 broke, 0 fixed, of 60")
     body = forge.api.comments[-1]["body"].replace("\\", "")
     assert "10 of 19 in category refunds" in body
     assert "run of the merge base" in body
@@ -277,12 +220,12 @@ def test_five_pull_requests_have_the_right_comment_and_exit_code(forge: Forge) -
     forge.branch("changes-nothing", lost=(40, 41))
     same = forge.pull_request("changes-nothing")
     assert same.code == 0, same.log
-    assert forge.first_line() == "## rageval: no difference: every score of 60 cases is equal"
+    assert forge.first_line() == "## rageval: PASS, no difference: every score of 60 cases is equal"
 
     forge.branch("changes-cases", lost=(40, 41), changed=range(5))
     other = forge.pull_request("changes-cases")
     assert other.code == 0, other.log
-    assert forge.first_line() == "## rageval: no difference: every score of 55 cases is equal"
+    assert forge.first_line() == "## rageval: PASS, no difference: every score of 55 cases is equal"
     assert "left out: 5 changed" in forge.api.comments[-1]["body"]
     assert len(forge.api.comments) == 1  # edited in place
 
@@ -298,7 +241,7 @@ def test_an_improvement_is_said_and_fixed_cases_are_named(forge: Forge) -> None:
     forge.branch("improves")
     better = forge.pull_request("improves")
     assert better.code == 0, better.log
-    assert forge.first_line().startswith("## rageval: better: 0 broke, 20 fixed, of 60")
+    assert forge.first_line().startswith("## rageval: PASS, better: 0 broke, 20 fixed, of 60")
     assert "20 fixed: c-20" in forge.api.comments[-1]["body"]
 
 
@@ -330,10 +273,10 @@ def test_a_tier_has_runs_and_a_comment_of_its_own(forge: Forge) -> None:
     assert forge.push(tier="smoke").code == 0
     forge.branch("same")
     assert forge.pull_request("same", tier="smoke").code == 0
-    assert forge.first_line() == "## rageval: no difference: every score of 10 cases is equal"
+    assert forge.first_line() == "## rageval: PASS, no difference: every score of 10 cases is equal"
     assert forge.pull_request("same").code == 0
     assert len(forge.api.comments) == 2
-    assert forge.first_line().startswith("## rageval: no baseline")
+    assert forge.first_line().startswith("## rageval: PASS, no baseline")
 
 
 def test_a_fork_and_a_token_that_may_not_write_have_the_summary_alone(
@@ -388,18 +331,52 @@ def test_a_comment_of_somebody_else_is_not_touched(forge: Forge, api: Api) -> No
 
 
 def test_the_job_of_gitlab_compares_with_the_runs_of_the_last_good_pipeline(forge: Forge) -> None:
-    gitlab = GitLab(forge)
-    forge.main()
-    code, log = gitlab.run("main")
-    assert code == 0, log
-    assert "no runs of main yet" in log
-    forge.branch("breaks", lost=REFUNDS)
-    code, log = gitlab.run("breaks")
-    assert code == 1
-    assert "## rageval: worse: 10 broke" in log
-    forge.branch("same")
-    code, log = gitlab.run("same")
-    assert (code, "## rageval: no difference" in log) == (0, True)
+    with gitlab_of(forge) as gitlab:
+        forge.main()
+        code, log = gitlab.run("main")
+        assert code == 0, log
+        assert "no runs of main yet" in log
+        forge.branch("breaks", lost=REFUNDS)
+        code, log = gitlab.run("breaks")
+        assert code == 1
+        assert "## rageval: FAIL, worse: 10 broke" in log
+        forge.branch("same")
+        code, log = gitlab.run("same")
+        assert (code, "## rageval: PASS, no difference" in log) == (0, True)
+        assert gitlab.notes == []
+
+
+def test_a_merge_request_of_gitlab_has_one_note_that_is_kept_up_to_date(forge: Forge) -> None:
+    with gitlab_of(forge, token="a-token") as gitlab:
+        forge.main()
+        assert gitlab.run("main")[0] == 0
+        assert gitlab.notes == []
+        forge.branch("breaks", lost=REFUNDS)
+        assert gitlab.run("breaks", merge_request=7)[0] == 1
+        (ours,) = gitlab.notes
+        first, second = ours["body"].splitlines()[:2]
+        assert first == "<!-- rageval: evals/evals// -->"
+        assert second.startswith("## rageval: FAIL, worse: 10 broke")
+        # Others may copy it; theirs are not touched, wherever ours is.
+        gitlab.notes[:0] = [gitlab.note(5, ours["body"]) for _ in range(120)]
+        forge.branch("same")
+        assert gitlab.run("same", merge_request=7)[0] == 0
+        assert len(gitlab.notes) == 121
+        assert "## rageval: PASS, no difference" in gitlab.notes[-1]["body"]
+        assert gitlab.notes[0]["body"].splitlines()[1] == second
+        gitlab.readonly = True
+        code, log = gitlab.run("same", merge_request=7)
+        assert (code, "no note was written" in log) == (0, True)
+        assert "a-token" not in log
+
+
+def test_variables_of_gitlab_are_values_and_never_code(forge: Forge) -> None:
+    evil = "$(touch pwned) `touch pwned` '; touch pwned #"
+    with gitlab_of(forge, token="a-token") as gitlab:
+        forge.main()
+        for name in ("RAGEVAL_CASES", "RAGEVAL_BASELINE", "RAGEVAL_TIER", "CI_JOB_NAME"):
+            gitlab.run("main", merge_request=7, **{name: evil})
+    assert [*forge.root.glob("**/pwned")] == []
 
 
 def test_every_action_is_pinned_to_a_major_version() -> None:

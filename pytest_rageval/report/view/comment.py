@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.report.view.blocks import Block, Cell, Fact, Status, Table, View
+from pytest_rageval.report.view.blocks import Block, Cell, Fact, Line, Status, Table, View
 from pytest_rageval.report.view.comparison import flip_value, moved_stages, verdict_status
 from pytest_rageval.report.view.gate import GATE_STYLES, baseline_facts
 from pytest_rageval.support.text import counted, format_value
@@ -18,16 +18,19 @@ _PATTERNS: Final = 5
 
 
 def view_of_comment(run: StoredRun, found: RunComparison | None) -> View:
-    """Return the verdict on a run, then what moved: stages, cases, time and cost.
+    """Return the verdict of the gate and of the comparison, then what moved.
 
     Args:
         run: with its gate.
         found: its comparison with the baseline; None if absent.
     """
-    title, status = _verdict(run, found)
+    gate: Line = ()
+    if run.gate is not None:
+        gate = ((run.gate.word, GATE_STYLES[run.gate.verdict]), (", ", ""))
     usable = found is not None and found.comparable and not _refused(run, found)
     blocks = [*_run_facts(run), *(_moved(found) if usable and found is not None else ())]
-    return View(((title, status),), [*blocks, *_amounts(run, found if usable else None)])
+    title = (*gate, _verdict(run, found))
+    return View(title, [*blocks, *_amounts(run, found if usable else None)])
 
 
 def _refused(run: StoredRun, found: RunComparison) -> str:

@@ -37,10 +37,10 @@ def comment(capsys: Output, *arguments: str) -> str:
 def test_the_comment_compares_with_the_baseline_that_is_found(
     here: Repository, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert comment(capsys).startswith("## rageval: no baseline")
+    assert comment(capsys).startswith("## rageval: PASS, no baseline")
     monkeypatch.setenv("RAGEVAL_RUNS", "kept")
     text = comment(capsys, "--baseline", "auto", "--link", "https://example.com/page")
-    assert text.startswith("## rageval: worse: 16 broke")
+    assert text.startswith("## rageval: PASS, worse: 16 broke")
     assert text.endswith("\n[The page of this run](<https://example.com/page>)\n")
 
 
@@ -50,5 +50,5 @@ def test_the_comment_can_be_written_to_a_file(
 ) -> None:
     file = tmp_path / "out" / "comment.md"
     assert cli.run(["report", "new", "--comment", "-o", str(file)]) == ExitCode.YES
-    assert file.read_text(encoding="utf-8").startswith("## rageval: no baseline")
+    assert file.read_text(encoding="utf-8").startswith("## rageval: PASS, no baseline")
     assert not (here.path / "evals" / "results" / "new" / "report.html").exists()

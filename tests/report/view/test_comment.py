@@ -52,7 +52,24 @@ LOST = range(1, 20)
 def test_the_first_line_is_the_verdict(
     missed: Collection[int], base: Collection[int], says: str
 ) -> None:
-    assert first_line(missed, base).startswith(f"## rageval: {says}")
+    assert first_line(missed, base).startswith(f"## rageval: PASS, {says}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"verdict": "fail"}, "FAIL"),
+        ({"verdict": "fail", "complete": False}, "INCOMPLETE"),
+        ({"verdict": "fail", "checked": False}, "NOTHING CHECKED"),
+        ({"verdict": "not_evaluated", "complete": False}, "NOT EVALUATED"),
+    ],
+)
+def test_the_first_line_begins_as_the_gate_decided(fields: dict[str, Any], word: str) -> None:
+    new = run(run_of(N))
+    assert new.gate is not None
+    text = comment(replace(new, gate=replace(new.gate, **fields)), run(run_of(N), "base"))
+    assert text.startswith(f"## rageval: {word}, no difference: ")
+    assert comment(replace(new, gate=None), None).startswith("## rageval: no baseline")
 
 
 def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
@@ -64,14 +81,14 @@ def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
 def test_without_a_baseline_nothing_is_green_and_the_reason_is_said() -> None:
     info = BaselineInfo(name="auto", problem="no baseline: the clone is shallow")
     text = comment(run(run_of(N), info=info), None)
-    assert text.startswith("## rageval: no baseline: nothing was decided against one\n")
+    assert text.startswith("## rageval: PASS, no baseline: nothing was decided against one\n")
     assert "none: the clone is shallow" in text
 
 
 def test_runs_that_cannot_be_compared_have_the_reason_in_the_first_line() -> None:
     base = run(run_of(N), "base", settings=replace(SETTINGS, k=9))
     text = comment(run(run_of(N)), base)
-    assert text.startswith("## rageval: not comparable: k: 9 in base, 5 in new\n")
+    assert text.startswith("## rageval: PASS, not comparable: k: 9 in base, 5 in new\n")
 
 
 def test_names_of_cases_and_groups_are_text_and_no_markup() -> None:
