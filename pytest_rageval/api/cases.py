@@ -25,12 +25,15 @@ IN_MEMORY: Final = "in-memory"
 
 
 def load_cases(path: str | os.PathLike[str]) -> tuple[Case, ...]:
-    """Read the cases of a case file, in its order.
+    """Read the cases of a case file, in its order; a conversation is one, with its ``turns``.
 
     Raises:
         DatasetError: with every fault of the file.
     """
-    return tuple(located.case for located in case_reader.load_cases(Path(path)).cases)
+    reader = case_reader.CaseReader(Path(path))
+    cases = tuple(case for _, case in reader.lines())
+    reader.raise_faults()
+    return cases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,8 @@ def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) ->
     cases: dict[str, LocatedCase] = {}
     rest: list[LocatedCase] = []
     sent = sent_fields(settings.target)
-    for number, case in enumerate(wanted, start=1):
+    turns = ((n, one) for n, case in enumerate(wanted, start=1) for one in case.expanded())
+    for number, case in turns:
         known = [home for home in homes.get(case.id, ()) if home[2].case == case]
         if known:
             path, nodeid, located = known[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
@@ -82,14 +83,17 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
         verdict,
     )
     for module in modules:
-        found |= dict(_classes(module))
+        found |= _classes(module)
     return found
 
 
-def _classes(module: ModuleType) -> Iterator[tuple[str, dict[str, str]]]:
+def _classes(module: ModuleType) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
     for node in ast.parse(inspect.getsource(module)).body:
         if isinstance(node, ast.ClassDef):
-            yield node.name, dict(_fields(node))
+            of_base = [found.get(base.id, {}) for base in node.bases if isinstance(base, ast.Name)]
+            found[node.name] = dict(ChainMap(dict(_fields(node)), *of_base))
+    return found
 
 
 def _fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:

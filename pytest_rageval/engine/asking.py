@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
-from pytest_rageval.engine.case import Clients, try_case
+from pytest_rageval.engine.case import Clients, try_turns
 from pytest_rageval.engine.run import Run
+from pytest_rageval.judges.asking import Judges
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.process import CoreUse
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.threads import computed
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 
 
@@ -28,19 +30,22 @@ class CaseAsker:
     judged_twice: Collection[tuple[str, str]] = ()
     """File and id of the cases that the spot check chose."""
 
-    async def ask(self, nodeid: str) -> None:
-        """Ask the repeats of one expected case that have no record so far, and add them.
+    async def ask(self, item: str) -> None:
+        """Ask the repeats of an expected item that have no record so far, and add them.
 
         Raises:
             ConfigError: the judge cannot work with its settings.
             StorageError: the run folder cannot be written.
         """
-        state, case = self.run.state, self.run.cases.expected[nodeid].case
-        key = nodeid.split("::", 1)[0], case.id
-        judges = self.clients.judges(twice=key in self.judged_twice)
-        for trial in self.run.trials(nodeid, judges, self.slots):
-            record, _ = await try_case(trial, self.clients.client, state.breaker)
-            await computed(partial(self._add, nodeid, record))
+        file, breaker = item.split("::", 1)[0], self.run.state.breaker
+
+        def judges(case: Case) -> Judges | None:
+            return self.clients.judges(twice=(file, case.id) in self.judged_twice)
+
+        for turns in self.run.trials(item, judges, self.slots):
+            nodeids = iter(turns)
+            async for record, _ in try_turns([*turns.values()], self.clients.client, breaker):
+                await computed(partial(self._add, next(nodeids), record))
 
     def _add(self, nodeid: str, record: CaseRecord) -> None:
         full_text = self.run.state.settings.store_full_text
@@ -70,10 +75,10 @@ def ask_runs(
     for asker in askers:
         asker.run.set_concurrency(slots.limit)
     cores = CoreUse()
-    works = (partial(one.ask, nodeid) for one in askers for nodeid in one.run.cases.expected)
+    works = (partial(one.ask, item) for one in askers for item in one.run.cases.items)
     with closing(in_order(works, slots)) as asked:
         for asker in askers:
-            for _ in islice(asked, len(asker.run.cases.expected)):
+            for _ in islice(asked, len(asker.run.cases.items)):
                 pass
             if slots.limit > 1:
                 asker.run.state.cores_needed = cores.needed()

@@ -6,7 +6,7 @@ It uses neither pytest nor files; its client is the object that ``rag_client`` r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -33,9 +33,11 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.threads import at_once, computed
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Message
+from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
+from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
-from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
+from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo, error_info
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
@@ -45,12 +47,48 @@ _CASSETTE: Final = "cassette"
 """Run that is named in requests of cassettes, which are the same in every run."""
 
 
-def ask_request(case: Case, settings: Settings, run_id: str = "", trace_id: str = "") -> AskRequest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """State of a conversation before a turn of it."""
+
+    session: str = ""
+    """Id that the target knows it by: ours, until it replies one; empty: no conversation."""
+    answered: tuple[Message, ...] = ()
+    """Questions asked and answers given."""
+
+    def after(self, record: CaseRecord) -> Before:
+        """Return the state after a turn."""
+        said = [Message(role="user", content=record.case.question)]
+        said.append(Message(role="assistant", content=record.answer or ""))
+        session = record.reply.session or self.session
+        return Before(session=session, answered=(*self.answered, *said))
+
+    def history(self, case: Case, settings: Settings) -> tuple[Message, ...]:
+        """Return the messages that a turn follows, whether they are sent or the target's own."""
+        if settings.target.history == "gold" and case.talk is not None:
+            return case.talk.gold
+        return self.answered
+
+
+_NOTHING_BEFORE: Final = Before()
+
+
+def ask_request(
+    case: Case,
+    settings: Settings,
+    run_id: str = "",
+    trace_id: str = "",
+    before: Before = _NOTHING_BEFORE,
+) -> AskRequest:
     """Build the request for a case under the settings of the run, with a UUID of its own."""
+    kept = settings.target.history == "server"
     return AskRequest(
         question=case.question,
         vaults=case.vaults,
         folders=case.folders,
+        history=() if kept else before.history(case, settings),
+        session=before.session if kept else "",
+        turn=case.turn,
         k=case.k if case.k is not None else settings.k,
         folder_mode=settings.folder_mode,
         vector_weight=settings.vector_weight,
@@ -86,6 +124,8 @@ class Trial:
     from a cassette, since the next one may not be sent."""
     registry: Registry = BUILT_IN
     """The metrics of the session."""
+    before: Before = _NOTHING_BEFORE
+    """State of its conversation."""
     stored: bool = True
     """Whether its record may be stored or handed on; else it has no hash of the case."""
 
@@ -126,6 +166,31 @@ class Clients:
         return Judges(cast("Judge", self.judge), cast("Judge | None", second))
 
 
+async def try_turns(
+    turns: Sequence[Trial], client: object, breaker: Breaker
+) -> AsyncIterator[tuple[CaseRecord, BaseException | None]]:
+    """Ask the turns of a conversation one after the other, or a case as its only turn.
+
+    An error ends the conversation: its later turns are not attempted.
+
+    Yields:
+        ``try_case`` of each.
+    """
+    before = Before(session=new_uuid() if turns[0].located.case.talk else "")
+    ended: ErrorInfo | None = None
+    for trial in turns:
+        trial.before = before
+        if ended is not None and not breaker.open:
+            yield record_unasked(trial, ended), None
+            continue
+        record, raised = await try_case(trial, client, breaker)
+        yield record, raised
+        before = before.after(record)
+        if record.error is not None:
+            error = target_error(TURN_NOT_REACHED, attempts=0, turn=record.case.turn)
+            ended = error_info(error)
+
+
 async def try_case(
     trial: Trial, client: object, breaker: Breaker
 ) -> tuple[CaseRecord, BaseException | None]:
@@ -151,7 +216,7 @@ async def ask(
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings
     run_id = trial.run_id if trial.cassette == "none" else _CASSETTE
-    request = ask_request(trial.located.case, settings, run_id, trial.trace_id)
+    request = ask_request(trial.located.case, settings, run_id, trial.trace_id, trial.before)
     rootdir = _folder(settings.rootdir)
     return await call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
@@ -292,6 +357,7 @@ def _record(
         answer_chars=None if response is None else len(response.answer),
         latency=latency,
         scores=scores,
+        history=trial.before.history(located.case, trial.settings),
         verdicts=case_verdicts(view, judged, view.verdicts),
         trace_id=result.trace_id or None,
         span_id=result.span_id or None,

@@ -136,20 +136,22 @@ def _sorted_out(
     gone: list[CaseRecord] = []
     n_again = n_changed = 0
     is_on_disk = True
-    for record in latest_records(lines):
-        located = known.get((record.file, record.case.id))
-        if located is None:
-            gone.append(record)
-        elif located.case_hash != record.case_hash:
-            n_changed += 1
-        elif not is_finished(record):
-            n_again += 1
+    for turns in by_attempt(latest_records(lines)):
+        located = [known.get((one.file, one.case.id)) for one in turns]
+        there = [one for one in located if one is not None]
+        if len(there) < len(turns):
+            gone += [one for one, at in zip(turns, located, strict=True) if at is None]
+        elif any(at.case_hash != one.case_hash for one, at in zip(turns, there, strict=True)):
+            n_changed += len(turns)
+        elif not is_finished(turns):
+            n_again += len(turns)
         else:
-            # Takes over the fields of the case file that do not change asking or scoring.
-            today = replace(record, lineno=located.lineno, case=located.case)
-            today = decided_by(today, settings.judged_on)
-            is_on_disk = is_on_disk and today == record
-            kept[record.nodeid, record.repeat] = today
+            for record, at in zip(turns, there, strict=True):
+                # Takes over the fields of the case file that do not change asking or scoring.
+                today = replace(record, lineno=at.lineno, case=at.case)
+                today = decided_by(today, settings.judged_on)
+                is_on_disk = is_on_disk and today == record
+                kept[record.nodeid, record.repeat] = today
     _refuse_unread_files(gone, settings, sets)
     return ResumedRun(
         kept=kept,
@@ -162,14 +164,27 @@ def _sorted_out(
     )
 
 
-def is_finished(record: CaseRecord) -> bool:
-    """Whether a continued run keeps a record: every one in which the target took part.
+def by_attempt(records: Iterable[CaseRecord]) -> list[list[CaseRecord]]:
+    """Return the records of each repeat of an item: one, or the turns of a conversation."""
+    found: dict[tuple[str, str, int], list[CaseRecord]] = {}
+    for record in records:
+        found.setdefault((record.file, record.item, record.repeat), []).append(record)
+    return [*found.values()]
 
-    A time-out or a refusal is a fact about the target; a failed connection and a case that was
-    never asked only show that the run was cut short.
+
+def is_finished(turns: Sequence[CaseRecord]) -> bool:
+    """Whether a continued run keeps the records of ``by_attempt``: if the target took part.
+
+    A time-out or a refusal is a fact about the target, and ends a conversation; a failed connection
+    and a case that was never asked only show that the run was cut short. Of a conversation every
+    turn counts, since none can be asked without those before it.
     """
+    talk = turns[0].case.talk
+    if talk is not None and len(turns) < talk.turns:
+        return False
     cut_short = {"connection", "fixture", "not_attempted"}
-    return record.error is None or record.error.kind not in cut_short
+    error = next((one.error for one in turns if one.error is not None), None)
+    return error is None or error.kind not in cut_short
 
 
 def _refuse_unread_files(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed,
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, item_of
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, case_set, run_config
@@ -29,6 +29,7 @@ from pytest_rageval.runs.record_json import record_line, without_texts
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -130,22 +131,25 @@ class Run:
         self.state.run_id = self.run_id
         self.cases.take_over(found.kept)
         self._appended = len(found.kept)
-        for (nodeid, repeat), record in found.kept.items():
-            self.state.finished.setdefault(nodeid, {})[repeat] = record
+        for (nodeid, repeat), record in sorted(found.kept.items(), key=lambda one: one[1].place):
+            repeats = self.state.finished.setdefault(item_of(nodeid, record.case), {})
+            repeats[repeat] = (*(repeats.get(repeat) or ()), record)
         self.state.asked.update(found.config.asked)
         self.state.notes += found.sentences(self.run_id)[1:]
         self._describe(writer)
 
     def finished_keys(self) -> dict[str, dict[int, Any]]:
-        """Return the finished repeats by node id, as workers need them.
+        """Return the finished repeats by item, as workers need them.
 
         Records are included as lines where a test function of the user may read them.
         """
         own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
         return {
             nodeid: {
-                repeat: record_line(record).decode() if record and record.file in own else None
-                for repeat, record in repeats.items()
+                repeat: [record_line(record).decode() for record in records]
+                if records and records[0].file in own
+                else None
+                for repeat, records in repeats.items()
             }
             for nodeid, repeats in self.state.finished.items()
         }
@@ -212,28 +216,43 @@ class Run:
 
     def note_crash(self, nodeid: str, message: str) -> None:
         """Record a case whose process died while it ran, so that its answers were lost."""
-        if nodeid in self.cases.expected:
+        if nodeid in self.cases.items:
             reason = f"its process died while it ran: {message}"
-            for trial in self.trials(nodeid, lost_judges(self.state.settings)):
-                self.add(nodeid, not_attempted(trial, reason))
+            for turns in self.trials(nodeid, lambda case: lost_judges(self.state.settings)):
+                for turn, trial in turns.items():
+                    if (turn, trial.repeat) not in self.cases.records:
+                        self.add(turn, not_attempted(trial, reason))
 
     def trials(
-        self, nodeid: str, judges: Judges | None, slots: Slots | None = None
-    ) -> Iterator[Trial]:
-        """Yield the repeats of an expected case that have no record so far."""
-        located, file = self.cases.expected[nodeid], nodeid.split("::", 1)[0]
-        for repeat in self.cases.missing_repeats(nodeid):
-            yield Trial(
-                located,
-                file,
-                self.state.settings,
-                repeat,
-                judges,
-                slots=slots,
-                run_id=self.run_id,
-                parameters=nodeid.removeprefix(f"{file}::{located.case.id}"),
-                registry=self.state.registry,
-            )
+        self,
+        item: str,
+        judges: Callable[[Case], Judges | None],
+        slots: Slots | None = None,
+    ) -> Iterator[dict[str, Trial]]:
+        """Yield by node id the turns of each repeat of an item that lacks a record.
+
+        Args:
+            item: node id of a case or a conversation, which is expected.
+            judges: returns those of a case.
+            slots: of the requests; None: no limit.
+        """
+        file = item.split("::", 1)[0]
+        turns = {one: self.cases.expected[one] for one in self.cases.items[item]}
+        for repeat in self.cases.missing_repeats(item):
+            yield {
+                nodeid: Trial(
+                    located,
+                    file,
+                    self.state.settings,
+                    repeat,
+                    judges(located.case),
+                    slots=slots,
+                    run_id=self.run_id,
+                    parameters=nodeid.removeprefix(f"{file}::{located.case.id}"),
+                    registry=self.state.registry,
+                )
+                for nodeid, located in turns.items()
+            }
 
     @property
     def how_to_go_on(self) -> str:

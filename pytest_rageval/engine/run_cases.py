@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.scoring import reported_by, settle
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, by_nodeid, dataset_hash
+from pytest_rageval.project.case_reader import (
+    LoadedSet,
+    LocatedCase,
+    by_nodeid,
+    dataset_hash,
+    item_of,
+    nodeid_of,
+)
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, Outcome, Reported
 from pytest_rageval.values.settings import Settings
@@ -26,6 +33,8 @@ class RunCases:
         self._kept: dict[str, LocatedCase] = {}
         self.expected: dict[str, LocatedCase] = {}
         """Selected in this session."""
+        self.items: dict[str, list[str]] = {}
+        """Their node ids by that of the pytest item, which may be a conversation of several."""
         self.excused: set[str] = set()
         """Skipped by a mark or fixture of the user."""
         self.records: dict[tuple[str, int], CaseRecord] = {}
@@ -42,14 +51,28 @@ class RunCases:
         return len(self.expected) - len(self.excused)
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
-        """Return the cases among the node ids that a process collected."""
+        """Return the cases of node ids, as far as the set has them."""
         known = by_nodeid(self._sets)
         # A parametrized fixture adds [...], which no case id holds.
         found = ((nodeid, known.get(nodeid.split("[", 1)[0])) for nodeid in nodeids)
         return {nodeid: located for nodeid, located in found if located is not None}
 
+    def collected(self, items: Iterable[str]) -> dict[str, LocatedCase]:
+        """Return the cases of the items that a process collected, by their own node ids."""
+        known: dict[str, list[LocatedCase]] = {}
+        for nodeid, located in by_nodeid(self._sets).items():
+            known.setdefault(item_of(nodeid, located.case), []).append(located)
+        return {
+            nodeid_of(item, located.case): located
+            for item in items
+            for located in known.get(item.split("[", 1)[0], ())
+        }
+
     def expect(self, cases: Mapping[str, LocatedCase]) -> None:
         """Register selected cases."""
+        for nodeid, located in cases.items():
+            if nodeid not in self.expected:
+                self.items.setdefault(item_of(nodeid, located.case), []).append(nodeid)
         self.expected.update(cases)
         for nodeid in cases:
             # A record without parameters could belong to any of several items.
@@ -73,38 +96,48 @@ class RunCases:
 
     def _decide(self, nodeid: str) -> None:
         """Keep the outcome of a case whose repeats are all done; progress counts it often."""
-        records = self.records_of(nodeid)
+        keys = [(nodeid, repeat) for repeat in range(self._settings.repeats)]
+        records = [self.records[key] for key in keys if key in self.records]
         if len(records) == self._settings.repeats:
             record = deciding_record(records)
             kind = record.error.kind if record.scores.outcome == "error" and record.error else ""
             self._decided[nodeid] = record.scores.outcome, kind
 
-    def excuse(self, nodeid: str) -> None:
-        """Expect no record of a case, which may have been asked ahead of its turn."""
-        if nodeid in self.expected:
-            self.excused.add(nodeid)
-            self.drop(nodeid)
+    def excuse(self, item: str) -> None:
+        """Expect no record of an item, which may have been asked ahead of its turn."""
+        if item in self.items:
+            self.excused.update(self.items[item])
+            self.drop(item)
 
-    def drop(self, nodeid: str) -> None:
-        """Forget the records of a case that was asked ahead of its turn and then not run."""
+    def drop(self, item: str) -> None:
+        """Forget the records of an item that was asked ahead of its turn and then not run."""
         with self._lock:
-            for repeat in range(self._settings.repeats):
-                self.records.pop((nodeid, repeat), None)
-            self._decided.pop(nodeid, None)
+            for nodeid in self.items.get(item, [item]):
+                for repeat in range(self._settings.repeats):
+                    self.records.pop((nodeid, repeat), None)
+                self._decided.pop(nodeid, None)
 
-    def records_of(self, nodeid: str) -> list[CaseRecord]:
-        """Return the records of a case, by repeat."""
-        keys = ((nodeid, repeat) for repeat in range(self._settings.repeats))
+    def records_of(self, item: str) -> list[CaseRecord]:
+        """Return the records of an item, by repeat and turn."""
+        nodeids = self.items.get(item, [item])
+        keys = ((nodeid, repeat) for repeat in range(self._settings.repeats) for nodeid in nodeids)
         return [self.records[key] for key in keys if key in self.records]
 
-    def missing_repeats(self, nodeid: str) -> list[int]:
-        """Return the repeats of a case without a record."""
-        repeats = range(self._settings.repeats)
-        return [repeat for repeat in repeats if (nodeid, repeat) not in self.records]
+    def missing_repeats(self, item: str) -> list[int]:
+        """Return the repeats of an item of which a record is missing."""
+        return [
+            repeat
+            for repeat in range(self._settings.repeats)
+            if any((nodeid, repeat) not in self.records for nodeid in self.items[item])
+        ]
 
     def to_rerun(self) -> list[str]:
-        """Return the node ids that ``--lf`` should run again, known once records are settled."""
-        failed = (nodeid for (nodeid, _), r in self.records.items() if r.scores.outcome != "passed")
+        """Return the items that ``--lf`` should run again, known once records are settled."""
+        failed = (
+            item_of(nodeid, record.case)
+            for (nodeid, _), record in self.records.items()
+            if record.scores.outcome != "passed"
+        )
         return list(dict.fromkeys(failed))
 
     def reported(self) -> set[str]:
@@ -138,7 +171,7 @@ class RunCases:
             found = self.settle(record)
             if found is not record:
                 self.records[key] = found if again is None else again(record)
-        return sorted(self.records.values(), key=lambda r: (r.file, r.lineno, r.repeat))
+        return sorted(self.records.values(), key=lambda record: record.place)
 
     def settle(self, record: CaseRecord) -> CaseRecord:
         """Return a record as the facts of the whole run score it."""

@@ -72,9 +72,9 @@ class RunState:
     """Case files of the whole set: those of the test paths and those asked for."""
     sets: dict[Path, LoadedSet] = field(default_factory=dict)
     """Case files that could be loaded."""
-    finished: dict[str, dict[int, CaseRecord | None]] = field(default_factory=dict)
-    """Of a resumed run: by node id the repeats that earlier sessions finished, with their records;
-    None: another process holds it."""
+    finished: dict[str, dict[int, tuple[CaseRecord, ...] | None]] = field(default_factory=dict)
+    """Of a resumed run: by item the repeats that earlier sessions finished, with the records of
+    their turns; None: another process holds them."""
     concurrency: int | None = None
     """Requests in flight at most, as the clients of the cases asked so far allowed; 0: all replies
     were replayed; None: not known yet."""

@@ -420,7 +420,7 @@ def settled_together(records: Sequence[CaseRecord], settings: Settings) -> list[
     """Return records as the end of one run would score them (``settle``), in the order of a run."""
     facts = reported_by(records)
     found = [settle(one, one.case, settings, facts, settled_before=True) for one in records]
-    return sorted(found, key=lambda one: (one.file, one.lineno, one.repeat))
+    return sorted(found, key=lambda one: one.place)
 
 
 def cites_in_text(record: CaseRecord) -> bool:

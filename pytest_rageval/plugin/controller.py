@@ -51,6 +51,7 @@ from pytest_rageval.plugin.terminal import (
     write_target_faults,
 )
 from pytest_rageval.plugin.workers import INPUT, Workers
+from pytest_rageval.project.case_reader import nodeid_of
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.step_summary import append_step_summary
@@ -157,12 +158,12 @@ class Controller:
         if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
             if any(map(asks_configured_target, items)):
                 raise pytest.UsageError(no_target(self.state.settings))
-        self.run.expect({item.nodeid: item.located for item in items})
+        self.run.expect({nodeid_of(i.nodeid, one.case): one for i in items for one in i.turns})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Store the selected cases of a worker."""
-        self.run.expect(self.run.cases.locate(ids))
+        self.run.expect(self.run.cases.collected(ids))
 
     # --- while the cases run
 

@@ -251,7 +251,7 @@ def _no_way(item: CaseItem) -> str:
     if asks_configured_target(item):
         taker, advice = "[tool.rageval.target] client", "write a rag_client fixture with"
     return (
-        f"{item.path.name}: the case {item.located.case.id!r} brings documents, and {taker} does "
+        f"{item.path.name}: the case {item.located.case.item!r} brings documents, and {taker} does "
         f"not take them: {advice} the argument {FIXTURE}, the documents of the session with "
         "rel_path and text"
     )

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_unasked, try_case
+from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_unasked, try_turns
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
@@ -28,7 +28,7 @@ from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.plugin.terminal import error_text
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, nodeid_of, read_set
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.support.tracebacks import without_own_frames
@@ -60,9 +60,12 @@ class CaseFile(pytest.Module):
                 f"{self.path.with_suffix('.py').name}: expected exactly one test function for "
                 f"the cases of {self.path.name}, found {names}{without}"
             )
+        talks: dict[str, list[LocatedCase]] = {}
         for located in loaded.cases:
+            talks.setdefault(located.case.item, []).append(located)
+        for turns in talks.values():
             for template in templates:
-                yield self._item(template, located, loaded.display)
+                yield self._item(template, tuple(turns), loaded.display)
 
     def _test_module(self) -> Any:
         sibling = self.path.with_suffix(".py")
@@ -78,16 +81,18 @@ class CaseFile(pytest.Module):
         self.own_markers.extend(module.own_markers)
         return found
 
-    def _item(self, template: pytest.Function, located: LocatedCase, file: str) -> pytest.Item:
-        case = located.case
+    def _item(
+        self, template: pytest.Function, turns: tuple[LocatedCase, ...], file: str
+    ) -> pytest.Item:
+        case = turns[0].case
         arguments: dict[str, Any] = {}
         if hasattr(template, "callspec"):
             arguments["callspec"] = template.callspec
         suffix = template.name.removeprefix(template.originalname)
         item: CaseItem = _item_class(type(template)).from_parent(
             self,
-            name=case.id + suffix,
-            originalname=case.id,
+            name=case.item + suffix,
+            originalname=case.item,
             callobj=template.obj,
             # Computing this per item costs 90 us each; it is the same for every line.
             fixtureinfo=fixture_info(template),
@@ -95,15 +100,16 @@ class CaseFile(pytest.Module):
         )
         # pytest-asyncio's auto mode marks the template, not the function.
         item.own_markers = list(template.own_markers)
-        item.located = located
+        item.turns = turns
         item.file = file
         item.state = self.state
         # Set later, it would make the dictionary of each item four times as large.
         item.evaluated = None
+        answerable = all(one.case.answerable for one in turns)
         item.add_marker(
-            _mark(case.category, case.difficulty, case.answerable, case.language, case.required)
+            _mark(case.category, case.difficulty, answerable, case.language, case.required)
         )
-        item.extra_keyword_matches.update(_keywords(located))
+        item.extra_keyword_matches.update(*map(_keywords, turns))
         return item
 
 
@@ -124,7 +130,7 @@ def _mark(
 def _keywords(located: LocatedCase) -> set[str]:
     case = located.case
     words = {
-        case.id,
+        case.item,
         case.category,
         *case.tags,
         "answerable" if case.answerable else "unanswerable",
@@ -134,21 +140,32 @@ def _keywords(located: LocatedCase) -> set[str]:
     return words
 
 
-_NOT_ASKED: Final[Mapping[int, CaseRecord | None]] = {}
+_NOT_ASKED: Final[Mapping[int, tuple[CaseRecord, ...] | None]] = {}
 Deliver = Callable[[CaseRecord], None]
 """Takes the record of a finished repeat, on any thread."""
 
 
 class CaseItem(pytest.Function):
-    """One case. Its outcome comes from ``records`` once it has been measured."""
+    """A case or a conversation. Its outcome comes from ``records`` once it has been measured."""
 
-    located: LocatedCase
+    turns: tuple[LocatedCase, ...]
+    """The turns of a conversation, or the case."""
     file: str
     state: State
     evaluated: Evaluated | None
 
     @property
-    def finished(self) -> Mapping[int, CaseRecord | None]:
+    def located(self) -> LocatedCase:
+        """The case, or the first turn."""
+        return self.turns[0]
+
+    @property
+    def parameters(self) -> str:
+        """Parameters of fixtures, as they end its name."""
+        return self.name.removeprefix(self.located.case.item)
+
+    @property
+    def finished(self) -> Mapping[int, tuple[CaseRecord, ...] | None]:
         """Repeats that an earlier session of a resumed run finished; None: in another process."""
         found = self.state.finished.get(self.nodeid, _NOT_ASKED)
         if found and None in found.values() and "eval_record" in self.fixturenames:
@@ -166,21 +183,22 @@ class CaseItem(pytest.Function):
 
     @property
     def records(self) -> tuple[CaseRecord, ...]:
-        """Stored records by repeat; empty before the measurement."""
+        """Stored records by repeat and turn; empty before the measurement."""
         finished, asked = self.finished, self.evaluated
         if not finished and asked is not None:
             return asked.records
-        earlier = [record for record in finished.values() if record is not None]
+        earlier = [record for records in finished.values() for record in records or ()]
         if asked is None:
             return tuple(earlier) if self.nothing_to_do else ()
-        return tuple(sorted([*earlier, *asked.records], key=lambda r: r.repeat))
+        found = [*earlier, *asked.records]
+        return tuple(sorted(found, key=lambda r: (r.repeat, r.case.turn or 0)))
 
     def measure(
         self, client: object, judge: object = None, second_judge: object = None
     ) -> CaseRecord:
         """Ask, score and judge the case once; later calls return the same record.
 
-        Of several repeats it is the one that decides the outcome.
+        Of several repeats or turns it is the one that decides the outcome.
         """
         if self.evaluated is None:
             clients = Clients(client, judge, second_judge)
@@ -204,43 +222,40 @@ class CaseItem(pytest.Function):
         started = time.perf_counter()
         repeats = range(self.state.settings.repeats)
         deliver = deliver or self.deliver
-        asked = [await self._ask(clients, r, deliver) for r in repeats if r not in self.finished]
-        raised = next((error for _, error in asked if error is not None), None)
-        records = tuple(record for record, _ in asked)
-        return Evaluated(records, time.perf_counter() - started, raised)
+        finished, records = self.finished, list[CaseRecord]()
+        raised: BaseException | None = None
+        for repeat in (one for one in repeats if one not in finished):
+            trials = [self._trial(one, repeat, self._judges(one, clients)) for one in self.turns]
+            async for record, error in try_turns(trials, clients.client, self.state.breaker):
+                if isinstance(error, pytest.exit.Exception):
+                    raise error  # as by q in a debugger
+                if isinstance(error, bdb.BdbQuit):
+                    pytest.exit("Quitting debugger")
+                raised = raised or error
+                records.append(await computed(partial(self._delivered, record, deliver)))
+        return Evaluated(tuple(records), time.perf_counter() - started, raised)
 
     def deliver(self, record: CaseRecord) -> None:
         """Pass a record to the function that keeps it in this process, if any."""
         if self.state.deliver is not None:
-            self.state.deliver(self.nodeid, record)
+            self.state.deliver(nodeid_of(self.nodeid, record.case), record)
 
-    async def _ask(
-        self, clients: Clients, repeat: int, deliver: Deliver
-    ) -> tuple[CaseRecord, BaseException | None]:
-        state = self.state
+    def _judges(self, located: LocatedCase, clients: Clients) -> Judges | None:
         # Whether the spot check chose this case.
-        twice = (self.file, self.located.case.id) in state.judged_twice
-        judges = clients.judges(twice=twice)
-        trial = self._trial(repeat, judges)
-        record, raised = await try_case(trial, clients.client, state.breaker)
-        if isinstance(raised, pytest.exit.Exception):
-            raise raised  # as by q in a debugger
-        if isinstance(raised, bdb.BdbQuit):
-            pytest.exit("Quitting debugger")
-        return await computed(partial(self._delivered, record, deliver)), raised
+        return clients.judges(twice=(self.file, located.case.id) in self.state.judged_twice)
 
-    def _trial(self, repeat: int, judges: Judges | None) -> Trial:
+    def _trial(self, located: LocatedCase, repeat: int, judges: Judges | None) -> Trial:
         state = self.state
         cassettes = state.cassettes
         return Trial(
-            self.located,
+            located,
             self.file,
             state.settings,
             repeat,
             judges,
             state.slots,
             state.run_id,
-            self.name.removeprefix(self.located.case.id),
+            self.parameters,
             "none" if cassettes is None else "replayed" if cassettes.replayed else "recorded",
             state.registry,
         )
@@ -261,9 +276,10 @@ class CaseItem(pytest.Function):
     def _record_error(self, info: ErrorInfo) -> tuple[CaseRecord, ...]:
         settings = self.state.settings
         trials = [
-            self._trial(repeat, lost_judges(settings))
+            self._trial(located, repeat, lost_judges(settings))
             for repeat in range(settings.repeats)
             if repeat not in self.finished
+            for located in self.turns
         ]
         found = [record_unasked(trial, info) for trial in trials]
         return tuple(self._delivered(record, self.deliver) for record in found)
@@ -290,7 +306,7 @@ class CaseItem(pytest.Function):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the case file."""
-        name = self.located.case.id
+        name = self.located.case.item
         # Alone, pytest would show the dots of an id as ``::``, as at the end of a node id.
         return self.path, self.located.lineno - 1, f"case {name}" if "." in name else name
 

@@ -150,7 +150,9 @@ def _registered(config: pytest.Config, files: Iterable[Path]) -> Iterable[Defini
     return found
 
 
-def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:
+def _finished(
+    from_controller: Mapping[str, Any],
+) -> dict[str, dict[int, tuple[CaseRecord, ...] | None]]:
     """Return the repeats that earlier sessions finished, as received by a worker."""
     finished = json.loads(from_controller.get("rageval_finished", "{}"))
     if not finished:
@@ -159,8 +161,8 @@ def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRec
 
     return {
         nodeid: {
-            int(repeat): None if line is None else record_of_line(line)
-            for repeat, line in repeats.items()
+            int(repeat): None if lines is None else tuple(map(record_of_line, lines))
+            for repeat, lines in repeats.items()
         }
         for nodeid, repeats in finished.items()
     }
@@ -179,7 +181,7 @@ def _only(
         return frozenset(map(tuple, json.loads(from_controller["rageval_only"])))
     from pytest_rageval.runs.read import select_failed
 
-    found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])
+    found = select_failed(settings, [(s.display, c.case.item) for s in sets for c in s.cases])
     notes += found.notes
     return found.cases
 
@@ -190,8 +192,8 @@ def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple
     from pytest_rageval.project.shards import Shard
 
     files = [loaded for _, loaded in sorted(sets.items())]
-    cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)
-    return Shard.parse(settings.shard).part_of(cases)
+    items = ((loaded.display, located.case.item) for loaded in files for located in loaded.cases)
+    return Shard.parse(settings.shard).part_of(dict.fromkeys(items))
 
 
 def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> Cassettes | None:

@@ -124,7 +124,7 @@ def _not_set_up(item: pytest.Item, error: BaseException) -> Finding:
 def _checks(item: CaseItem) -> Iterator[Finding]:
     settings = item.state.settings
     target = asked_target(item, settings) or "no target"
-    target += item.name.removeprefix(item.located.case.id)
+    target += item.parameters
     if target in _asked:
         return
     _asked.add(target)

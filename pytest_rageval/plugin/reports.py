@@ -109,7 +109,20 @@ def decide_report(
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:
-    """Describe in one line why a case did not pass; an error's message may quote the target."""
+    """Describe in one line why an item did not pass; an error's message may quote the target.
+
+    Of a conversation every turn that did not pass is named.
+    """
+    turns: dict[int | None, list[CaseRecord]] = {}
+    for record in records:
+        turns.setdefault(record.case.turn, []).append(record)
+    if len(turns) == 1:
+        return _turn_reason(records)
+    failed = {n: of for n, of in turns.items() if deciding_record(of).scores.outcome != "passed"}
+    return "; ".join(f"turn {number}: {_turn_reason(of)}" for number, of in failed.items())
+
+
+def _turn_reason(records: Sequence[CaseRecord]) -> str:
     record = deciding_record(records)
     if len(records) == 1:
         return _reason(record)
@@ -155,10 +168,12 @@ def set_properties(
 
 
 def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
-    """Return the metadata of a case for pytest-json-report, with its repeats if several."""
+    """Return the metadata of an item for pytest-json-report, with its repeats or turns."""
     record = deciding_record(records)
     document = {**_one_metadata(record), "metrics": _means(records)}
-    if len(records) > 1:
+    if record.case.turn is not None:
+        document["turns"] = [{"turn": one.case.turn, **_one_metadata(one)} for one in records]
+    elif len(records) > 1:
         document["repeats"] = [_one_metadata(one) for one in records]
     return document
 

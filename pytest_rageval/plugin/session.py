@@ -110,7 +110,7 @@ class Reporting:
         from pytest_rageval.judges.spot_check import choose_cases
 
         items = [*session.items, *self._other_parts]
-        cases = [(i.file, i.located.case) for i in items if isinstance(i, CaseItem)]
+        cases = [(i.file, t.case) for i in items if isinstance(i, CaseItem) for t in i.turns]
         own = (item for item in session.items if isinstance(item, CaseItem))
         self._state.own_judge = judges_by_fixtures(own)
         self._state.judged_twice = choose_cases(cases, self._state.settings)
@@ -262,7 +262,7 @@ def _deselect(
 
 def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
     """Return the names of an item in a selection; without parameters it selects all of them."""
-    return (item.file, item.name), (item.file, item.located.case.id)
+    return (item.file, item.name), (item.file, item.located.case.item)
 
 
 def _hide_secrets(report: pytest.TestReport) -> None:

@@ -11,12 +11,12 @@ from typing import Any, Final
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import one_for_values, repeated_id
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import CASE_FIELDS, Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
-_FIELDS: Final = frozenset(one.name for one in fields(Case))
+_FIELDS: Final = frozenset(CASE_FIELDS)
 _OF_ANCHORS: Final = frozenset(one.name for one in fields(Anchor))
 
 

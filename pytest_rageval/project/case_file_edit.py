@@ -12,7 +12,7 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -24,10 +24,10 @@ from pytest_rageval.support.files import (
     written_beside,
 )
 from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read, not_utf8
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import CASE_FIELDS
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
-_ORDER: Final = {one.name: place for place, one in enumerate(fields(Case))}
+_ORDER: Final = {name: place for place, name in enumerate(CASE_FIELDS)}
 _ANY_LINE: Final = ObjectLine[dict[str, Any]](type=dict[str, Any], shape="one JSON object")
 _STAMP: Final = attrgetter("st_mtime_ns", "st_size", "st_ino")
 

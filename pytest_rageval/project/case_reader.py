@@ -33,7 +33,16 @@ from pytest_rageval.support.jsonl import (
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.reading import adapter
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.values.case import RULE_KINDS, Anchor, AnswerRule, Case
+from pytest_rageval.values.case import (
+    CASE_FIELDS,
+    RULE_KINDS,
+    Anchor,
+    AnswerRule,
+    Case,
+    Message,
+    Turn,
+    turn_id,
+)
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.settings import Settings
@@ -48,7 +57,7 @@ _SHOWN_IDS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class LocatedCase:
-    """A case and the number of its line."""
+    """A case, or a turn of a conversation, and the number of its line."""
 
     case: Case
     lineno: int
@@ -80,8 +89,28 @@ class LoadedSet:
 
 
 def by_nodeid(sets: Iterable[LoadedSet]) -> dict[str, LocatedCase]:
-    """Return the cases of sets by the node ids of their items, without parameters of fixtures."""
+    """Return the cases of sets by their node ids, without parameters of fixtures."""
     return {f"{one.display}::{located.case.id}": located for one in sets for located in one.cases}
+
+
+def nodeid_of(item: str, case: Case) -> str:
+    """Return the node id of a case: that of its pytest item, or of its turn of a conversation.
+
+    >>> nodeid_of("evals/set.jsonl::a[small]", Case(id="a"))
+    'evals/set.jsonl::a[small]'
+    """
+    if case.turn is None:
+        return item
+    plain, bracket, parameters = item.partition("[")
+    return turn_id(plain, case.turn) + bracket + parameters
+
+
+def item_of(nodeid: str, case: Case) -> str:
+    """Return the node id of the pytest item that asks a case of a node id."""
+    if case.turn is None:
+        return nodeid
+    plain, bracket, parameters = nodeid.partition("[")
+    return plain.removesuffix(turn_id("", case.turn)) + bracket + parameters
 
 
 # --- hashes --------------------------------------------------------------------------------
@@ -91,11 +120,14 @@ def case_hash(case: Case, sent: Collection[str] = ()) -> str:
     """Hash the fields of a case that change asking or scoring: 16 hex digits of a SHA-256.
 
     Notes, required and review are left out, and metadata, tags, category and difficulty unless
-    they are sent. A field that holds its default counts as absent, so a later version that adds a
-    field keeps today's hashes.
+    they are sent; the turns before it count. A field that holds its default counts as absent, so a
+    later version that adds a field keeps today's hashes.
     """
     defaults = _HASHED | {name: _DEFAULTS[name] for name in sent}
-    return _digest(_CANONICAL.encode(_content(case, defaults)))
+    content = _content(case, defaults)
+    if case.talk is not None and case.talk.gold:
+        content["before"] = _parts(case.talk.gold)
+    return _digest(_CANONICAL.encode(content))
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
@@ -108,30 +140,32 @@ def _digest(text: str) -> str:
 
 
 _DEFAULTS: Final[dict[str, Any]] = {
-    one.name: one.default if one.default_factory is dataclasses.MISSING else {}
-    for one in dataclasses.fields(Case)
+    name: one.default if one.default_factory is dataclasses.MISSING else {}
+    for name, one in ((name, Case.__dataclass_fields__[name]) for name in CASE_FIELDS)
 }
 _HASHED: Final = {name: one for name, one in _DEFAULTS.items() if name not in _NOT_HASHED}
 _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
-    for part in (Anchor, AnswerRule)
+    for part in (Anchor, AnswerRule, Message, Turn)
 }
 _LINE: Final = ObjectLine[Case](type=Case, shape="one JSON object on this line", meant=MEANT)
 
 
-def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _content(value: object, defaults: Mapping[str, Any]) -> dict[str, Any]:
     content = {}
     for name, default in defaults.items():
         item = getattr(value, name)
         if item is default or item == default:
             continue
-        if isinstance(item, tuple):
-            item = [
-                _content(part, _PART_DEFAULTS[type(part)]) if type(part) in _PART_DEFAULTS else part
-                for part in item
-            ]
-        content[name] = item
+        content[name] = _parts(item) if isinstance(item, tuple) else item
     return content
+
+
+def _parts(items: Iterable[Any]) -> list[Any]:
+    return [
+        _content(part, _PART_DEFAULTS[type(part)]) if type(part) in _PART_DEFAULTS else part
+        for part in items
+    ]
 
 
 def case_fields(case: Case) -> dict[str, Any]:
@@ -173,6 +207,10 @@ def case_json_schema() -> dict[str, Any]:
     """
     schema = adapter(Case).json_schema()
     schema["$defs"]["AnswerRule"]["oneOf"] = [{"required": [kind]} for kind in RULE_KINDS]
+    schema["$defs"]["Turn"]["required"] = ["question"]
+    for asked in (schema, schema["$defs"]["Turn"]):
+        del asked["properties"]["question"]["default"]
+    schema["oneOf"] = [{"required": [name]} for name in ("question", "turns")]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
@@ -180,11 +218,12 @@ def _rule_faults(
     number: int, value: Mapping[str, Any], faulty: Collection[int | str]
 ) -> Iterator[Fault]:
     """Yield the faults of a line by its rules, as far as its valid fields show."""
-    if faulty:
+    if faulty := {*faulty}:
         if "gold_supports" in faulty:  # its indices cannot be judged
-            faulty = {*faulty, "required_support_groups"}
+            faulty.add("required_support_groups")
         sound = {name: item for name, item in value.items() if name not in faulty}
-        value = {"id": "-", "question": "-"} | sound
+        asked = {} if faulty.isdisjoint(("question", "turns")) else {"question": "-"}
+        value = {"id": "-", **asked, **sound}
     return find_faults(value)
 
 
@@ -220,7 +259,13 @@ class CaseReader:
         """The cases that warnings are about so far, by kind of warning."""
 
     def __iter__(self) -> Iterator[LocatedCase]:
-        """Yield every valid case; ``faults`` is complete once the file is read to its end.
+        """Yield every case of ``lines``, and of a conversation each turn."""
+        for number, case in self.lines():
+            for one in case.expanded():
+                yield LocatedCase(case=one, lineno=number, sent=self._sent)
+
+    def lines(self) -> Iterator[tuple[int, Case]]:
+        """Yield number and case of every valid line; ``faults`` is complete at the file's end.
 
         Raises:
             DatasetError: the file cannot be read.
@@ -230,7 +275,7 @@ class CaseReader:
                 for line in iterate_lines(file, self.display, self.faults, self._places):
                     case = self._read(line)
                     if case is not None:
-                        yield LocatedCase(case=case, lineno=line.number, sent=self._sent)
+                        yield line.number, case
                 if self.faults and self._places is None:
                     file.seek(0)
                     self.faults = one_for_values(file.read(), self.faults)
@@ -252,8 +297,9 @@ class CaseReader:
         self.faults += [dataclasses.replace(fault, file=self.display) for fault in found]
         if case is None:
             return None
-        for kind in find_warnings(case):
-            self.concerned.setdefault(kind, Concerned()).add(line.number, case.id)
+        for one in case.expanded():
+            for kind in find_warnings(one):
+                self.concerned.setdefault(kind, Concerned()).add(line.number, one.id)
         return case
 
     def _rules(
@@ -261,6 +307,10 @@ class CaseReader:
     ) -> Iterator[Fault]:
         yield from _rule_faults(number, value, faulty)
         yield from repeated_id(value, number, self._first_line)
+        turns = value.get("turns")
+        for turn in range(len(turns) if isinstance(turns, list) else 0):
+            name = {"id": turn_id(str(value.get("id")), turn + 1)}
+            yield from repeated_id(name, number, self._first_line)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -324,7 +374,7 @@ def read_set(
 
 _OF_ANSWERS: Final = frozenset({"answer", "response", "label", "retrieved_chunks", "contexts"})
 """Keys that files of answers, labels and results have besides a question."""
-_OF_CASES: Final = frozenset({"question", "gold_supports", "answerable"})
+_OF_CASES: Final = frozenset({"question", "turns", "gold_supports", "answerable"})
 _LOOKED_AT: Final = 100
 
 

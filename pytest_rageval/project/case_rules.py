@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations, starmap
 from typing import Any, Final
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.support.reading import field_text, unfit_at
-from pytest_rageval.values.case import RULE_KINDS, Anchor, Case
+from pytest_rageval.values.case import RULE_KINDS, TURN_FIELDS, Anchor, Case
 from pytest_rageval.values.errors import Fault
 
 _Line = Mapping[str, Any]
@@ -30,6 +31,23 @@ def find_faults(line: _Line) -> Iterator[Fault]:
     """Yield the fault of each rule that a line breaks."""
     if not _DOTS.isdisjoint(line["id"].split("/")):
         yield unfit_at(("id",), repr(line["id"]), "an id without a '.' or '..' segment")
+    turns = line.get("turns")
+    if not turns:
+        if line.get("standalone") is not None:
+            yield unfit_at(("standalone",), "a case without turns", "it in a later turn")
+        yield from _asked_faults(line)
+        return
+    for name in (one for one in TURN_FIELDS if line.get(one) is not None):
+        yield unfit_at((name,), f"{name} beside turns", "it in a turn")
+    for index, turn in enumerate(turns):
+        for fault in _asked_faults(turn):
+            loc = ("turns", index, *fault.loc)
+            yield replace(fault, loc=loc, field=field_text(loc))
+
+
+def _asked_faults(line: _Line) -> Iterator[Fault]:
+    if line.get("question") is None:
+        yield Fault(code="missing", loc=("question",), field="question")
     golds = line.get("gold_supports", [])
     irrelevant = line.get("irrelevant_supports", [])
     if golds and not line.get("answerable", True):

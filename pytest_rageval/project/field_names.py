@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Final
 
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import CASE_FIELDS
 
 _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("case_id", "test_id", "qid", "query_id", "question_id", "name"),
@@ -32,7 +31,7 @@ _OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "notes": ("note", "comment", "comments", "description"),
 }  # fmt: skip
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    name: (name, *_OTHERS.get(name, ())) for name in [*_OTHERS, *(one.name for one in fields(Case))]
+    name: (name, *_OTHERS.get(name, ())) for name in [*_OTHERS, *CASE_FIELDS]
 }
 """Names by case field, in the order of reading; the first one present is used."""
 

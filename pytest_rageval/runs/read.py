@@ -167,9 +167,9 @@ def decided_run(run: StoredRun, judged_on: tuple[Aspect, ...]) -> StoredRun:
 
 
 def failed_cases(run: StoredRun) -> list[tuple[str, str]]:
-    """Return file and name of the cases that did not pass in every repeat, in their order."""
+    """Return file and name of the items that did not pass in every repeat, in their order."""
     return list(
-        dict.fromkeys((r.file, r.name) for r in run.records if r.scores.outcome != "passed")
+        dict.fromkeys((r.file, r.item) for r in run.records if r.scores.outcome != "passed")
     )
 
 
@@ -197,7 +197,7 @@ def _last_of_each(folder: Path, lines: Sequence[CaseRecord]) -> list[CaseRecord]
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat, since a resumed run asks failed cases again."""
     found = {case_key(record): record for record in records}
-    return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
+    return sorted(found.values(), key=lambda record: record.place)
 
 
 _SHOWN: Final = 5
@@ -218,7 +218,7 @@ def select_failed(
 
     Args:
         settings: of the session; ``failed_from`` is set.
-        known: file and id of the cases of the set.
+        known: file and name of the items of the set.
         file: the only case file to look at; None: all of the run.
 
     Raises:

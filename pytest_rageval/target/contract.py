@@ -95,6 +95,10 @@ def request_body(request: AskRequest) -> dict[str, Any]:
         body["vaults"] = list(request.vaults)
     if request.folders:
         body["folders"] = list(request.folders)
+    if request.history:
+        body["history"] = [{"role": one.role, "content": one.content} for one in request.history]
+    if request.session:
+        body["session"] = request.session
     if request.k is not None:
         body["k"] = request.k
     if request.folder_mode is not None:

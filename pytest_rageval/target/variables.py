@@ -22,7 +22,7 @@ from pytest_rageval.values.errors import ConfigError, EndpointError, target_erro
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 
-VARIABLES: Final = ("case", "env", "language", "run_id", "uuid")
+VARIABLES: Final = ("case", "env", "history", "language", "run_id", "session", "turn", "uuid")
 NO_RUN: Final = "no-run"
 """``run_id`` of a request that belongs to no run, such as one of the doctor."""
 _UUID_END: Final = "726167657661"
@@ -89,6 +89,7 @@ def request_document(
         "env": dict(environment or {}) or None,
         "language": request.case.get("language"),
         "run_id": request.run_id or NO_RUN,
+        "turn": request.turn,
         "uuid": request.uuid,
     }
     return document
@@ -98,7 +99,9 @@ def whole_request(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request with every field and variable that there is, those of a request first."""
     whole = _Document({**_WHOLE_REQUEST, **document})
     case = {**dict.fromkeys(CASE_VARIABLES, "-"), "tags": ["-"], "metadata": {"-": "-"}}
+    history = [{"role": "user", "content": "-"}]
     whole.variables = {**dict.fromkeys(VARIABLES, "-"), "case": case, "env": document.get("env")}
+    whole.variables |= {"history": history, "turn": 2}
     return whole
 
 

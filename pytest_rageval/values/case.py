@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits
+from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits, Ours
 
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
 Review = Literal["reviewed", "generated"]
+Behavior = Literal["answer", "clarify"]
+Role = Literal["user", "assistant"]
 
 HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 """Control, bidi and zero-width characters, within the brackets of a pattern."""
@@ -95,18 +97,22 @@ class AnswerRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One question with its expected answer and evidence (one line of a case file)."""
+class Asked:
+    """One question with its expected answer and evidence, as a case or a turn of one has it."""
 
     __pydantic_config__ = _NO_OTHER_FIELDS
 
     id: Label
     """Unique in the file; the pytest node is ``<file>::<id>``. No ``.`` or ``..`` between
     slashes."""
-    question: NotBlank
-    """The question that is asked."""
+    question: NotBlank = ""
+    """The question that is asked; empty: the case is a conversation of ``turns``."""
+    standalone: NotBlank | None = None
+    """The question of a later turn in full, as it would be asked without the turns before it."""
     answerable: Flag = True
     """False: the documents hold no answer; the right thing is to abstain."""
+    expected_behavior: Annotated[tuple[Behavior, ...], Limits(min_length=1)] = ("answer",)
+    """With ``clarify`` an answer that asks back is as good as one that answers."""
     expected_key_facts: tuple[str, ...] = ()
     """Facts that a correct answer contains, one each."""
     expected_answer: str | None = None
@@ -121,6 +127,52 @@ class Case:
     """Indices into ``gold_supports``: OR over groups, AND within a group."""
     recency_conflict_rule: RecencyRule | None = None
     """Rule for sources that disagree; ``gold_supports[0]`` is the newer one."""
+
+    @property
+    def stated_facts(self) -> tuple[str, ...]:
+        """The key facts that say anything: those that are not blank."""
+        return tuple(fact for fact in self.expected_key_facts if fact.strip())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(Asked):
+    """One turn of a conversation, in a line of a case file with ``turns``."""
+
+    id: Annotated[str, Ours()] = ""
+    """Its case is named by the conversation and its position."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Role
+    """``user`` for a question, ``assistant`` for an answer."""
+    content: str
+    """Its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Talk:
+    """Place of a case that is one turn of a conversation."""
+
+    conversation: str
+    """Id of the line with the turns."""
+    turn: int
+    """Position of the turn, from 1."""
+    turns: int
+    """Number of turns."""
+    gold: tuple[Message, ...] = ()
+    """The turns before it, each with its expected answer where it has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(Asked):
+    """One question, or a conversation of several turns (one line of a case file)."""
+
+    turns: tuple[Turn, ...] = ()
+    """Turns of a conversation, in place of ``question``: each is a case of its own in all figures,
+    named ``<id>#1``, ``<id>#2`` and so on, and the conversation is asked as one pytest item."""
     category: Label = "general"
     """For breakdowns and selection."""
     difficulty: Difficulty | None = None
@@ -146,6 +198,8 @@ class Case:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Free values; they change nothing unless the settings send them to the target as
     ``case.metadata``."""
+    talk: Annotated[Talk | None, Ours()] = None
+    """Place in the conversation that it is a turn of; None: it is of none."""
 
     @property
     def user(self) -> object:
@@ -158,6 +212,42 @@ class Case:
         return bool(self.irrelevant_supports) and (self.user is not None or "acl" in self.tags)
 
     @property
-    def stated_facts(self) -> tuple[str, ...]:
-        """The key facts that say anything: those that are not blank."""
-        return tuple(fact for fact in self.expected_key_facts if fact.strip())
+    def item(self) -> str:
+        """Name of the pytest item that asks it: that of its conversation, or its own."""
+        return self.id if self.talk is None else self.talk.conversation
+
+    @property
+    def turn(self) -> int | None:
+        """Position in its conversation, from 1; None: it is of none."""
+        return None if self.talk is None else self.talk.turn
+
+    def expanded(self) -> tuple[Case, ...]:
+        """Return a case for each turn of a conversation, or the case itself."""
+        if not self.turns:
+            return (self,)
+        found: list[Case] = []
+        gold: list[Message] = []
+        for number, turn in enumerate(self.turns, 1):
+            talk = Talk(conversation=self.id, turn=number, turns=len(self.turns), gold=tuple(gold))
+            of, original = turn_id(self.id, number), self.translation_of
+            if original is not None:
+                original = turn_id(original, number)
+            asked = {name: getattr(turn, name) for name in TURN_FIELDS}
+            found.append(
+                replace(self, id=of, turns=(), talk=talk, translation_of=original, **asked)
+            )
+            gold.append(Message(role="user", content=turn.question))
+            if turn.expected_answer:
+                gold.append(Message(role="assistant", content=turn.expected_answer))
+        return tuple(found)
+
+
+def turn_id(conversation: str, turn: int) -> str:
+    """Return the id of a turn as a case: ``refund_talk#2``."""
+    return f"{conversation}#{turn}"
+
+
+CASE_FIELDS: Final = tuple(one.name for one in fields(Case) if one.name != "talk")
+"""Fields of a line of a case file, in the order in which they are written."""
+TURN_FIELDS: Final = tuple(one.name for one in fields(Turn) if one.name != "id")
+"""Fields of a turn, which a line with turns does not have itself."""

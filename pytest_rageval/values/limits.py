@@ -65,6 +65,21 @@ class Else(Read):
         return _said(schema, self._said)
 
 
+class Ours:
+    """Mark of a field that nobody writes: given, it is unknown, and no JSON Schema has it."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Schema]) -> Schema:
+        """Return a schema that refuses every value."""
+        unknown = "unexpected_keyword_argument"
+        return {"type": "custom-error", "schema": {"type": "none"}, "custom_error_type": unknown}
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Schema:
+        """Leave the field out."""
+        from pydantic_core import PydanticOmit
+
+        raise PydanticOmit
+
+
 def _said(schema: Schema, said: str) -> Schema:
     if not said:
         return schema

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Message
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
@@ -258,6 +258,8 @@ class CaseRecord:
     latency: Mapping[str, float]
     """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
     scores: CaseScores
+    history: tuple[Message, ...] = ()
+    """Messages of the conversation before the question; empty: it is the first, or of none."""
     verdicts: CaseVerdicts = field(default_factory=CaseVerdicts)
     trace_id: str | None = None
     """Trace that the target was asked in, 32 hex digits; None: it was not traced, or not asked."""
@@ -283,11 +285,26 @@ class CaseRecord:
         return self.case.review != "generated"
 
     @property
+    def place(self) -> tuple[str, int, int, int]:
+        """Place among the records of a run: file, line, turn of a conversation and repeat."""
+        return self.file, self.lineno, self.case.turn or 0, self.repeat
+
+    @property
+    def item(self) -> str:
+        """The name of the pytest item that asked it: of a turn that of its conversation."""
+        return self.case.item + self.parameters
+
+    @property
+    def item_nodeid(self) -> str:
+        """The pytest node id of that item."""
+        return f"{self.file}::{self.item}"
+
+    @property
     def name(self) -> str:
-        """The name of the item, unique among the cases of a file within a run."""
+        """The name of the case, unique among those of a file within a run."""
         return self.case.id + self.parameters
 
     @property
     def nodeid(self) -> str:
-        """The pytest node id of the item."""
+        """The node id of the case: that of its pytest item, or of its turn of a conversation."""
         return f"{self.file}::{self.name}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
+from pytest_rageval.values.case import Message
 from pytest_rageval.values.diagnoses.table import Facts, TargetErrorKind
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.lenient import (
@@ -56,6 +57,14 @@ class AskRequest:
     folder_mode: FolderMode | None = None
     vector_weight: float | None = None
     lexical_weight: float | None = None
+    history: tuple[Message, ...] = ()
+    """Messages of the conversation so far, the first question first; empty: there are none, or the
+    target keeps them itself."""
+    session: str = ""
+    """Conversation that the target is to go on with: an id of ours, or the one that it replied;
+    empty: there is none, or the history is sent."""
+    turn: int | None = None
+    """Position in the conversation, from 1; None: it is of none."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Passed through to the API as further top-level fields."""
     case: Mapping[str, Any] = field(default_factory=dict)

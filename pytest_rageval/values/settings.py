@@ -101,6 +101,9 @@ class TargetSettings:
         "--rag-timeout", "S", key="target.timeout")] = 60.0
     retries: Annotated[Natural, Setting("effort",
         "attempts after the first, on 408, 429, 5xx and connection errors")] = 3
+    history: Annotated[Literal["live", "gold", "server"], Setting("subject",
+        "what a later turn of a conversation is sent with: the answers given so far, the expected "
+        "ones, or only the session that the target keeps")] = "live"
     trace: Annotated[Flag, Setting("nothing",
         "send a traceparent header with each question of a run")] = True
     trace_url: Annotated[str | None, Setting("nothing",

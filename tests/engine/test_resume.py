@@ -50,8 +50,8 @@ def resumed(root: Path, *records: CaseRecord, cases: tuple[Case, ...]) -> Resume
     ],
 )
 def test_errors_that_the_target_had_a_part_in_stand(kind: TargetErrorKind, stands: bool) -> None:
-    assert is_finished(failed("a", kind)) is stands
-    assert is_finished(record("a"))
+    assert is_finished([failed("a", kind)]) is stands
+    assert is_finished([record("a")])
 
 
 def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:

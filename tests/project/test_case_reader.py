@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.project.case_reader import load_cases, parse_case
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
 from pytest_rageval.values.errors import DatasetError
 from tests.build.cases import FULL
+from tests.build.files import write_lines
 
 
 def faults_in(**fields: Any) -> list[tuple[str, str]]:
@@ -336,3 +337,40 @@ def test_anchors_apart_in_one_respect_are_two_anchors(other: dict[str, Any]) -> 
     anchor = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["x"], "vault": "v"}
     golds = [anchor, {**anchor, **other}]
     assert len(parse_case({"id": "a", "question": "q", "gold_supports": golds}).gold_supports) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({}, ["question"]),
+        ({"question": "?", "turns": [{"question": "?"}]}, ["question"]),
+        ({"turns": [{"question": "?"}], "gold_supports": []}, ["gold_supports"]),
+        ({"turns": [{"question": "?"}, {}]}, ["turns[1].question"]),
+        ({"turns": [{"question": "?", "id": "x"}]}, ["turns[0].id"]),
+        (
+            {"turns": [{"question": " "}, {"question": "?", "gold_supports": [{}]}]},
+            ["turns[0].question", "turns[1].gold_supports[0].rel_path"],
+        ),
+        (
+            {"turns": [{"question": "?"}, {"question": "?", "answer_rules": [{}]}]},
+            ["turns[1].answer_rules[0]"],
+        ),
+        ({"question": "?", "standalone": "?"}, ["standalone"]),
+        ({"question": "?", "talk": {"turn": 2}}, ["talk"]),
+    ],
+)
+def test_a_line_has_a_question_or_turns_whose_faults_name_the_turn(
+    fields: dict[str, Any], found: list[str]
+) -> None:
+    with pytest.raises(DatasetError) as error:
+        parse_case({"id": "a", **fields})
+    assert [fault.field for fault in error.value.faults] == found
+
+
+def test_the_name_of_a_turn_is_taken(tmp_path: Path) -> None:
+    turns = [{"question": "?"}, {"question": "?"}]
+    other = {"id": "a#2", "question": "?"}
+    path = write_lines(tmp_path / "set.jsonl", {"id": "a", "turns": turns}, other)
+    with pytest.raises(DatasetError) as error:
+        load_cases(path)
+    assert [(fault.line, fault.code) for fault in error.value.faults] == [(2, "duplicate")]

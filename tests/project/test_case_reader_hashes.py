@@ -92,3 +92,13 @@ def test_the_hash_of_a_set_is_about_its_content_not_its_order(tmp_path: Path) ->
     )
     assert load_cases(write_lines(tmp_path / "cases.jsonl", one)).dataset_hash != forward
     assert dataset_hash(["b", "a"]) == dataset_hash(["a", "b"]) != dataset_hash(["a", "b", "b"])
+
+
+def test_the_hash_of_a_turn_depends_on_the_turns_before_it_alone() -> None:
+    def hashes(*questions: str) -> list[str]:
+        turns = [{"question": one} for one in questions]
+        return [case_hash(one) for one in parse_case({"id": "a", "turns": turns}).expanded()]
+
+    first, second = hashes("x", "y")
+    assert hashes("x", "y", "z")[:2] == [first, second]
+    assert hashes("w", "y")[1] != second

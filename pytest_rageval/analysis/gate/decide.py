@@ -26,6 +26,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
+from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.gate import (
     WHOLE_SET,
     BaselineInfo,
@@ -37,6 +38,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import TIMED, StoredRun
 
 NO_BASELINE: Final = (
@@ -197,13 +199,16 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str, names: Mapping[str,
 def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) -> str | None:
     if n_reported < n_expected:
         return f"{n_reported} of {counted(n_expected, 'case')} reported"
-    skipped = sum(
-        any(r.error is not None and r.error.kind == "not_attempted" for r in c.records)
-        for c in cases
-    )
+    skipped = sum(any(_cut_short(r) for r in c.records) for c in cases)
     if skipped:
         return f"{skipped} of {counted(len(cases), 'case')} not attempted"
     return unanswered([case for case in cases if case.first.counted]) or None
+
+
+def _cut_short(record: CaseRecord) -> bool:
+    """Whether a case was not attempted for another reason than an error in its conversation."""
+    error = record.error
+    return error is not None and error.kind == "not_attempted" and error.code != TURN_NOT_REACHED
 
 
 def _nothing_checked(cases: Sequence[CaseGroup]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.rejudge import rejudge
-from pytest_rageval.engine.resume import is_finished
+from pytest_rageval.engine.resume import by_attempt, is_finished
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settled_together
@@ -288,7 +288,8 @@ def holds(folder: Path, nodeids: Iterable[str], repeats: int) -> bool:
     if not (folder / RESULTS).is_file():
         return False
     records = latest_records(read_records(folder))
-    counts = Counter(one.nodeid for one in records if is_finished(one))
+    finished = filter(is_finished, by_attempt(records))
+    counts = Counter(one.nodeid for turns in finished for one in turns)
     return all(counts[nodeid] >= repeats for nodeid in nodeids)
 
 

@@ -112,7 +112,7 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
         yield Fact("try", explanation.next_steps[0], lines=3)
     for note in explanation.notes[:1]:
         yield Fact("note", note, "warn", lines=1)
-    yield Command("again", f"pytest {shlex.quote(record.nodeid)}", "--all shows more")
+    yield Command("again", f"pytest {shlex.quote(record.item_nodeid)}", "--all shows more")
 
 
 def _origin(explanation: Explanation, run_id: str, repeats: str) -> str:

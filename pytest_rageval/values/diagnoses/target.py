@@ -24,6 +24,8 @@ from pytest_rageval.values.diagnoses.table import (
 )
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
 
+TURN_NOT_REACHED: Final = "turn_not_reached"
+"""Code of the turns of a conversation after one that ended in an error."""
 _Row = Diagnosis[TargetErrorKind]
 _TABLE: Final = "[tool.rageval.target]"
 _SEE_LOG: Final = "check the server log, and any proxy in front of it"
@@ -487,6 +489,13 @@ TARGET: Final[Mapping[str, _Row]] = {
         kind="empty",
         says=("the answer is empty and abstained is not {abstained}",),
         examples=({"abstained": "true"}, {"abstained": "true", "reported": "quota exceeded"}),
+    ),
+    TURN_NOT_REACHED: Diagnosis(
+        kind="not_attempted",
+        says=("turn {turn} of the conversation ended in an error",),
+        run="Clear the error of that turn: the turns after it are asked once it is answered.",
+        doctor="clear the error of that turn",
+        examples=({"turn": 2},),
     ),
     "raised": Diagnosis(
         kind="raised",

@@ -177,7 +177,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         ),
         total_ms=record.latency.get("total_ms"),
         commands=(
-            *([] if brief else [f"pytest {shlex.quote(record.nodeid)}"]),
+            *([] if brief else [f"pytest {shlex.quote(record.item_nodeid)}"]),
             _explain_command(run, record.nodeid),
         ),
         trace_id=record.trace_id or "",

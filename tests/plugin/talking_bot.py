@@ -1,0 +1,114 @@
+"""A chatbot of several turns on the loopback interface, which can be broken in four ways."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from tests.build.http_server import Handler, serving
+
+NAMES: Final = ("ada", "bob", "cleo", "dora")
+NOTES: Final = {
+    f"{name}-{word}.md": f"The printer {name} {text} {number + n}."
+    for n, name in enumerate(NAMES)
+    for word, text, number in (
+        ("room", "stands in room", 100),
+        ("cost", "was bought for the sum of", 300),
+        ("care", "is looked after by team", 500),
+    )
+}
+Fault = Literal["", "forgets", "stale", "errors", "mixes"]
+"""It looks for the words of turn 2 alone; answers turn 3 from the passage of turn 1; replies to
+turn 2 with an error; goes on with the topic of whichever session asked last."""
+FOLLOW_UPS: Final = {"cost": "And what was it bought for?", "care": "Which team is it in?"}
+
+
+def turn(name: str, word: str, question: str) -> dict[str, Any]:
+    text = NOTES[f"{name}-{word}.md"]
+    return {
+        "question": question,
+        "gold_supports": [{"rel_path": f"{name}-{word}.md"}],
+        "expected_answer": text,
+        "expected_key_facts": [text],
+    }
+
+
+def talk(name: str) -> dict[str, Any]:
+    """A conversation of three turns, of which two name the printer by a pronoun."""
+    turns = [turn(name, "room", f"Which room has the printer {name}?")]
+    for word, question in FOLLOW_UPS.items():
+        full = question.replace("it ", f"the printer {name} ")
+        turns.append({**turn(name, word, question), "standalone": full})
+    return {"id": f"talk_{name}", "category": "talk", "turns": turns}
+
+
+@dataclass
+class TalkingBot:
+    """Finds the note of the printer that a question or the conversation before it names."""
+
+    url: str = ""
+    fault: Fault = ""
+    together: int = 1
+    """Sessions that must be open before the first is answered."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    """Bodies of the requests."""
+    _topics: dict[str, str] = field(default_factory=dict)
+    _opened: threading.Condition = field(default_factory=threading.Condition)
+
+    def reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        question: str = body["question"]
+        word = next((w for w, text in FOLLOW_UPS.items() if text[-8:] == question[-8:]), "room")
+        if self.fault == "errors" and word == "cost":
+            raise KeyError("memory")
+        topic = self._topic(body, forgets=self.fault == "forgets" and word == "cost")
+        found = [f"{topic}-{word}.md"] if topic else [f"{name}-room.md" for name in NAMES[::-1]]
+        answer = NOTES[found[0]]
+        if self.fault == "stale" and word == "care":
+            answer = NOTES[f"{topic}-room.md"]
+        chunks = [{"rel_path": path, "text": NOTES[path]} for path in found]
+        return {"answer": answer, "debug": {"retrieved_chunks": chunks}}
+
+    def _topic(self, body: Mapping[str, Any], *, forgets: bool) -> str:
+        session = body.get("session", "")
+        key = "" if self.fault == "mixes" else session
+        said = [body["question"]]
+        said += [m["content"] for m in body.get("history", [])[::-1] if m["role"] == "user"]
+        named = [name for text in said[: 1 if forgets else None] for name in _named(text)]
+        with self._opened:
+            if named and session:
+                self._topics[key] = named[0]
+                self._topics[f"open {session}"] = ""
+                self._opened.notify_all()
+                self._opened.wait_for(lambda: self._n_open >= self.together, timeout=10)
+            return named[0] if named else "" if forgets else self._topics.get(key, "")
+
+    @property
+    def _n_open(self) -> int:
+        return sum(one.startswith("open ") for one in self._topics)
+
+
+def _named(text: str) -> Sequence[str]:
+    return [name for name in NAMES if name in text.rstrip("?.").split()]
+
+
+@contextlib.contextmanager
+def talking_bot() -> Iterator[TalkingBot]:
+    """Serve a bot until the block ends."""
+    bot = TalkingBot()
+
+    class Chat(Handler):
+        def do_POST(self) -> None:
+            body = json.loads(self.body())
+            bot.asked.append(body)
+            try:
+                self.send_json(bot.reply(body))
+            except KeyError as error:
+                self.send_json({"error": f"KeyError: {error}"}, 500)
+
+    with serving(Chat) as url:
+        bot.url = url
+        yield bot

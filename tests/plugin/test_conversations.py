@@ -1,0 +1,176 @@
+"""Conversations: asked turn by turn, named by turn and stage, the same in every way to run them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_rageval.runs.store import read_records
+from pytest_rageval.values.record import CaseRecord
+from tests.plugin.scratch import NO_PAGE, Project, comparable
+from tests.plugin.talking_bot import NAMES, Fault, TalkingBot, talk, talking_bot
+
+SETTINGS = f"""
+[tool.pytest.ini_options]
+filterwarnings = ["error"]
+[tool.rageval]
+{NO_PAGE}[tool.rageval.target]
+retries = 0
+"""
+TALKS = tuple(f"talk_{name}" for name in NAMES)
+
+
+@pytest.fixture
+def bot() -> Iterator[TalkingBot]:
+    with talking_bot() as found:
+        yield found
+
+
+@pytest.fixture
+def talks(project: Project, bot: TalkingBot) -> Project:
+    project.write("conftest.py", "")
+    project.write("pyproject.toml", SETTINGS)
+    project.cases([talk(name) for name in NAMES])
+    return project
+
+
+def run(project: Project, bot: TalkingBot, *arguments: str, name: str = "one") -> pytest.RunResult:
+    bot.asked.clear()
+    named = () if any("resume" in one for one in arguments) else ("--rageval-run-id", name)
+    return project.run("--rag-url", bot.url, *named, *arguments)
+
+
+def records_of(project: Project, name: str = "one") -> dict[str, CaseRecord]:
+    return {one.name: one for one in read_records(project.folder(name))}
+
+
+def stages(project: Project, name: str = "one") -> dict[str, str]:
+    """Return stage, or kind of error, of each turn that did not pass."""
+    return {
+        name: one.error.kind if one.error else one.scores.failure_stage or one.scores.outcome
+        for name, one in records_of(project, name).items()
+        if one.scores.outcome != "passed"
+    }
+
+
+def metrics(project: Project, name: str) -> Any:
+    return comparable(json.loads((project.folder(name) / "metrics.json").read_text("utf-8")))
+
+
+def every(turn: int, stage: str) -> dict[str, str]:
+    return {f"{name}#{turn}": stage for name in TALKS}
+
+
+WRONG: Sequence[tuple[Fault, dict[str, str]]] = [
+    ("", {}),
+    ("forgets", every(2, "not_retrieved")),
+    ("stale", every(3, "ungrounded")),
+    ("errors", every(2, "http") | every(3, "not_attempted")),
+]
+"""Faults of the chatbot, and the turns and stages that they show as."""
+
+
+@pytest.mark.parametrize(("fault", "expected"), WRONG, ids=lambda one: str(one)[:9])
+def test_each_fault_is_named_by_turn_and_stage_however_the_run_is_made(
+    talks: Project, bot: TalkingBot, fault: Fault, expected: dict[str, str]
+) -> None:
+    bot.fault = fault
+    for name, concurrency in (("serial", "1"), ("at-once", "32")):
+        run(talks, bot, "--rageval-concurrency", concurrency, name=name)
+        assert stages(talks, name) == expected
+    run(talks, bot, "-k", "ada or cleo", name="resumed")
+    asked = len(bot.asked)
+    run(talks, bot, "--rageval-resume", "resumed")
+    assert len(bot.asked) == asked  # the other two
+    assert stages(talks, "resumed") == expected
+    assert metrics(talks, "serial") == metrics(talks, "at-once") == metrics(talks, "resumed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "expected"), WRONG[1:], ids=lambda one: str(one)[:9])
+def test_workers_and_one_process_find_the_same(
+    talks: Project, bot: TalkingBot, fault: Fault, expected: dict[str, str]
+) -> None:
+    bot.fault = fault
+    run(talks, bot, name="serial")
+    run(talks, bot, "-n", "2", name="workers")
+    assert stages(talks, "workers") == expected
+    assert metrics(talks, "serial") == metrics(talks, "workers")
+
+
+def test_two_sessions_that_the_target_mixes_up_are_seen_once_they_run_together(
+    talks: Project, bot: TalkingBot
+) -> None:
+    talks.cases([talk(name) for name in NAMES[:2]])
+    talks.write("pyproject.toml", SETTINGS + 'history = "server"\n')
+    for fault, wrong in (("", 0), ("mixes", 1)):
+        bot.fault, bot.together = fault, 2  # type: ignore[assignment]
+        bot._topics.clear()
+        run(talks, bot, "--rageval-concurrency", "8", name=f"two-{fault}")
+        found = stages(talks, f"two-{fault}")
+        assert {name.partition("#")[2] for name in found} == ({"2", "3"} if wrong else set())
+        assert {*found.values()} <= {"not_retrieved"}
+        assert len({name.partition("#")[0] for name in found}) == wrong
+    assert len({body["session"] for body in bot.asked}) == 2
+    assert not any("history" in body for body in bot.asked)
+
+
+def test_an_item_is_a_conversation_whose_report_names_turns_and_stages(
+    talks: Project, bot: TalkingBot
+) -> None:
+    bot.fault = "forgets"
+    result = run(talks, bot, "-rA", "evals/eval_set.jsonl::talk_bob")
+    assert len(records_of(talks)) == 3
+    reason = next(line for line in result.outlines if "::talk_bob - " in line)
+    assert ("turn 2: not_retrieved" in reason, "turn 1" in reason) == (True, False)
+
+
+def test_the_answers_given_are_sent_or_the_expected_ones(talks: Project, bot: TalkingBot) -> None:
+    bot.fault = "stale"
+    run(talks, bot, "-k", "ada")
+    live = bot.asked[-1]["history"]
+    assert [one["role"] for one in live] == ["user", "assistant"] * 2
+    assert [one["content"] for one in live[1::2]] == [
+        records_of(talks)[f"talk_ada#{turn}"].answer for turn in (1, 2)
+    ]
+    assert records_of(talks)["talk_ada#3"].history[-1].content == live[-1]["content"]
+
+    bot.fault = "forgets"
+    talks.write("pyproject.toml", SETTINGS + 'history = "gold"\n')
+    run(talks, bot, "-k", "ada", name="gold")
+    assert bot.asked[-1]["history"][-1]["content"] == talk("ada")["turns"][1]["expected_answer"]
+
+
+def test_last_failed_asks_the_conversation_again(talks: Project, bot: TalkingBot) -> None:
+    bot.fault = "errors"
+    run(talks, bot, "-k", "ada or bob", "--rageval-concurrency", "1")
+    bot.fault = ""
+    run(talks, bot, "--lf", "--rageval-concurrency", "1", name="again")
+    assert [body["question"] for body in bot.asked[::3]] == [
+        talk(name)["turns"][0]["question"] for name in NAMES[:2]
+    ]
+    assert stages(talks, "again") == {}
+
+
+def test_a_conversation_that_was_cut_short_is_asked_from_its_first_turn(
+    talks: Project, bot: TalkingBot
+) -> None:
+    run(talks, bot, "--rageval-concurrency", "1")
+    file = talks.folder() / "results.jsonl"
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    file.write_text("".join(lines[:-1]), "utf-8")
+    run(talks, bot, "--rageval-resume", "one", "--rageval-concurrency", "1")
+    assert [body["question"] for body in bot.asked] == [
+        one["question"] for one in talk(NAMES[-1])["turns"]
+    ]
+    assert len(records_of(talks)) == 12
+
+
+def test_shards_and_repeats_keep_a_conversation_together(talks: Project, bot: TalkingBot) -> None:
+    run(talks, bot, "--rageval-shard", "1/2", "--rageval-repeats", "2", name="part")
+    found = read_records(talks.folder("part"))
+    assert {one.case.item for one in found} == {"talk_ada", "talk_cleo"}
+    assert len(found) == 12
