@@ -6,19 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 from typing import Any
 
 from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.index import Index, build_index
+from pytest_rageval.server.index import Index, build_index, open_index
 from pytest_rageval.server.requests import AskQuery
 from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
-from pytest_rageval.server.store import index_key, index_version, open_index
 from pytest_rageval.server.upstream import PROMPT_VERSION, Endpoint, generate
-from pytest_rageval.server.vault import Note, read_vault
+from pytest_rageval.server.vault import Note, content_findings, finding_lines, read_vault
 from pytest_rageval.server.versions import COMPARED_CHUNKS, note_date
 
 _log = logging.getLogger("rageval.reference")
@@ -39,7 +38,7 @@ class ReferenceEngine:
         self._notes = {note.rel_path: note for note in vault.notes}
         self._findings = vault.findings
         self._overlay: dict[str, Note] = {}
-        self._vault_index = open_index(config, vault.notes, vault.findings)
+        self._vault_index = self._with_warnings(open_index(config, vault.notes), vault.notes)
         for warning in self._vault_index.coverage["warnings"]:
             _log.warning("vault %s: %s", config.effective_vault_name, warning)
         self.index = self._vault_index
@@ -109,13 +108,15 @@ class ReferenceEngine:
         if overlay:
             merged = {**self._notes, **overlay}
             notes = [merged[path] for path in sorted(merged)]
-            version = index_version(index_key(self.config, notes))
-            index = build_index(
-                self.config, notes, version=version, findings=self._findings, known=self.index
-            )
+            index = self._with_warnings(build_index(self.config, notes, known=self.index), notes)
         else:
             index = self._vault_index
         self._overlay, self.index = overlay, index
+
+    def _with_warnings(self, index: Index, notes: Sequence[Note]) -> Index:
+        """Return the index with findings, also about files of the folder that are not in it."""
+        lines = finding_lines([*self._findings, *content_findings(notes, index.chunks)])
+        return replace(index, coverage={**index.coverage, "warnings": lines})
 
     def _answer(self, query: AskQuery, chunks: Sequence[Chunk], index: Index) -> Answer:
         if query.folders and not chunks:

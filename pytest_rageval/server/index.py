@@ -1,12 +1,17 @@
-"""The search index of a vault: chunks, full text, vectors and findings about omitted files."""
+"""The search index of a vault: chunks, full text and vectors, and its cache on disk."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
+import logging
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +20,7 @@ from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk, chunk_note
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.terms import LexicalIndex, TermFrequencies, terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder
-from pytest_rageval.server.vault import Finding, Note, content_findings, finding_lines
+from pytest_rageval.server.vault import Note
 from pytest_rageval.server.vector import LsaModel, fit_lsa, unit_rows
 
 INDEX_FORMAT = "1"
@@ -36,7 +41,6 @@ class Index:
     embedder: EndpointEmbedder | None
     coverage: Mapping[str, Any]
     """`debug.indexing_coverage`."""
-    origin: Literal["built", "loaded"]
 
     @cached_property
     def folder_of(self) -> tuple[str, ...]:
@@ -78,20 +82,13 @@ def embedder_of(config: ReferenceConfig) -> EndpointEmbedder | None:
 
 
 def build_index(
-    config: ReferenceConfig,
-    notes: Sequence[Note],
-    *,
-    version: str,
-    findings: Sequence[Finding],
-    known: Index | None = None,
+    config: ReferenceConfig, notes: Sequence[Note], *, known: Index | None = None
 ) -> Index:
     """Chunk, count, embed and store notes in memory.
 
     Args:
         config: Chunk sizes and embedder.
         notes: In the order that breaks ties of scores.
-        version: Value of `index_version`.
-        findings: Files left out or read with loss, reported with the coverage.
         known: An earlier index of the same settings whose vectors from an endpoint are reused.
     """
     by_note = [
@@ -123,21 +120,11 @@ def build_index(
         vectors=vectors,
         lsa=lsa,
         embedder=embedder,
-        coverage=_coverage(by_note, reason, skipped, version, _warnings(findings, notes, chunks)),
-        origin="built",
+        coverage={
+            **_coverage(by_note, reason, skipped),
+            "index_version": f"{INDEX_FORMAT}-{index_key(config, notes)[:12]}",
+        },
     )
-
-
-def with_findings(index: Index, notes: Sequence[Note], findings: Sequence[Finding]) -> Index:
-    """Return the index with other findings, which depend on the folder, not on the notes read."""
-    warnings = _warnings(findings, notes, index.chunks)
-    return replace(index, coverage={**index.coverage, "warnings": warnings})
-
-
-def _warnings(
-    findings: Sequence[Finding], notes: Sequence[Note], chunks: Sequence[Chunk]
-) -> list[str]:
-    return finding_lines([*findings, *content_findings(notes, chunks)])
 
 
 def _embed(
@@ -159,13 +146,7 @@ def _embed(
     return unit_rows(rows)
 
 
-def _coverage(
-    by_note: Sequence[Sequence[Chunk]],
-    reason: str,
-    skipped: int,
-    version: str,
-    warnings: Sequence[str],
-) -> dict[str, Any]:
+def _coverage(by_note: Sequence[Sequence[Chunk]], reason: str, skipped: int) -> dict[str, Any]:
     attempted = sum(len(found) for found in by_note)
     totals = {
         "docs_processed": len(by_note),
@@ -180,9 +161,7 @@ def _coverage(
         **totals,
         "chunk_token_stats": _token_stats(sizes),
         "chunker_version": CHUNKER_VERSION,
-        "index_version": version,
         "by_doc_type": {DOC_TYPE: totals},
-        "warnings": list(warnings),
     }
 
 
@@ -195,3 +174,108 @@ def _token_stats(sizes: Sequence[int]) -> dict[str, float | None]:
         "mean": round(float(np.mean(sizes)), 3),
         "p95": round(float(np.percentile(sizes, 95)), 3),
     }
+
+
+# --- on disk
+
+KEPT_INDEXES = 8
+"""Maximum number of entries of a cache folder; the least recently used are removed first."""
+_SUFFIX, _SCRATCH = ".npz", ".building-"
+_log = logging.getLogger("rageval.reference")
+
+
+def index_key(config: ReferenceConfig, notes: Sequence[Note]) -> str:
+    """Return 32 hex digits over everything the index depends on: note bytes and build settings."""
+    settings = {
+        "format": INDEX_FORMAT,
+        "chunker": CHUNKER_VERSION,
+        "vault": config.effective_vault_name,
+        "chunk_tokens": config.chunk_tokens,
+        "chunk_overlap": config.chunk_overlap,
+        "embedding_model": config.embedding_model,
+        "embedder_url": config.embedder_url if config.embedder == "endpoint" else None,
+        "notes": [[note.rel_path, note.digest] for note in notes],
+    }
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
+
+
+def open_index(config: ReferenceConfig, notes: Sequence[Note]) -> Index:
+    """Load the index of these notes from the cache, or build and keep it."""
+    key = index_key(config, notes)
+    entry = config.cache_dir / f"{key}{_SUFFIX}" if config.cache_dir else None
+    if entry is not None and entry.is_file():
+        try:
+            return _load(entry, config)
+        except Exception as error:  # of many types, where an entry is damaged
+            _log.warning("cached index %s is damaged (%s); building it again", key, error)
+    index = build_index(config, notes)
+    if entry is not None:
+        try:
+            _save(index, entry)
+        except OSError as error:
+            # A read-only or full disk costs time at the next start, not this one.
+            _log.warning("index not cached in %s: %s", entry.parent, error)
+    return index
+
+
+def _save(index: Index, entry: Path) -> None:
+    """Write an entry to a temporary name, then rename it: it is never seen incomplete."""
+    folder = entry.parent
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    content = {
+        "chunks": [asdict(chunk) for chunk in index.chunks],
+        "coverage": index.coverage,
+        "frequencies": index.frequencies.by_term,
+        "vocabulary": list(index.lsa.vocabulary) if index.lsa else None,
+    }
+    arrays = {
+        "vectors": index.vectors,
+        "content": np.frombuffer(json.dumps(content).encode(), np.uint8),
+    }
+    if index.lsa:
+        arrays["projection"] = index.lsa.projection
+    scratch = folder / f"{_SCRATCH}{os.urandom(4).hex()}"
+    try:
+        with scratch.open("wb") as stream:
+            np.savez(stream, **arrays)  # type: ignore[arg-type]
+        os.replace(scratch, entry)
+    finally:
+        scratch.unlink(missing_ok=True)
+    _drop_oldest(folder)
+
+
+def _drop_oldest(folder: Path) -> None:
+    def last_used(path: Path) -> float:
+        with contextlib.suppress(OSError):
+            return path.stat().st_mtime
+        return 0.0
+
+    # Those that a killed process did not finish are among them.
+    entries = [*folder.glob(f"*{_SUFFIX}"), *folder.glob(f"{_SCRATCH}*")]
+    for path in sorted(entries, key=last_used)[:-KEPT_INDEXES]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _load(entry: Path, config: ReferenceConfig) -> Index:
+    with contextlib.suppress(OSError):
+        os.utime(entry)
+    # numpy leaves a damaged file open that it opened itself.
+    with entry.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        content = json.loads(arrays["content"].tobytes())
+        vectors, lsa = arrays["vectors"], None
+        if "projection" in arrays:
+            rows = {term: row for row, term in enumerate(content["vocabulary"])}
+            lsa = LsaModel(rows, arrays["projection"])
+    chunks = tuple(Chunk(**row) for row in content["chunks"])
+    return Index(
+        chunks=chunks,
+        frequencies=TermFrequencies(len(chunks), content["frequencies"]),
+        lexical=LexicalIndex(chunks),
+        vectors=vectors,
+        lsa=lsa,
+        embedder=embedder_of(config),
+        coverage=content["coverage"],
+    )

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     InstanceOf,
     ValidationError,
+    model_validator,
 )
 
 from pytest_rageval.server.chunking import count_tokens
@@ -106,7 +107,9 @@ def _note_path(path: str) -> str:
     return path
 
 
-class _DeletionBody(Body):
+class Deletion(Body):
+    """Body of `DELETE /api/v1/documents`."""
+
     scope_prefix: Annotated[_Raw, AfterValidator(_scope)]
 
 
@@ -115,8 +118,26 @@ class _Document(Body):
     text: _Raw
 
 
-class _DocumentsBody(_DeletionBody):
+class Documents(Deletion):
+    """Body of `PUT /api/v1/documents`: each path once, and below the prefix."""
+
     documents: list[_Document]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Documents:
+        seen = set[str]()
+        for number, path in enumerate(one.rel_path for one in self.documents):
+            if path in seen or not path.startswith(self.scope_prefix):
+                expected = f"each path once, and below {self.scope_prefix!r}"
+                raise refusal(f"documents[{number}].rel_path", path, expected)
+            seen.add(path)
+        return self
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The documents as notes."""
+        given = ((one.rel_path, one.text.replace("\0", "\ufffd")) for one in self.documents)
+        return tuple(Note(rel_path=p, data=t.encode("utf-8", "replace")) for p, t in given)
 
 
 class _EmbeddingsBody(Body):
@@ -173,34 +194,6 @@ def _both_weights(given: RerankWeights, config: ReferenceConfig) -> RerankWeight
         came = given.model_dump(exclude_unset=True)
         raise refusal("rerank_weights", came, "numbers of at least 0, not both 0")
     return RerankWeights(vector=vector, lexical=lexical)
-
-
-def parse_documents(body: object) -> tuple[Note, ...]:
-    """Check the body of `PUT /api/v1/documents` and return its documents.
-
-    Raises:
-        RequestError: A field is missing or of the wrong type, the prefix is empty, or a document
-            lies outside it or is there twice.
-    """
-    given = parse_body(_DocumentsBody, body)
-    notes: dict[str, Note] = {}
-    for number, one in enumerate(given.documents):
-        data = one.text.replace("\0", "\ufffd").encode("utf-8", errors="replace")
-        if one.rel_path in notes or not one.rel_path.startswith(given.scope_prefix):
-            expected = f"each path once, and below {given.scope_prefix!r}"
-            raise refusal(f"documents[{number}].rel_path", one.rel_path, expected)
-        notes[one.rel_path] = Note(rel_path=one.rel_path, data=data)
-    return tuple(notes.values())
-
-
-def parse_deletion(body: object) -> str:
-    """Check the body of `DELETE /api/v1/documents` and return its scope prefix.
-
-    Raises:
-        RequestError: A field is missing or of the wrong type, or the prefix is empty or not a
-            relative folder.
-    """
-    return parse_body(_DeletionBody, body).scope_prefix
 
 
 _Parsed = TypeVar("_Parsed", bound=Body)

@@ -54,12 +54,6 @@ class Retrieval:
     latency: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    vector: Scores
-    lexical: Scores
-
-
 def retrieve(index: Index, query: AskQuery) -> Retrieval:
     """Search the index.
 
@@ -74,18 +68,28 @@ def retrieve(index: Index, query: AskQuery) -> Retrieval:
     begun_selection = time.perf_counter()
     selection = _select(index, query, wanted, lexical, allowed)
     selected = time.perf_counter()
-    sides = _Sides(index.similarities(query.question), lexical)
+    vector = index.similarities(query.question)
     scope = allowed
     if selection.selected_folders is not None:
         scope = allowed & _within(index, selection.selected_folders)
-    fused = _fused(query, sides, scope)
+    fused = _fused(query, vector, lexical, scope)
     if query.folder_mode == "on_with_fallback" and _is_weak(index, wanted, fused):
         reason = f"{selection.reasoning}; no passage there holds half of the question: all searched"
         selection = replace(selection, fallback_used=True, reasoning=reason)
-        fused = _fused(query, sides, allowed)
+        fused = _fused(query, vector, lexical, allowed)
     retrieved = time.perf_counter()
     entries = _ranked(index, query, wanted, fused)
-    hits = [_hit(index, sides, entry, rank) for rank, entry in enumerate(entries, start=1)]
+    hits = [
+        Hit(
+            chunk=index.chunks[entry.position],
+            rank=rank,
+            score_vector=round(float(vector[entry.position]), 6),
+            score_lexical=round(float(lexical[entry.position]), 6),
+            score_final=round(entry.score, 6),
+            rank_before_rerank=entry.rank_before,
+        )
+        for rank, entry in enumerate(entries, start=1)
+    ]
     done = time.perf_counter()
     cut = query.k
     selection_s = selected - begun_selection
@@ -128,11 +132,11 @@ def _select(
     return select_folders(score_folders(wanted, of_folder, index.frequencies))
 
 
-def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
+def _fused(query: AskQuery, vector: Scores, lexical: Scores, scope: Mask) -> Scores:
     """Fuse within a scope: scores and ranks are relative to the chunks in it."""
     return fuse(
-        np.where(scope, sides.vector, 0.0),
-        np.where(scope, sides.lexical, 0.0),
+        np.where(scope, vector, 0.0),
+        np.where(scope, lexical, 0.0),
         method=query.fusion,
         vector_weight=query.rerank_weights.vector or 0.0,
         lexical_weight=query.rerank_weights.lexical or 0.0,
@@ -162,17 +166,6 @@ def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores)
         ]
         entries = rerank(wanted, candidates, index.frequencies)
     return [entry for entry in entries if entry.score >= query.min_score]
-
-
-def _hit(index: Index, sides: _Sides, entry: Ranked, rank: int) -> Hit:
-    return Hit(
-        chunk=index.chunks[entry.position],
-        rank=rank,
-        score_vector=round(float(sides.vector[entry.position]), 6),
-        score_lexical=round(float(sides.lexical[entry.position]), 6),
-        score_final=round(entry.score, 6),
-        rank_before_rerank=entry.rank_before,
-    )
 
 
 BEST_CHUNKS = 3

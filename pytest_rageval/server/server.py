@@ -22,11 +22,12 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
 from pytest_rageval.server.loopback import HOST, LoopbackServer, listen
 from pytest_rageval.server.requests import (
+    Deletion,
+    Documents,
     RequestError,
     embed_texts,
     parse_ask,
-    parse_deletion,
-    parse_documents,
+    parse_body,
     rerank_texts,
 )
 from pytest_rageval.server.upstream import UpstreamError
@@ -169,10 +170,11 @@ def create_app(engine: ReferenceEngine) -> Starlette:
     async def documents(request: Request) -> JSONResponse:
         body = await _json_body(request)
         if request.method == "PUT":
-            notes = parse_documents(body)
+            notes = parse_body(Documents, body).notes
             total = await run_in_threadpool(engine.put_documents, notes)
             return JSONResponse({"put": len(notes), "documents": total})
-        removed = await run_in_threadpool(engine.delete_documents, parse_deletion(body))
+        prefix = parse_body(Deletion, body).scope_prefix
+        removed = await run_in_threadpool(engine.delete_documents, prefix)
         return JSONResponse({"deleted": removed})
 
     async def embeddings(request: Request) -> JSONResponse:
