@@ -27,7 +27,7 @@ from pytest_rageval.values.errors import EndpointError, JudgeError, RagEvalError
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Start": ("demo", "init", "doctor", "ask", "serve"),
     "Run": ("score", "judge", "gate", "merge"),
-    "Understand": ("explain", "compare", "report", "view"),
+    "Understand": ("explain", "compare", "review", "report", "view"),
     "Cases": ("check", "case", "label", "generate", "import", "export", "schema"),
     "Studies": ("sweep", "rerank", "embeddings", "calibrate", "suite"),
     "Runs": ("runs",),

@@ -15,7 +15,9 @@ DEFAULT_TESTPATHS = ("evals",)
 THRESHOLDS = "thresholds.toml"
 """The gate's file at the rootdir; its checks are reported as items of it."""
 
-NOT_CASES = frozenset({"results", "cassettes", "cache", "labels", "documents", "vault", "vaults"})
+NOT_CASES = frozenset(
+    {"results", "cassettes", "cache", "labels", "reviews", "documents", "vault", "vaults"}
+)
 """Folders below a test path whose ``.jsonl`` files are never case files."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -17,7 +18,8 @@ from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Final, cast
 
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.portable import is_portable
 
 FOLDER_LOCK: Final = ".lock"
 """Lock file of a folder; it remains after its process was killed."""
@@ -25,6 +27,7 @@ UTF16_BOMS: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
 """Beginnings of files that are not UTF-8, as editors and spreadsheets write them."""
 
 _POLL_S: Final = 0.01
+_PERSON: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Lock(Closing):
@@ -247,3 +250,16 @@ def _link_new(beside: Path, path: Path) -> bool:
         except FileExistsError:
             return False
     return True
+
+
+def check_person(name: str, flag: str) -> str:
+    """Return the name of a person if a file can have it on every system.
+
+    Raises:
+        ConfigError: it cannot; it names the flag.
+    """
+    if not _PERSON.fullmatch(name) or not is_portable(name):
+        raise ConfigError(
+            f"{flag}: {name!r:.80}, expected a name of letters, digits, '.', '_' and '-'"
+        )
+    return name

@@ -7,6 +7,7 @@ faults with their line.
 from __future__ import annotations
 
 import json
+import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -152,6 +153,20 @@ def cut_torn_line(path: Path) -> None:
                 file.write(b"\n")
             else:
                 file.truncate(kept)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file, on the disk at once; complete lines are never changed.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if path.exists():
+        cut_torn_line(path)
+    with path.open("ab") as file:
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[Fault]]

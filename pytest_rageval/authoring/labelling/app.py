@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-from textual import events
-from textual.app import App, ComposeResult
-from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.app import ComposeResult
 from textual.widgets import Static
 
+from pytest_rageval.authoring.keyed.app import KeyApp, Pane
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
@@ -26,12 +22,6 @@ from pytest_rageval.authoring.labelling.view import (
 )
 from pytest_rageval.support.text import clean, shortened
 
-_NAMED: Final = frozenset({
-    "up", "down", "home", "end", "space", "enter", "escape", "backspace",
-})  # fmt: skip
-_PATIENCE_S: Final = 0.3
-"""Delay before the screen says that it waits for the target."""
-_INTERRUPTED: Final = 130
 _TYPED: Final = 200
 """Characters of a long input that are shown: its end."""
 _HEADING: Final = 32
@@ -39,16 +29,8 @@ _TAGS: Final = 30
 """Columns of a row."""
 
 
-class Pane(VerticalScroll, can_focus=False):
-    """A part of the screen that scrolls, and handles no keys."""
-
-
-class LabelApp(App[None]):
-    """Shows a session and passes it every key.
-
-    Keys are processed in order on a separate thread, so that a slow target does not freeze the
-    screen.
-    """
+class LabelApp(KeyApp):
+    """Shows a labelling session."""
 
     CSS = """
     Screen { overflow: hidden; }
@@ -58,22 +40,10 @@ class LabelApp(App[None]):
     #said { max-height: 3; min-height: 1; }
     #detail { height: 1fr; border-top: solid gray; }
     """
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS = [  # noqa: RUF012 - the type is Textual's
-        Binding("ctrl+c", "interrupt", show=False, priority=True),
-        Binding("ctrl+q", "interrupt", show=False, priority=True),
-        Binding("pagedown", "scroll_detail(1)", show=False, priority=True),
-        Binding("pageup", "scroll_detail(-1)", show=False, priority=True),
-    ]
+    WAITING = "asking the target ..."
 
     def __init__(self, session: LabelSession) -> None:
-        super().__init__()
-        self._label_session = session
-        self._keys: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
-        self._pending = 0
-        self._view: SessionView | None = None
-        self.failure: BaseException | None = None
-        """Error that ended the session."""
+        super().__init__(session, lambda: view_of(session))
 
     def compose(self) -> ComposeResult:
         """Lay out the screen: the case, its rows, the current row, the last effect."""
@@ -85,101 +55,14 @@ class LabelApp(App[None]):
         yield Static(id="said")
         yield Static(id="keys")
 
-    def on_mount(self) -> None:
-        """Start processing keys."""
-        self._take("", "")
-        threading.Thread(target=self._work, name="rageval-label", daemon=True).start()
-
-    @property
-    def waiting(self) -> bool:
-        """Whether keys are still to be processed."""
-        return self._pending > 0
-
-    # --- keys ----------------------------------------------------------------------------------
-
-    def on_key(self, event: events.Key) -> None:
-        """Pass a key to the session."""
-        event.stop()
-        event.prevent_default()
-        if event.key in _NAMED:
-            self._take("key", event.key)
-        elif event.character is not None and event.is_printable:
-            self._take("key", event.character)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Pass pasted text to the session."""
-        event.stop()
-        self._take("text", event.text)
-
-    def _take(self, kind: str, what: str) -> None:
-        self._pending += 1
-        self._keys.put((kind, what))
-        self.set_timer(_PATIENCE_S, self._say_busy)
-
-    def _say_busy(self) -> None:
-        if self._pending and self.is_running:
-            self._update("said", Text("asking the target ..."))
-
-    def _work(self) -> None:
-        while not self._label_session.closed:
-            kind, what = self._keys.get()
-            try:
-                if kind == "key":
-                    self._label_session.press(what)
-                elif kind == "text":
-                    self._label_session.type(what)
-                view = None if self._label_session.closed else view_of(self._label_session)
-            except BaseException as error:  # report every end on the thread that can show it
-                self._tell(error)
-                return
-            if not self._tell(view):
-                return
-
-    def _tell(self, news: SessionView | BaseException | None) -> bool:
-        """Show a new state on the screen; False: the screen is closed."""
-        try:
-            self.call_from_thread(self._hear, news)
-        except RuntimeError:  # the app has ended in the meantime
-            return False
-        return True
-
-    def _hear(self, news: SessionView | BaseException | None) -> None:
-        self._pending -= 1
-        if isinstance(news, SessionView):
-            self._view = news
-            self._show()
-            return
-        self.failure = news
-        self.exit()
-
-    def action_interrupt(self) -> None:
-        """Leave without saving the current case."""
-        self.exit(return_code=_INTERRUPTED)
-
-    def action_scroll_detail(self, pages: int) -> None:
-        """Scroll the text of the current row."""
-        detail = self.query_one("#detail", Pane)
-        detail.scroll_relative(y=pages * max(detail.size.height - 1, 1), animate=False)
-
-    # --- screen --------------------------------------------------------------------------------
-
-    def on_resize(self) -> None:
-        """Lay out the screen again, once the new size is known everywhere."""
-        self.call_after_refresh(self._show)
-
-    def _update(self, name: str, content: RenderableType) -> None:
-        self.query_one(f"#{name}", Static).update(content)
-
-    def _show(self) -> None:
-        view = self._view
-        if view is None or not self.is_running:
-            return
-        self._update("head", _head(view))
-        self._update("table", "" if view.help else _rows(view))  # the help needs the space
-        self._update("said", _said(view))
-        self._update("keys", Text(screen.key_line(view), no_wrap=True, overflow="ellipsis"))
+    def show_view(self, view: SessionView) -> None:
+        """Lay out what the session shows."""
+        self.update("head", _head(view))
+        self.update("table", "" if view.help else _rows(view))  # the help needs the space
+        self.update("said", _said(view))
+        self.update("keys", Text(screen.key_line(view), no_wrap=True, overflow="ellipsis"))
         body = [*_body(view)]
-        self._update("body", Group(*body))
+        self.update("body", Group(*body))
         # One column is for the scroll bar.
         before, options = 0, self.console.options.update(width=max(self.size.width - 2, 10))
         for passage, shown in zip(view.passages, body, strict=False):

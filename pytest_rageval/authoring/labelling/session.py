@@ -12,12 +12,10 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from pytest_rageval.authoring.keyed.session import MAX_INPUT
 from pytest_rageval.authoring.labelling.draft import Desk, Fetched, LabelCase, ReviewDesk
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.values.record import ScoreSettings
-
-MAX_INPUT: Final = 10_000
-"""Longest note or search in characters."""
 
 
 class Mode(Enum):
@@ -138,6 +136,11 @@ class LabelSession:
         return self.mode is Mode.CLOSED
 
     @property
+    def typing(self) -> bool:
+        """Whether a line of text is typed."""
+        return self.mode in TEXT_MODES
+
+    @property
     def unsaved(self) -> tuple[str, ...]:
         """Ids of the cases with unsaved changes, including picked sentences."""
         return tuple(
@@ -179,7 +182,7 @@ class LabelSession:
 
     def type(self, text: str) -> None:
         """Take pasted text in a text mode; otherwise it is ignored."""
-        if self.mode in TEXT_MODES:
+        if self.typing:
             self.typed = (self.typed + text)[:MAX_INPUT]
 
     def _browse(self, key: str) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
@@ -17,13 +15,13 @@ from typing import Annotated, Any, Final
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
-from pytest_rageval.support.files import named_errors, open_plain
+from pytest_rageval.support.files import check_person, named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
+    append_line,
     cannot_be_read,
-    cut_torn_line,
     iterate_lines,
 )
 from pytest_rageval.support.reading import unfit_at
@@ -32,7 +30,6 @@ from pytest_rageval.values.case import Count
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
 from pytest_rageval.values.json_documents import items
 from pytest_rageval.values.limits import Flag, Limits
-from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -255,8 +252,6 @@ LABELS: Final = "labels"
 ADJUDICATED: Final = "adjudicated"
 """Name of the file of adjudicated decisions; not a valid annotator name."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
@@ -276,10 +271,7 @@ def check_annotator(name: str) -> str:
     Raises:
         ConfigError: it is not.
     """
-    if not _NAME.fullmatch(name) or not is_portable(name):
-        raise ConfigError(
-            f"--annotator: {name!r:.80}, expected a name of letters, digits, '.', '_' and '-'"
-        )
+    check_person(name, "--annotator")
     if name.lower() == ADJUDICATED:
         raise ConfigError(f"--annotator: {name!r} is the file of decisions, expected another name")
     return name
@@ -345,9 +337,4 @@ def append_entry(path: Path, document: Mapping[str, Any]) -> None:
     text = json.dumps(document, allow_nan=False)
     with named_errors(path, StorageError):
         path.parent.mkdir(exist_ok=True)
-        if path.exists():
-            cut_torn_line(path)
-        with path.open("ab") as file:
-            file.write(text.encode("ascii") + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(path, text.encode("ascii"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.completion import complete_case_of_file, complete_run
-from pytest_rageval.cli.loopback import announcer, print_tunnel
+from pytest_rageval.cli.keyed import check_web, require_terminal, run_app, serve_page, web_options
 from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
@@ -61,10 +60,7 @@ class _Wanted:
 
 @click.command("label")
 @click.argument("file", required=False, type=FILE_PATH)
-@switch("--web", help="A page for a browser on this machine.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
-              help="Port of --web on 127.0.0.1; 0 takes a free one.")  # fmt: skip
-@switch("--open", "open_browser", help="Open the page of --web in the browser.")
+@web_options
 @click.option("--case", "case_ids", metavar="ID", multiple=True,
               shell_complete=complete_case_of_file,
               help="Only this case; repeatable.")  # fmt: skip
@@ -107,8 +103,7 @@ def command(
 def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
     if as_json and not agreement:
         raise click.UsageError("--json: goes with --agreement only")
-    if not wanted.web and (wanted.port or wanted.open_browser):
-        raise click.UsageError(f"{'--port' if wanted.port else '--open'}: goes with --web only")
+    check_web(web=wanted.web, port=wanted.port, open_browser=wanted.open_browser)
     ways = {
         "--annotator": wanted.annotator is not None,
         "--adjudicate": wanted.adjudicate,
@@ -142,7 +137,7 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
     warn(*loaded.warnings)
     cases = _chosen(loaded, wanted, settings)
     if not wanted.web:
-        _require_terminal()
+        require_terminal()
     if target_kind(settings) == "none":
         raise CommandError(no_target(settings, fixtures=False))
     with opened_target(settings) as client:
@@ -151,7 +146,18 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
         if session is None:
             click.echo("no case to label")
             return ExitCode.YES
-        return _run_web(session, wanted) if wanted.web else _run_app(session)
+        return _run(session, wanted)
+
+
+def _run(session: LabelSession, wanted: _Wanted) -> ExitCode:
+    if not wanted.web:
+        from pytest_rageval.authoring.labelling.app import LabelApp
+
+        return run_app(LabelApp(session), session)
+    from pytest_rageval.authoring.labelling.web.page import WebFace
+
+    face = WebFace(session)
+    return serve_page(face, "Labelling", port=wanted.port, open_browser=wanted.open_browser)
 
 
 class _Asked:
@@ -314,54 +320,6 @@ def _failed(
     for note in found.notes:
         click.echo(clean(f"note: {note}"), err=True)
     return found.cases
-
-
-# --- interfaces ----------------------------------------------------------------------------------
-
-
-def _require_terminal() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("textual") is None:
-        raise CommandError(
-            "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
-            "or add --web, which works without it"
-        )
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError("there is no terminal here for the app; add --web")
-
-
-def _run_app(session: LabelSession) -> ExitCode:
-    from pytest_rageval.authoring.labelling.app import LabelApp
-
-    app = LabelApp(session)
-    app.run()
-    if app.failure is not None:
-        raise app.failure
-    return _report(session, interrupted=bool(app.return_code))
-
-
-def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
-    from pytest_rageval.authoring.labelling.web.server import LabelServer
-
-    announce = announcer("Labelling", open_browser=wanted.open_browser)
-    server = LabelServer(session, port=wanted.port, announce=announce)
-    print_tunnel(server.port)
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        return _report(session, interrupted=True)
-    return _report(session, interrupted=False)
-
-
-def _report(session: LabelSession, *, interrupted: bool) -> ExitCode:
-    """Print the number of saved cases, and after Ctrl-C the ids of the others with changes."""
-    click.echo(session.result)
-    if not interrupted:
-        return ExitCode.YES
-    if session.unsaved:
-        click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
-    return ExitCode.INTERRUPTED
 
 
 # --- agreement -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
 from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import view_of
+from pytest_rageval.authoring.labelling.web.page import WebFace
 from pytest_rageval.project.case_edit import load_editable
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
+from tests.build.key_pages import Served, serving_page
 
 HOSTILE = "a\x1b[2Jb \u202egnorw\u202c [bold red]markup[/] ::error::x \x07"
 
@@ -172,3 +175,8 @@ def file_session(path: Path, *, review: bool = False) -> LabelSession:
     desk = CaseDesk(loaded, Target(ask=ask, k=20))
     queue = desk.queue([one.case.id for one in loaded.cases])
     return LabelSession(queue, desk, review=desk if review else None)
+
+
+def serving(session: LabelSession) -> AbstractContextManager[Served]:
+    """Serve the page of a session."""
+    return serving_page(WebFace(session))

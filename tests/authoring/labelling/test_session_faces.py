@@ -17,11 +17,12 @@ from tests.authoring.labelling.builders import (
     HOSTILE,
     FakeDesk,
     file_session,
+    serving,
     session_of,
     write_cases,
 )
-from tests.authoring.labelling.web.serving import press, serving
 from tests.build.browser import chromium
+from tests.build.key_pages import press
 
 Drive = Callable[[LabelSession, Sequence[str]], str]
 """Presses keys through a face and returns what it showed."""

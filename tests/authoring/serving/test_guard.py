@@ -14,8 +14,8 @@ import pytest
 from starlette.datastructures import Headers
 
 from pytest_rageval.authoring.serving.guard import foreign
-from tests.authoring.labelling.builders import file_session, write_cases
-from tests.authoring.labelling.web.serving import Served, admitted, serving
+from tests.authoring.labelling.builders import file_session, serving, write_cases
+from tests.build.key_pages import Served, admitted
 
 PRESS = {"key": "space", "revision": 0}
 

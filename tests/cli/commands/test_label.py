@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.store import labels_path
+from pytest_rageval.authoring.labelling.web.page import WebFace
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.deciding import decide_chunks
@@ -66,9 +66,9 @@ class Label:
         self.keys, self.shown, self.notices = keys, [], []
         return cli.run(["label", SET, "--web", *arguments])
 
-    def serve(self, session: LabelSession, *, port: int, announce: object) -> Label:
+    def serve(self, face: WebFace, *, port: int, announce: object) -> Label:
         """Stand in for the server of the page."""
-        self.session, self.port = session, port
+        self.session, self.port = face.session, port
         return self
 
     def run(self) -> None:
@@ -81,7 +81,7 @@ class Label:
 @pytest.fixture
 def label(project: Path, monkeypatch: pytest.MonkeyPatch) -> Label:
     found = Label()
-    monkeypatch.setattr("pytest_rageval.authoring.labelling.web.server.LabelServer", found.serve)
+    monkeypatch.setattr("pytest_rageval.authoring.keyed.server.KeyServer", found.serve)
     return found
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
+from pytest_rageval.authoring.keyed.page import KeyPage
+from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
     WHOLE,
     RowView,
@@ -13,8 +13,6 @@ from pytest_rageval.authoring.labelling.view import (
     help_of,
     view_of,
 )
-from pytest_rageval.report.html.assets import content_policy, page_asset
-from pytest_rageval.report.html.markup import visible
 from pytest_rageval.support.text import shortened
 
 _BROWSE: Final = {
@@ -64,10 +62,6 @@ CONFLICT: Final = (
     "Conflict: another program changed the line of this case. Nothing was written. "
     "m writes yours over it, t takes theirs, escape decides later."
 )
-STALE: Final = (
-    "Conflict: this session was worked on in another tab or window meanwhile, so what you did here "
-    "last did nothing. This is how it stands now; escape goes on from here."
-)
 
 
 def announcement(view: SessionView, seen: SessionView | None) -> str:
@@ -92,115 +86,41 @@ _EXCERPT: Final = 280
 """Maximum characters of a gold, and of a row without the cursor."""
 
 
-def _render(name: str, **values: Any) -> str:
-    """Render a page, or a part of one; texts are escaped and hidden characters made visible."""
-    # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import page_environment
+class WebFace(KeyPage[SessionView]):
+    """Page of a labelling session."""
 
-    return page_environment().get_template(f"label/{name}.html.j2").render(values)
+    command = "label"
+    waiting = "asking the target ..."
+    session: LabelSession
 
+    def look(self) -> SessionView:
+        """Return what the session shows now; it may ask the target."""
+        return view_of(self.session)
 
-def _assets() -> dict[str, str]:
-    return {
-        "style": page_asset("design.css", "label/label.css"),
-        "script": page_asset("label/label.js"),
-    }
+    def announcement(self, view: SessionView, seen: SessionView | None) -> str:
+        """Describe what a key changed, for screen readers."""
+        return announcement(view, seen)
 
+    def alarm(self, view: SessionView) -> str:
+        """Return the conflict with another program, if any."""
+        return CONFLICT if view.conflict else ""
 
-def page_policy() -> str:
-    """Return the content security policy: only the page's script, style and server."""
-    return f"{content_policy(**_assets(), served=True)}; frame-ancestors 'none'"
-
-
-def _context(view: SessionView, revision: int) -> dict[str, Any]:
-    further = view.reviewing and view.mode == "browse"
-    controls = (_REVIEW if further else {}) | CONTROLS[view.keys]
-    first = {key: controls[key] for key in _FIRST if view.keys == "browse"} or controls
-    return {
-        "view": view,
-        "revision": revision,
-        "first": first,
-        "rest": {key: label for key, label in controls.items() if key not in first},
-        "help_keys": help_of(view),
-        "row_text": _row_text,
-        "golds": [shortened(gold, _EXCERPT) for gold in view.golds],
-    }
+    def values(self, view: SessionView) -> dict[str, Any]:
+        """Return the values of the templates."""
+        further = view.reviewing and view.mode == "browse"
+        controls = (_REVIEW if further else {}) | CONTROLS[view.keys]
+        first = {key: controls[key] for key in _FIRST if view.keys == "browse"} or controls
+        return {
+            "view": view,
+            "title": f"{view.position}/{view.total} {view.case.id}",
+            "first": first,
+            "rest": {key: label for key, label in controls.items() if key not in first},
+            "help_keys": help_of(view),
+            "row_text": _row_text,
+            "golds": [shortened(gold, _EXCERPT) for gold in view.golds],
+        }
 
 
 def _row_text(row: RowView) -> str:
     # Only fields that the page uses: all of it is sent again with each key.
     return shortened(row.text, WHOLE if row.current else _EXCERPT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    """One key as the page sends it."""
-
-    key: str
-    revision: int
-    """Revision that the page showed when the key was pressed."""
-    text: str = ""
-    """Content of the text field; used only if the key ends the input."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """Content of the page after a key."""
-
-    html: str
-    revision: int
-    said: str
-    """Change, for the status line."""
-    alarm: str
-    """Alert; empty: none."""
-    stale: bool
-    """Whether the key was refused because the page was out of date."""
-
-
-class WebFace:
-    """Drives a session; not thread-safe."""
-
-    def __init__(self, session: LabelSession) -> None:
-        self._session = session
-        self._revision = 0
-        self._seen: SessionView | None = None
-
-    def page(self) -> str:
-        """Return the current page; it may ask the target."""
-        if self._session.closed:
-            return self._end()
-        view = self._look()
-        alarm = CONFLICT if view.conflict else ""
-        return _render("page", **_assets(), alarm=alarm, **_context(view, self._revision))
-
-    def press(self, key: Key) -> Shown:
-        """Pass a key to the session, unless the sending page is out of date."""
-        session, seen = self._session, self._seen
-        stale = key.revision != self._revision
-        if not stale and not session.closed:
-            self._revision += 1
-            if session.mode in TEXT_MODES and key.key == "enter":
-                session.type(key.text)
-            session.press(key.key)
-        if session.closed:
-            return self._shown(self._end(), stale=stale)
-        view = self._look()
-        said = "" if stale else announcement(view, seen)
-        return self._shown(
-            _render("session", **_context(view, self._revision)),
-            said=said,
-            alarm=STALE if stale else CONFLICT if view.conflict else "",
-            stale=stale,
-        )
-
-    def _look(self) -> SessionView:
-        self._seen = view_of(self._session)
-        return self._seen
-
-    def _end(self) -> str:
-        return _render("end", result=self._session.result, unsaved=self._session.unsaved)
-
-    def _shown(self, html: str, *, said: str = "", alarm: str = "", stale: bool) -> Shown:
-        return Shown(
-            html=html, revision=self._revision, said=visible(said), alarm=alarm, stale=stale
-        )

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.authoring.keyed.page import STALE
 from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
 from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.authoring.labelling.web.page import CONFLICT, STALE
+from pytest_rageval.authoring.labelling.web.page import CONFLICT
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
     CASES,
@@ -26,13 +27,14 @@ from tests.authoring.labelling.builders import (
     FakeDesk,
     file_session,
     label_case,
+    serving,
     session_of,
     write_cases,
 )
-from tests.authoring.labelling.web.serving import Served, press, serving, settled
 from tests.build.browser import Watched, visitor
 from tests.build.http_server import Handler
 from tests.build.http_server import serving as serving_http
+from tests.build.key_pages import Served, press, settled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

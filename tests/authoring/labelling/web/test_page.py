@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_rageval.authoring.keyed.page import STALE, Key, Shown
 from pytest_rageval.authoring.labelling.session import Mode
 from pytest_rageval.authoring.labelling.view import HELP
 from pytest_rageval.authoring.labelling.web.page import (
     CONFLICT,
     CONTROLS,
-    STALE,
-    Key,
-    Shown,
     WebFace,
 )
 from tests.authoring.labelling.builders import (

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
-from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
+from pytest_rageval.authoring.keyed.page import Key, KeyPage, page_policy
+from pytest_rageval.authoring.keyed.session import MAX_INPUT
 from pytest_rageval.authoring.serving.loopback import GuardedServer, json_body, refused
 from pytest_rageval.support.threads import computed
 
@@ -37,7 +37,7 @@ class _EndedError(Exception):
     """The command ended before an answer was available."""
 
 
-def _create_app(face: WebFace, running: LabelServer) -> Starlette:
+def _create_app(face: KeyPage[Any], running: KeyServer) -> Starlette:
     """Build the app; only jobs of the server touch the face of the session."""
 
     async def page(request: Request) -> Response:
@@ -67,7 +67,7 @@ class _JobError(Exception):
     """A job raised an error, which is the cause."""
 
 
-async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
+async def _result(running: KeyServer, job: Callable[[], _Result]) -> _Result:
     """Wait for a job, but not for a slow target when the command ends.
 
     Raises:
@@ -88,7 +88,7 @@ async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
     return future.result()
 
 
-class LabelServer(GuardedServer):
+class KeyServer(GuardedServer):
     """Serves the page of one session; port and announcement are as for ``GuardedServer``.
 
     Raises:
@@ -96,12 +96,12 @@ class LabelServer(GuardedServer):
     """
 
     def __init__(
-        self, session: LabelSession, *, port: int = 0, announce: Callable[[str], None]
+        self, face: KeyPage[Any], *, port: int = 0, announce: Callable[[str], None]
     ) -> None:
-        self._session = session
+        self._session = face.session
         self._failure: BaseException | None = None
-        app = _create_app(WebFace(session), self)
-        super().__init__(app, name="label", port=port, announce=announce)
+        app = _create_app(face, self)
+        super().__init__(app, name=face.command, port=port, announce=announce)
 
     def run(self) -> None:
         """Serve until the session is closed.

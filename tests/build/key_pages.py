@@ -6,12 +6,12 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.authoring.labelling.web.server import LabelServer
+from pytest_rageval.authoring.keyed.page import KeyPage
+from pytest_rageval.authoring.keyed.server import KeyServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,7 +26,7 @@ NAMED = {
 class Served:
     """A session that is served, and what was said of it."""
 
-    session: LabelSession
+    session: Any
     addresses: list[str] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
     started: threading.Event = field(default_factory=threading.Event)
@@ -56,10 +56,10 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(session: LabelSession) -> Iterator[Served]:
-    """Serve a session until the block ends."""
-    served = Served(session)
-    server = LabelServer(session, announce=served.announce)
+def serving_page(face: KeyPage[Any]) -> Iterator[Served]:
+    """Serve the page of a session until the block ends."""
+    served = Served(face.session)
+    server = KeyServer(face, announce=served.announce)
 
     def run() -> None:
         try:
@@ -69,7 +69,7 @@ def serving(session: LabelSession) -> Iterator[Served]:
         finally:
             served.ended.set()
 
-    thread = threading.Thread(target=run, name="label-server", daemon=True)
+    thread = threading.Thread(target=run, name="key-server", daemon=True)
     thread.start()
     try:
         assert served.started.wait(10)

@@ -79,7 +79,7 @@
     if (field && key === "enter") body.text = field.value;
     busy = true;
     document.body.dataset.busy = "true";
-    const patience = setTimeout(() => { said.textContent = "asking the target ..."; }, PATIENCE_MS);
+    const patience = setTimeout(() => { said.textContent = said.dataset.waiting; }, PATIENCE_MS);
     try {
       const reply = await fetch("key", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
@@ -94,7 +94,7 @@
         fail(await reply.text());
       }
     } catch {
-      fail("No reply: the command in the terminal has ended. Saved cases are in the file.");
+      fail("No reply: the command in the terminal has ended. What was saved is in the file.");
     }
     clearTimeout(patience);
     busy = false;

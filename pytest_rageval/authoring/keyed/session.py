@@ -1,0 +1,66 @@
+"""A session as its interfaces see it, and the text that is typed into it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+MAX_INPUT: Final = 10_000
+"""Longest text that can be typed, in characters."""
+
+
+class KeySession(Protocol):
+    """Anything that keys drive."""
+
+    notice: str
+    """Effect of the last key, in one sentence."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is over."""
+
+    @property
+    def typing(self) -> bool:
+        """Whether a line of text is typed, ended with ``enter`` or ``escape``."""
+
+    @property
+    def result(self) -> str:
+        """Numbers of saved things, in words, for the end."""
+
+    @property
+    def unsaved(self) -> Sequence[str]:
+        """Names of what has unsaved changes."""
+
+    def press(self, key: str) -> None:
+        """Take one key: a character, or a name such as ``enter``; unknown ones do nothing."""
+
+    def type(self, text: str) -> None:
+        """Take pasted text while text is typed; otherwise it is ignored."""
+
+
+@dataclass(slots=True)
+class TypedLine:
+    """A line of text as it is typed."""
+
+    text: str = ""
+    ends: Callable[[str | None], None] = field(default=lambda _: None)
+    """Called with the whole text after ``enter``, its blanks folded, or with None after
+    ``escape``."""
+
+    def add(self, text: str) -> None:
+        """Add text at the end, as far as there is room."""
+        self.text = (self.text + text)[:MAX_INPUT]
+
+    def press(self, key: str) -> None:
+        """Take one key."""
+        if key == "escape":
+            self.ends(None)
+        elif key == "enter":
+            self.ends(" ".join(self.text.split()))
+        elif key == "backspace":
+            self.text = self.text[:-1]
+        elif key == "space":
+            self.add(" ")
+        elif len(key) == 1:
+            self.add(key)

@@ -1,0 +1,161 @@
+"""The visible state of a reader's session as plain values. Pure.
+
+The values hold texts unchanged from the target, the case file and the user: each interface escapes
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_rageval.analysis.review import ReviewFigures
+from pytest_rageval.authoring.review.items import ReadAnswer, ReadPassage, hidden
+from pytest_rageval.authoring.review.session import Mode, ReviewSession
+from pytest_rageval.report.explain.verdict import expected_answer
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.reviews import AnswerReview
+
+READ_HELP: Final = (
+    ("p", "pass: the answer is good enough; goes to the next unread answer"),
+    ("f", "fail: then the first thing that is wrong, in a few words; enter goes on"),
+    ("s", "skip: you cannot tell"),
+    ("t", "change the note"),
+    ("c", "category of what is wrong"),
+    ("w", "where the fault lies: retrieval, answer, not said"),
+    ("u", "take the verdict back"),
+    ("n b enter right left", "next, previous answer"),
+    ("j k up down", "next, previous passage"),
+    ("g", "group what failed into categories"),
+    ("q", "leave; every verdict is written already"),
+)
+GROUP_HELP: Final = (
+    ("j k up down", "move"),
+    ("space", "mark answers that belong together"),
+    ("c", "give the marked ones, or this one, a category: a name or a number"),
+    ("r", "rename the category of this one; the name of another merges both"),
+    ("enter", "read this answer"),
+    ("g escape", "back to reading"),
+    ("q", "leave"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageRow:
+    """One passage, and whether it is the one that is read."""
+
+    number: int
+    current: bool
+    passage: ReadPassage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRow:
+    """One failed answer in the list of categories."""
+
+    number: int
+    current: bool
+    marked: bool
+    review: AnswerReview
+    text: str
+    """The note, or the question where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewView:
+    """Everything that a user interface shows."""
+
+    mode: str
+    position: int
+    """Position of the answer, from 1."""
+    total: int
+    n_read: int
+    answer: ReadAnswer
+    """Without what we say about it, if the reader is blind."""
+    review: AnswerReview | None
+    facts: tuple[tuple[str, str], ...]
+    """Expected answer, our stage and scores, each with its label."""
+    passages: tuple[PassageRow, ...]
+    rows: tuple[FailedRow, ...]
+    """Failed answers, while they are grouped."""
+    categories: tuple[tuple[str, int], ...]
+    figures: ReviewFigures
+    order: str
+    """Choice of the answers, in a sentence."""
+    prompt: str
+    typed: str
+    notice: str
+    help: tuple[tuple[str, str], ...]
+    """Keys and their actions; empty: not asked for."""
+
+
+def view_of(session: ReviewSession) -> ReviewView:
+    """Return the visible state of a session."""
+    grouping = session.mode is Mode.GROUP
+    answer = hidden(session.answer) if session.blind else session.answer
+    share, n = session.source.random_share, len(session.source.answers)
+    keys = GROUP_HELP if grouping else READ_HELP
+    return ReviewView(
+        mode=session.mode.value,
+        position=session.index + 1,
+        total=n,
+        n_read=len(session.reviews),
+        answer=answer,
+        review=session.review,
+        facts=tuple(_facts(answer)),
+        passages=tuple(
+            PassageRow(number=i, current=i == session.passage + 1, passage=one)
+            for i, one in enumerate(answer.passages, 1)
+        ),
+        rows=tuple(_rows(session)) if grouping else (),
+        categories=tuple(session.categories.items()),
+        figures=session.figures,
+        order=f"{share:.0%} of the answers are drawn at random, the others promise more",
+        prompt=session.prompt,
+        typed=session.typed,
+        notice=session.notice,
+        help=keys if session.help else (),
+    )
+
+
+def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
+    if expected := expected_answer(answer.case):
+        yield "expected", expected
+    if answer.stage_name:
+        yield "our stage", answer.stage_name
+    if answer.scores:
+        yield "scores", ", ".join(f"{key} {format_value(value)}" for key, value in answer.scores)
+    if answer.reasons:
+        yield "chosen", ", ".join(answer.reasons)
+
+
+def _rows(session: ReviewSession) -> Iterator[FailedRow]:
+    questions = {one.key: one.case.question for one in session.source.answers}
+    for number, one in enumerate(session.failed, 1):
+        yield FailedRow(
+            number=number,
+            current=one.key == session.cursor,
+            marked=one.key in session.marked,
+            review=one,
+            text=one.note or questions[one.key],
+        )
+
+
+_KEYS: Final = {
+    "read": "p pass  f fail  s skip  c category  g group  ? help  q leave",
+    "group": "space mark  c category  r rename  enter read  escape back  ? help  q leave",
+}
+
+
+def key_line(view: ReviewView) -> str:
+    """Return the keys that are always shown."""
+    return "enter keep  escape leave" if view.prompt else _KEYS[view.mode]
+
+
+def verdict_text(review: AnswerReview | None) -> str:
+    """Return a verdict in a few words; empty: none yet."""
+    if review is None:
+        return ""
+    parts = (review.verdict, review.category, review.part and f"in {review.part}", review.note)
+    return " · ".join(filter(None, parts))

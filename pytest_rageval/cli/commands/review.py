@@ -1,0 +1,159 @@
+"""``rageval review``: a person reads answers, and groups what is wrong with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import to_builtins
+
+from pytest_rageval.cli.assumed import run_or_last, stored_run
+from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.keyed import check_web, require_terminal, run_app, serve_page, web_options
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    json_option,
+    print_result,
+    switch,
+    warn,
+)
+from pytest_rageval.values.errors import StorageError
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.review.items import ReadSource
+    from pytest_rageval.values.run import StoredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """Options of the command line."""
+
+    web: bool
+    port: int
+    open_browser: bool
+    reviewer: str | None
+    blind: bool
+    random_share: float
+    baseline: str | None
+
+
+@click.command("review")
+@click.argument("source", metavar="RUN|FILE", required=False, shell_complete=complete_run)
+@web_options
+@click.option("--as", "reviewer", metavar="NAME",
+              help="Name of the reader.  [default: user.name of git, else the user]")  # fmt: skip
+@switch("--blind", help="Hide our stage, scores and reasons.")
+@click.option("--random", "random_share", type=click.FloatRange(0, 1), default=0.5,
+              show_default=True, help="Least share of answers drawn at random.")  # fmt: skip
+@click.option("--baseline", metavar="RUN", shell_complete=complete_run,
+              help="Changed cases come early.  [default: that of the gate]")  # fmt: skip
+@switch("--table", help="Print categories, errors of our stages and agreement, and exit.")
+@json_option
+def command(source: str | None, table: bool, as_json: bool, **options: Any) -> ExitCode:
+    """Read answers, and say what is wrong with them.
+
+    RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run; FILE a
+    .jsonl file of cases with a response each. Verdicts are written at once to reviews/NAME.jsonl
+    beside the run or the file, and a later session goes on. Exit code 130 after Ctrl-C.
+    """
+    wanted = _Wanted(**options)
+    check_web(web=wanted.web, port=wanted.port, open_browser=wanted.open_browser)
+    if as_json and not table:
+        raise click.UsageError("--json: goes with --table only")
+    found = _source(source, wanted)
+    warn(*found.notes)
+    return _print_table(found, as_json=as_json) if table else _read(found, wanted)
+
+
+# --- what is read ----------------------------------------------------------------------------
+
+
+def _source(source: str | None, wanted: _Wanted) -> ReadSource:
+    from pytest_rageval.authoring.review.items import answers_of_file, answers_of_run, source_of
+    from pytest_rageval.support.text import counted
+
+    if source is not None and source.endswith(".jsonl") and (file := Path(source)).is_file():
+        answers, n_without = answers_of_file(file, source)
+        left = counted(n_without, "line")
+        notes = (f"{source}: {left} without a response left out",) if n_without else ()
+        return source_of(file, source, answers, random_share=wanted.random_share, notes=notes)
+    run = stored_run(run_or_last(source, "RUN|FILE"))
+    answers = answers_of_run(run, _baseline(run, wanted.baseline))
+    if not answers:
+        raise CommandError(f"run {run.run_id}: no case has an answer to read")
+    return source_of(run.folder, run.run_id, answers, random_share=wanted.random_share)
+
+
+def _baseline(run: StoredRun, named: str | None) -> StoredRun | None:
+    """Return the named run, or that of the gate if it is still there."""
+    if named is not None:
+        return stored_run(named)
+    try:
+        return stored_run(run.baseline.run_id) if run.baseline.run_id else None
+    except StorageError:
+        return None
+
+
+def _reviewer(given: str | None) -> str:
+    """Return the name of the reader, that of the user by default.
+
+    Raises:
+        ConfigError: no file can have the name.
+    """
+    import getpass
+    import re
+
+    from pytest_rageval.runs.git import run_git
+    from pytest_rageval.support.files import check_person
+
+    if given is not None:
+        return check_person(given, "--as")
+    name = run_git(Path.cwd(), "config", "user.name") or getpass.getuser()
+    return check_person(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._").lower(), "--as")
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def _read(source: ReadSource, wanted: _Wanted) -> ExitCode:
+    from pytest_rageval.authoring.review.session import ReviewSession
+    from pytest_rageval.runs.reviews import append_review, read_reviews
+
+    if not wanted.web:
+        require_terminal()
+    name = _reviewer(wanted.reviewer)
+    lines = read_reviews(source.place).get(name, ())
+    session = ReviewSession(
+        source,
+        lines,
+        lambda what: append_review(source.place, name, what),
+        reviewer=name,
+        blind=wanted.blind,
+    )
+    if not wanted.web:
+        from pytest_rageval.authoring.review.app import ReviewApp
+
+        return run_app(ReviewApp(session), session)
+    from pytest_rageval.authoring.review.page import ReviewPage
+
+    face = ReviewPage(session)
+    return serve_page(face, "Reviewing", port=wanted.port, open_browser=wanted.open_browser)
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def _print_table(source: ReadSource, *, as_json: bool) -> ExitCode:
+    from pytest_rageval.authoring.review.items import found_in
+    from pytest_rageval.report.view.review import review_blocks
+
+    found = found_in(source)
+    if not found.figures:
+        raise CommandError(f"{source.name}: nobody has read it; `rageval review` begins")
+    print_result(
+        {"source": source.name, **to_builtins(found)}, review_blocks(found), as_json=as_json
+    )
+    return ExitCode.YES

@@ -1,0 +1,97 @@
+"""Findings of readers of answers as blocks: categories by stage, and errors of our stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pytest_rageval.analysis.review import (
+    ENOUGH,
+    ReviewAgreement,
+    ReviewFigures,
+    ReviewFindings,
+    Share,
+    StageFigure,
+)
+from pytest_rageval.report.view.blocks import Block, Fact, Group, Row, Table
+from pytest_rageval.report.view.summary import interval_text
+from pytest_rageval.support.text import clean, counted, format_value
+
+_NAME: Final = 40
+
+
+def review_blocks(found: ReviewFindings) -> Iterator[Block]:
+    """Yield what all readers found, one after the other."""
+    for figures in found.figures:
+        yield Group(figures.reviewer, [*figures_blocks(figures)])
+    yield from agreement_facts(found.agreement)
+
+
+def figures_blocks(figures: ReviewFigures) -> Iterator[Block]:
+    """Yield what one reader found."""
+    said = ", ".join(f"{n} {word}" for word, n in figures.verdicts.items())
+    yield Fact("read", f"{figures.n_read} of {counted(figures.n_answers, 'answer')}: {said}")
+    yield Fact("sample", f"{figures.n_random} of them are a random sample, which shares count")
+    yield Fact("failed", share_text(figures.failed))
+    if figures.categories:
+        yield category_table(figures)
+    yield Fact("", saturation_text(figures))
+    if figures.stages:
+        yield stage_table(figures.stages)
+        yield Fact("", "wrong: the reader passes what our stage failed, or the reverse, or sees "
+                       "the fault in another part")  # fmt: skip
+
+
+def share_text(share: Share) -> str:
+    """Return a share with its interval and counts."""
+    if share.value is None:
+        return "no answer of the random sample is read"
+    interval = interval_text(share.low, share.high)
+    return f"{format_value(share.value)} {interval} ({share.k} of {share.n})"
+
+
+def category_table(figures: ReviewFigures) -> Table:
+    """Return categories by our stage, each with its share of the random sample."""
+    stages = list(dict.fromkeys(s for one in figures.categories for s in one.by_stage))
+    rows: list[Row] = [
+        (
+            clean(one.name, _NAME),
+            one.n,
+            one.share.value,
+            interval_text(one.share.low, one.share.high),
+            *(one.by_stage.get(stage) or None for stage in stages),
+        )
+        for one in figures.categories
+    ]
+    columns = ("category", ">n", ">share", ">95% CI", *(f">{stage}" for stage in stages))
+    return Table(columns, rows)
+
+
+def saturation_text(figures: ReviewFigures) -> str:
+    """Return how many answers brought no new category."""
+    n = figures.since_new
+    if figures.saturated:
+        return f"no new category in the last {n}: more reading brings little"
+    return f"no new category in the last {n}; read on until it is {ENOUGH}"
+
+
+def stage_table(stages: Iterable[StageFigure]) -> Table:
+    """Return how often the reader contradicts our stages."""
+    rows: list[Row] = [
+        (
+            one.stage,
+            one.wrong.n,
+            one.wrong.k,
+            one.wrong.value,
+            interval_text(one.wrong.low, one.wrong.high),
+        )
+        for one in stages
+    ]
+    return Table(("our stage", ">n", ">wrong", ">share", ">95% CI"), rows)
+
+
+def agreement_facts(found: Iterable[ReviewAgreement]) -> Iterator[Fact]:
+    """Yield how far readers agree."""
+    for one in found:
+        kappa = "" if one.kappa is None else f", kappa {format_value(one.kappa)}"
+        yield Fact("agreed", f"{one.first} and {one.second}: {share_text(one.agreed)}{kappa}")

@@ -1,0 +1,86 @@
+"""Files of reviewers, ``reviews/NAME.jsonl`` beside a run's other files or a file of answers.
+
+Each has the file of one reviewer, append-only: a complete line is never changed, and sessions of
+pytest never write it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_rageval.runs.record_json import decoded, encode_line
+from pytest_rageval.support.files import Lock, named_errors, open_plain
+from pytest_rageval.support.json_text import is_json
+from pytest_rageval.support.jsonl import append_line
+from pytest_rageval.values.errors import Fault, StorageError, faults_error
+from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+
+REVIEWS: Final = "reviews"
+"""Folder of the files; no file in it is a case file."""
+# Prepared here, since msgspec crashes where several threads convert to a new type at once.
+_DECODER: Final = msgspec.json.Decoder(ReviewLine)
+
+
+def reviews_folder(source: Path) -> Path:
+    """Return the folder of the reviewers of a run's folder, or of a file of answers."""
+    return source.parent / REVIEWS / source.stem if source.is_file() else source / REVIEWS
+
+
+def read_reviews(source: Path) -> dict[str, tuple[ReviewLine, ...]]:
+    """Return the lines of every reviewer by name; a last line that is cut short is left out.
+
+    Raises:
+        StorageError: a file cannot be read, or with every broken line.
+    """
+    found: dict[str, tuple[ReviewLine, ...]] = {}
+    faults: list[Fault] = []
+    for path in sorted(reviews_folder(source).glob("*.jsonl")):
+        with named_errors(path, StorageError, "read"), open_plain(path) as file:
+            lines = file.read().split(b"\n")
+        read = []
+        for number, line in enumerate(lines, 1):
+            # Without its line end the writer was killed.
+            if not line.strip() or (number == len(lines) and not is_json(line)):
+                continue
+            try:
+                read.append(decoded(line, _DECODER))
+            except StorageError as error:
+                facts = {"reason": str(error)}
+                faults.append(
+                    Fault(code="broken_record", facts=facts, file=path.as_posix(), line=number)
+                )
+        found[path.stem] = tuple(read)
+    if faults:
+        raise StorageError(str(faults_error(faults)))
+    return found
+
+
+def readable_reviews(source: Path) -> dict[str, tuple[ReviewLine, ...]]:
+    """Return the lines of every reviewer; empty also where a file is damaged, as for a report."""
+    try:
+        return read_reviews(source)
+    except StorageError:
+        return {}
+
+
+def append_review(source: Path, reviewer: str, what: AnswerReview | CategoryChange) -> ReviewLine:
+    """Write a verdict, or a change of a category, to the disk at once.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    line = ReviewLine(
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        review=what if isinstance(what, AnswerReview) else None,
+        category=what if isinstance(what, CategoryChange) else None,
+    )
+    path = reviews_folder(source) / f"{reviewer}.jsonl"
+    with named_errors(path, StorageError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Lock(path, wait=True):
+            append_line(path, encode_line(line))
+    return line

@@ -1,0 +1,235 @@
+"""Order of reading, categories and errors of our stages, by values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.review import (
+    ENOUGH,
+    NO_CATEGORY,
+    latest_reviews,
+    random_order,
+    random_sample,
+    reading_order,
+    reasons_of,
+    review_figures,
+    review_findings,
+    share_of,
+    since_new_category,
+)
+from pytest_rageval.values.record import Evidence, FailureStage
+from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+from pytest_rageval.values.verdict import Judgement, Verdict
+from tests.build.records import record
+
+
+def review(case_id: str, verdict: Any = "pass", **fields: Any) -> AnswerReview:
+    given = {"file": "f", "case_id": case_id, "answer_hash": "h", "verdict": verdict, **fields}
+    return AnswerReview(**given)
+
+
+def lines(*what: AnswerReview | CategoryChange) -> list[ReviewLine]:
+    return [
+        ReviewLine(at="", review=one)
+        if isinstance(one, AnswerReview)
+        else ReviewLine(at="", category=one)
+        for one in what
+    ]
+
+
+def key(case_id: str) -> tuple[str, str, int]:
+    return "f", case_id, 0
+
+
+HASHES = {key(f"c{i}"): "h" for i in range(60)}
+
+
+# --- order -----------------------------------------------------------------------------------
+
+Reasons = st.dictionaries(st.integers(0, 60), st.sampled_from([(), ("flipped",)]), max_size=40)
+
+
+@given(Reasons, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+def test_every_answer_is_read_once_and_enough_of_them_are_random(
+    reasons: dict[int, Any], share: float
+) -> None:
+    order = reading_order(reasons, random_share=share)
+    assert sorted(order) == sorted(reasons)
+    drawn = random_order(reasons)
+    for n in range(1, len(order) + 1):
+        read = dict.fromkeys(order[:n])
+        # What was read of the random order without a gap is a random sample.
+        assert len(random_sample(reasons, read)) >= min(int(share * n), len(drawn))
+
+
+def test_promising_answers_alternate_with_random_ones_those_with_most_reasons_first() -> None:
+    reasons: dict[str, Any] = {f"p{i}": () for i in range(20)}
+    last, before = random_order(reasons)[:-3:-1]
+    reasons |= {before: ("flipped",), last: ("flipped", "judge unsure")}
+    drawn = random_order(reasons)
+    order = reading_order(reasons, random_share=0.5)
+    assert order[:4] == (drawn[0], last, drawn[1], before)
+    assert order[4:] == drawn[2:-2]
+    assert reading_order(reasons, random_share=1.0) == drawn
+
+
+def test_the_random_order_depends_on_the_keys_alone() -> None:
+    assert random_order([3, 1, 2, 1]) == random_order([1, 2, 3])
+    more = random_order(range(50))
+    assert tuple(one for one in more if one < 10) == random_order(range(10))
+
+
+def test_a_sample_ends_before_the_first_answer_that_was_not_read() -> None:
+    drawn = random_order(range(10))
+    read = dict.fromkeys([*drawn[:3], *drawn[4:6]])
+    assert random_sample(range(10), read) == drawn[:3]
+
+
+def judged(**verdict: Any) -> dict[str, Any]:
+    made = Judgement(rubric="correctness", rubric_version="", judge="j", verdict=Verdict(**verdict))
+    return {"judgements": {"correctness": made}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [
+        ({}, ()),
+        (judged(unsure=("correctness",)), ("judge unsure",)),
+        ({"metrics": {"correctness": 5.0}, "failure_stage": "not_retrieved"},
+         ("rule against judge",)),
+        ({"metrics": {"correctness": 1.0}, "failure_stage": "not_retrieved"}, ()),
+        ({"metrics": {"correctness": 5.0}, "failure_stage": "ungrounded"}, ()),
+        ({"metrics": {"correctness": 5.0, "answer_rules_pass_rate": 0.0}},
+         ("rule against judge",)),
+        ({"metrics": {"correctness": 5.0, "answer_rules_pass_rate": 1.0}}, ()),
+        ({"metrics": {"correctness": 1.0}, "evidence": Evidence(facts_stated=(True, True))},
+         ("rule against judge",)),
+        ({"metrics": {"correctness": 1.0}, "evidence": Evidence(facts_stated=(True, False))}, ()),
+    ],
+)  # fmt: skip
+def test_reasons_are_doubts_of_the_judge_and_rules_against_it(
+    fields: dict[str, Any], reasons: tuple[str, ...]
+) -> None:
+    assert reasons_of(record("a", **fields)) == reasons
+    assert reasons_of(record("a", **fields), flipped=True) == ("flipped", *reasons)
+
+
+# --- what was read ---------------------------------------------------------------------------
+
+
+def test_the_last_verdict_counts_and_one_on_another_answer_does_not() -> None:
+    found = latest_reviews(
+        lines(
+            review("c0"),
+            review("c1", "fail"),
+            review("c0", "fail", note="x"),
+            review("c2", answer_hash="other"),
+            review("c3"),
+            review("c3", None),
+        ),
+        HASHES,
+    )
+    assert [(one.case_id, one.verdict, one.note) for one in found.values()] == [
+        ("c0", "fail", "x"),
+        ("c1", "fail", ""),
+    ]
+
+
+def test_a_category_is_renamed_merged_and_dropped_for_what_came_before() -> None:
+    log = lines(
+        review("c0", "fail", category="a"),
+        review("c1", "fail", category="b"),
+        CategoryChange(before="a", after="b"),
+        review("c2", "fail", category="a"),
+        CategoryChange(before="b", after="z"),
+    )
+    found = latest_reviews(log, HASHES)
+    assert [one.category for one in found.values()] == ["z", "z", "a"]
+    found = latest_reviews([*log, *lines(CategoryChange(before="z", after=""))], HASHES)
+    assert [one.category for one in found.values()] == ["", "", "a"]
+
+
+@pytest.mark.parametrize(
+    ("read", "n"),
+    [
+        ([], 0),
+        ([review("a")] * 3, 3),
+        ([review("a", "fail", category="x"), review("b")], 1),
+        ([review("a", "fail", category="x"), review("b", "fail", category="x")], 1),
+        ([review("a", "fail", category="x"), review("b", "fail", category="y")], 0),
+        ([review("a", "fail"), review("b", "skip"), review("c")], 1),  # may be a new one
+    ],
+)
+def test_answers_since_the_last_new_category(read: list[AnswerReview], n: int) -> None:
+    assert since_new_category(read) == n
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def test_shares_have_intervals_by_wilson() -> None:
+    share = share_of([True] * 42 + [False] * 8)
+    assert (share.k, share.n, share.value) == (42, 50, 0.84)
+    assert share.low == pytest.approx(0.715, abs=5e-4)
+    assert share.high == pytest.approx(0.917, abs=5e-4)
+    assert share_of([]).value is None
+
+
+def test_figures_count_every_answer_and_shares_the_random_sample_alone() -> None:
+    keys = random_order(HASHES)
+    stages: dict[Any, FailureStage | Any] = dict.fromkeys(HASHES, "passed")
+    stages |= {keys[0]: "not_retrieved", keys[1]: "incorrect", keys[2]: "not_retrieved"}
+    said = [
+        review(keys[0][1], "pass"),  # our stage is wrong
+        review(keys[1][1], "fail", category="date", part="answer"),
+        review(keys[2][1], "fail", category="date", part="answer"),  # the fault lies elsewhere
+        review(keys[3][1], "fail"),  # we saw nothing
+        review(keys[4][1], "skip"),
+        review(keys[5][1], "pass"),
+        review(keys[9][1], "fail", category="tone"),  # not of the sample
+    ]
+    found = review_figures("ann", latest_reviews(lines(*said), HASHES), stages)
+    assert (found.n_answers, found.n_read, found.n_random) == (60, 7, 6)
+    assert found.verdicts == {"pass": 2, "fail": 4, "skip": 1}
+    assert (found.failed.k, found.failed.n) == (3, 5)
+    categories = {one.name: (one.n, dict(one.by_stage), one.share.k) for one in found.categories}
+    assert categories == {
+        "date": (2, {"incorrect": 1, "not_retrieved": 1}, 2),
+        "tone": (1, {"passed": 1}, 0),
+        NO_CATEGORY: (1, {"passed": 1}, 1),
+    }
+    stage_errors = {one.stage: (one.wrong.k, one.wrong.n) for one in found.stages}
+    assert stage_errors == {
+        "all": (3, 5),
+        "not_retrieved": (2, 2),
+        "passed": (1, 2),
+        "incorrect": (0, 1),
+    }
+
+
+def test_answers_without_our_stage_have_no_errors_of_it() -> None:
+    reviews = latest_reviews(lines(review(random_order(HASHES)[0][1], "fail")), HASHES)
+    assert review_figures("ann", reviews, dict.fromkeys(HASHES, "unscored")).stages == ()
+
+
+def test_a_reader_is_done_after_twenty_answers_without_a_new_category() -> None:
+    said = [review("c0", "fail", category="x"), *(review(f"c{i}") for i in range(1, ENOUGH + 1))]
+    stages: dict[Any, Any] = dict.fromkeys(HASHES, "passed")
+    assert review_figures("a", latest_reviews(lines(*said), HASHES), stages).saturated
+    assert not review_figures("a", latest_reviews(lines(*said[:-1]), HASHES), stages).saturated
+
+
+def test_readers_are_kept_apart_and_their_agreement_is_measured() -> None:
+    ann = lines(review("c0", "fail"), review("c1"), review("c2"), review("c3", "fail"))
+    ben = lines(review("c0", "fail"), review("c1", "fail"), review("c2"), review("c9"),
+                review("c3", "skip"))  # fmt: skip
+    stages: dict[Any, Any] = dict.fromkeys(HASHES, "passed")
+    found = review_findings({"ann": ann, "ben": ben, "none": []}, HASHES, stages)
+    assert [(one.reviewer, one.n_read) for one in found.figures] == [("ben", 5), ("ann", 4)]
+    (agreement,) = found.agreement
+    assert (agreement.n, agreement.agreed.k) == (3, 2)
+    assert agreement.kappa == pytest.approx(0.4)

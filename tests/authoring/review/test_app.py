@@ -1,0 +1,77 @@
+"""The terminal app by its pilot."""
+
+from __future__ import annotations
+
+import asyncio
+
+from textual.widgets import Static
+
+from pytest_rageval.authoring.review.app import ReviewApp
+from tests.authoring.review.builders import Written, session_of
+
+
+def drawn(app: ReviewApp) -> str:
+    """Texts of the app, without styles."""
+    with app.console.capture() as captured:
+        for name in ("head", "body", "said", "keys"):
+            app.console.print(app.query_one(f"#{name}", Static).content)
+    return captured.get()
+
+
+def test_answers_are_read_by_keyboard() -> None:
+    written = Written()
+    app = ReviewApp(session_of(written=written))
+
+    async def work() -> list[str]:
+        shown = []
+        async with app.run_test(size=(100, 40)) as pilot:
+
+            async def go(*keys: str) -> None:
+                await pilot.press(*keys)
+                while app.waiting:
+                    await pilot.pause(0.01)
+                shown.append(drawn(app))
+
+            await go("p")
+            await go("f", *"late", "enter")
+            await go("b", "c", *"dates", "enter")
+            await go("g")
+            await go("escape", "?")
+            await pilot.press("q")
+            await pilot.pause(0.1)
+        return shown
+
+    shown = asyncio.run(work())
+    assert app.failure is None
+    assert "Question 1?" in shown[0]
+    assert "The text of A." in shown[0]
+    assert "gold 1" in shown[0]
+    assert "dates" in shown[2]
+    assert "late" in shown[3]
+    assert "95% CI" in shown[3]
+    assert "take the verdict back" in shown[4]
+    reviews = [line.review for line in written.lines if line.review]
+    assert [(one.case_id, one.verdict, one.note, one.category) for one in reviews] == [
+        ("c-0", "pass", "", ""),
+        ("c-1", "fail", "", ""),
+        ("c-1", "fail", "late", ""),
+        ("c-1", "fail", "late", "dates"),
+    ]
+
+
+def test_an_error_of_the_session_ends_the_app_and_is_kept() -> None:
+    session = session_of()
+    app = ReviewApp(session)
+
+    def broken(key: str) -> None:
+        raise RuntimeError(key)
+
+    session.press = broken  # type: ignore[method-assign]
+
+    async def work() -> None:
+        async with app.run_test() as pilot:
+            await pilot.press("p")
+            await pilot.pause(0.2)
+
+    asyncio.run(work())
+    assert isinstance(app.failure, RuntimeError)
