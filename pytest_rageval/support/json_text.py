@@ -124,17 +124,7 @@ def _fault(loc: Loc, code: str, **facts: str) -> Fault:
     return Fault(code=code, facts=facts, loc=loc, field=field_text(loc))
 
 
-# --- as fast as can be had
-
-_ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = json.JSONDecoder()
-
-
-def ascii_json(text: str) -> str:
-    """Return a text as an ASCII string of JSON; one of plain ASCII several times as fast."""
-    if text.isascii() and "\x7f" not in text:  # which only one of both escapes
-        return _ENCODER.encode(text).decode()
-    return json.dumps(text)
 
 
 def read_json(text: str, decoder: json.JSONDecoder = _DECODER) -> Any:

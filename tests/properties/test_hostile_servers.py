@@ -86,9 +86,7 @@ def judged(url: str, name: str) -> tuple[str, str]:
         base_url=url, api_key_env="MODEL_KEY", timeout_s=limit_of(name), retries=0
     )
     endpoint = ChatEndpoint("m", settings)
-    answer = session_loop().run(
-        endpoint.ask(f'{{"messages": "hostile {name}"}}'.encode(), 10, Form())
-    )
+    answer = session_loop().run(endpoint.ask({"messages": f"hostile {name}"}, 10, Form()))
     endpoint.close()
     if answer.failure is None:
         # Its body is read by those that look for a verdict in it.

@@ -12,7 +12,8 @@ from typing import Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.judges.cost import count_prompt_tokens
-from pytest_rageval.judges.model.chat import ChatModel, ChatReply
+from pytest_rageval.judges.model.chat import ChatModel
+from pytest_rageval.judges.model.wire import ModelReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.values.diagnoses.judge import judge_advice
@@ -198,7 +199,7 @@ def long_prompt(chars: int) -> str:
     return "\n".join([*lines, f"Last line: code {mark('last')}."])
 
 
-def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
+def read_long_reply(prompt: str, reply: ModelReply) -> Finding:
     """Return the finding from a reply to ``long_prompt``."""
     expected = count_prompt_tokens([SYSTEM, prompt])
     size = f"a prompt of about {expected} tokens"

@@ -5,36 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.cost import count_prompt_tokens
-from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
+from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.wire import (
-    closing,
-    encode_request,
+    ModelReply,
     first_form,
     no_completion,
     read_completion,
+    request_body,
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeFailure
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatReply:
-    """A model's reply, or the reason why it cannot be used."""
-
-    text: str = ""
-    failure: JudgeFailure | None = None
-    prompt_tokens: int | None = None
-    """Tokens as counted by the server; None: not reported."""
 
 
 class ChatModel(Closing):
@@ -78,7 +67,7 @@ class ChatModel(Closing):
         *,
         name: str = "reply",
         schema: Mapping[str, Any] | None = None,
-    ) -> ChatReply:
+    ) -> ModelReply:
         """Ask one question; failures are data.
 
         Args:
@@ -92,17 +81,15 @@ class ChatModel(Closing):
         while True:
             form = self._form if schema is not None else replace(self._form, level="text")
             messages = (("system", system), ("user", user))
-            rest = closing(form, self._settings, name, schema)
-            content = encode_request(self._endpoint.model, messages, form, rest)
-            answer = session_loop().run(self._endpoint.ask(content, expected, form))
+            model, settings = self._endpoint.model, self._settings
+            body = request_body(model, messages, form, settings, name, schema)
+            answer = session_loop().run(self._endpoint.ask(body, expected, form))
             if (other := answer.instead) is None:
-                return self._reply(answer, expected)
+                if answer.failure is not None:
+                    return ModelReply(failure=answer.failure)
+                if (reply := read_completion(answer.body)) is None:
+                    return ModelReply(failure=no_completion(answer.body))
+                session_loop().run(self._endpoint.settle(expected, reply))
+                return reply
             kept = self._form.level if schema is None else other.level
             self._form = replace(other, level=kept)
-
-    def _reply(self, answer: Answer, expected: int) -> ChatReply:
-        reply = None if answer.failure is not None else read_completion(answer.body)
-        if reply is None:
-            return ChatReply(failure=answer.failure or no_completion(answer.body))
-        session_loop().run(self._endpoint.settle(expected, reply))
-        return ChatReply(text=reply.text, failure=reply.failure, prompt_tokens=reply.prompt_tokens)

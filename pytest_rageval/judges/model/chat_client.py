@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -66,7 +65,7 @@ class ChatClient(Closing):
 
     @asynccontextmanager
     async def asked(
-        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+        self, method: str, url: str, content: Mapping[str, Any], headers: Mapping[str, str]
     ) -> AsyncIterator[Any]:
         """Send one request, and open its reply; the address and the headers are the client's.
 
@@ -91,15 +90,14 @@ class GivenClient(Closing):
         """Do nothing: who made the client closes it."""
 
     def asked(
-        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+        self, method: str, url: str, content: Mapping[str, Any], headers: Mapping[str, str]
     ) -> AbstractAsyncContextManager[Any]:
         """Do as that of a ``ChatClient``."""
         return _asked(self._client, content)
 
 
 @asynccontextmanager
-async def _asked(client: openai.AsyncOpenAI, content: bytes) -> AsyncIterator[Any]:
-    body = json.loads(content)
+async def _asked(client: openai.AsyncOpenAI, body: Mapping[str, Any]) -> AsyncIterator[Any]:
     create = client.chat.completions.with_streaming_response.create
     try:
         # What is in extra_body goes first; of the rest, the library looks at every value.

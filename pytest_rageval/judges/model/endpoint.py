@@ -183,11 +183,11 @@ class ChatEndpoint:
         if self._http is not None:
             self._http.close()
 
-    async def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
+    async def ask(self, body: Mapping[str, Any], tokens: int, form: Form) -> Answer:
         """Send one request and its retries; failures are data.
 
         Args:
-            content: arguments of ``chat.completions.create``, as JSON.
+            body: arguments of ``chat.completions.create``.
             tokens: number of tokens that the request is expected to use.
             form: that of the request.
         """
@@ -195,7 +195,7 @@ class ChatEndpoint:
 
         async def once() -> _Attempt:
             nonlocal timeouts, spent_ms, instead
-            attempt = await self._attempt(content)
+            attempt = await self._attempt(body)
             spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
             if not attempt.is_success:
@@ -239,12 +239,12 @@ class ChatEndpoint:
         with slots.pause(limited=True) if slots else nullcontext():
             await self._limiter.wait(tokens)
 
-    async def _attempt(self, content: bytes) -> _Attempt:
+    async def _attempt(self, body: Mapping[str, Any]) -> _Attempt:
         from pytest_rageval.support.http.exchange import Request, send
 
         request = Request(
             address=self._address,
-            content=content,
+            content=body,
             max_bytes=MAX_BODY_BYTES,
             max_error_bytes=MAX_BODY_BYTES,
             limit_s=self.settings.timeout_s,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -22,12 +22,11 @@ from pytest_rageval.judges.model.memory import (
 from pytest_rageval.judges.model.wire import (
     Form,
     ModelReply,
-    closing,
-    encode_request,
     first_form,
     no_completion,
     parameters,
     read_completion,
+    request_body,
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
@@ -42,7 +41,7 @@ from pytest_rageval.values.verdict import (
 )
 
 if TYPE_CHECKING:
-    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
+    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric
 
 MOST_CHARS: Final = 1_000_000
 """Characters of a prompt that is sent: more fits into no model, and would be paid for."""
@@ -74,8 +73,6 @@ class _Terms:
     rubric: Rubric
     form: Form
     parameters: Mapping[str, Any]
-    closings: dict[Shape, str] = field(default_factory=dict)
-    """End of the body of requests for a reply of a shape."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,9 +265,15 @@ class OpenAIJudge(Closing):
 
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
         terms, endpoint = question.terms, self._endpoint
-        said = [(one.role, one.text) for one in messages]
-        content = encode_request(endpoint.model, said, terms.form, self._closing(question))
-        answer = await endpoint.ask(content, tokens, terms.form)
+        body = request_body(
+            endpoint.model,
+            [(one.role, one.text) for one in messages],
+            terms.form,
+            self._settings,
+            terms.rubric.name,
+            question.prompt.shape.strict,
+        )
+        answer = await endpoint.ask(body, tokens, terms.form)
         tally.add(answer)
         failure = answer.failure
         if failure is not None and failure.kind != "unparseable":
@@ -287,14 +290,6 @@ class OpenAIJudge(Closing):
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.
         reply.text = reply.text[:_KEPT_CHARS]
         return _Said(outcome=outcome, reply=reply)
-
-    def _closing(self, question: _Question) -> str:
-        terms, shape = question.terms, question.prompt.shape
-        if shape not in terms.closings:
-            terms.closings[shape] = closing(
-                terms.form, self._settings, terms.rubric.name, shape.strict
-            )
-        return terms.closings[shape]
 
     def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
         reply, terms = said.reply or ModelReply(), question.terms

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
-from pytest_rageval.support.json_text import ascii_json, read_json
+from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.diagnoses.table import Fact, JudgeErrorKind
 from pytest_rageval.values.settings import JudgeSettings
@@ -110,31 +110,30 @@ def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[
     return {"type": "json_object", **extra}
 
 
-def closing(
-    form: Form, settings: JudgeSettings, name: str = "", schema: Mapping[str, Any] | None = None
-) -> str:
-    """Return what follows the messages in the body of a request; many requests share it."""
-    shape = None if schema is None else response_format(form, name, schema)
-    rest = parameters(form, settings) | ({} if shape is None else {"response_format": shape})
-    return "".join(f', "{key}": {json.dumps(value)}' for key, value in rest.items()) + "}"
+def request_body(
+    model: str,
+    messages: Iterable[tuple[str, str]],
+    form: Form,
+    settings: JudgeSettings,
+    name: str = "",
+    schema: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of ``chat.completions.create``.
 
-
-def encode_request(model: str, messages: Sequence[tuple[str, str]], form: Form, end: str) -> bytes:
-    """Return the body of a request as JSON: role and text of each message, and its ``closing``."""
+    Args:
+        model: its name as the endpoint knows it.
+        messages: role and text of each.
+        form: of the request.
+        settings: of the judge.
+        name: of the schema.
+        schema: JSON schema of the reply; None: plain text.
+    """
     if _SYSTEM_ROLE in form.dropped:
         messages = [("user", "\n\n".join(text for _, text in messages))]
-    said = []
-    for role, text in messages:
-        content = _shared(text) if role == "system" else ascii_json(text)
-        said.append(f'{{"role": "{role}", "content": {content}}}')
-    head = f'{{"model": {_shared(model)}, "messages": [{", ".join(said)}]'
-    return f"{head}{end}".encode("ascii")
-
-
-@lru_cache(maxsize=64)
-def _shared(text: str) -> str:
-    """Return a text in JSON that many requests hold, such as the instructions."""
-    return json.dumps(text)
+    said = [{"role": role, "content": text} for role, text in messages]
+    shape = None if schema is None else response_format(form, name, schema)
+    rest = {} if shape is None else {"response_format": shape}
+    return {"model": model, "messages": said, **parameters(form, settings), **rest}
 
 
 def _enumerated(schema: Any) -> Any:

@@ -14,8 +14,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from pytest_rageval.support.json_text import ascii_json
-
 BOUNDARY_CHARS: Final = 24
 """Hex digits of a boundary: 96 bits."""
 
@@ -91,7 +89,7 @@ def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
         ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
     """
     # The hash covers the list, so that moving text from one item to the next changes it.
-    encoded = f"[{', '.join(map(ascii_json, texts))}]"
+    encoded = json.dumps(list(texts))
     digest = hashlib.sha256(encoded.encode()).hexdigest()
     while any(digest[:BOUNDARY_CHARS] in text for text in (encoded, *avoid)):
         digest = hashlib.sha256(digest.encode()).hexdigest()

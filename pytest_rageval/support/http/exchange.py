@@ -61,7 +61,8 @@ class Request:
     """One request, with the limits of its reply."""
 
     address: Address
-    content: bytes
+    content: Any
+    """Body, or what the sender makes it of."""
     method: str = "POST"
     headers: Mapping[str, str] | None = None
     """Headers in addition to those of the client."""
@@ -135,7 +136,7 @@ class Sender(Protocol):
     """Sends requests on the running loop."""
 
     def asked(
-        self, method: str, url: str, content: bytes, headers: Mapping[str, str]
+        self, method: str, url: str, content: Any, headers: Mapping[str, str]
     ) -> AbstractAsyncContextManager[httpx.Response]:
         """Send one request, and open its reply.
 

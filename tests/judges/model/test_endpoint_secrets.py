@@ -188,7 +188,7 @@ def test_a_password_of_a_proxy_is_removed_from_errors_though_it_may_be_a_word() 
     with fake_target(http_reply(b"no access for ann:lantern", "502 Bad Gateway")) as target:
         settings = JudgeSettings(base_url=f"{target.url}/v1", retries=0)
         endpoint = ChatEndpoint("m", settings, environ=environ)
-        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
+        answer = session_loop().run(endpoint.ask({}, 1, Form()))
     assert answer.failure is not None
     assert "HTTP 502: no access for" in answer.failure.message
     assert "lantern" not in answer.failure.message
@@ -200,7 +200,7 @@ def test_what_a_judge_decides_by_holds_words_that_may_be_passwords() -> None:
     with HostileJudge(lambda _: reply) as server:
         settings = JudgeSettings(base_url=server.url, retries=0)
         endpoint = ChatEndpoint("m", settings, environ=environ)
-        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
+        answer = session_loop().run(endpoint.ask({}, 1, Form()))
     assert answer.body["error"]["code"] == "model_not_found"
     assert answer.failure is not None
     assert "*** not supported: response_format" in answer.failure.message
@@ -213,6 +213,6 @@ def test_a_password_across_the_cut_of_an_error_leaves_no_beginning(status: int) 
     with HostileJudge(lambda _: Canned(body=json.dumps(body), status=status)) as server:
         settings = JudgeSettings(base_url=server.url, retries=0)
         endpoint = ChatEndpoint("m", settings, environ=environ)
-        answer = session_loop().run(endpoint.ask(b"{}", 1, Form()))
+        answer = session_loop().run(endpoint.ask({}, 1, Form()))
     assert answer.failure is not None
     assert "lant" not in answer.failure.message
