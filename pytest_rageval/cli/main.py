@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 
 import click
 
-from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup, error_text
+from pytest_rageval.cli.output import EXIT_CODES, CommandError, ExitCode, HintingGroup, error_text
 from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import EndpointError, JudgeError, RagEvalError
 
@@ -154,6 +154,9 @@ def _invoke(arguments: list[str]) -> int:
         with cli.make_context("rageval", arguments) as context:
             try:
                 code: int | None = cli.invoke(context)
+            except CommandError as error:
+                _report(f"rageval: {error_text(error)}")
+                return error.exit_code
             except RagEvalError as error:
                 lost = isinstance(error, EndpointError | JudgeError)
                 _report(f"rageval: {error_text(error)}" if lost else error_text(error))

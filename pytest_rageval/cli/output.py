@@ -68,19 +68,19 @@ no_report_option: Final = switch(
 """Adds ``--no-report`` to a command, as the argument ``no_report``."""
 
 
-class CommandError(click.ClickException):
+class CommandError(RagEvalError):
     """The command cannot be carried out: a usage, configuration or data error."""
 
     exit_code = ExitCode.USAGE
 
 
-class NotComparableError(click.ClickException):
+class NotComparableError(CommandError):
     """The runs are not comparable."""
 
     exit_code = ExitCode.NOT_COMPARABLE
 
 
-class UnreachableError(click.ClickException):
+class UnreachableError(CommandError):
     """A required service does not answer as expected."""
 
     exit_code = ExitCode.UNREACHABLE

@@ -70,11 +70,13 @@ def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[
     """
     files, root = (cases.absolute(), responses.absolute()), Path(settings.rootdir)
     shown = (shown_below(cases, root), shown_below(responses, root))
-    with named_errors(responses, DatasetError, "read"):
+    with named_errors(responses, DatasetError, "unreadable"):
         n = max(n, sum(path.stat().st_size for path in files) // _SHARD_BYTES)
     for path, name in zip(files, shown, strict=True):
         if not path.is_file():
-            raise DatasetError(f"{name}: expected a file; a pipe is scored without --workers")
+            raise DatasetError.of(
+                name, "value", found="no file", expected="one; a pipe is scored without --workers"
+            )
     places = [_places(path, n) for path in files]
     with open_judge(settings, environ=os.environ) as judge:
         run = RecordedRun(*files, settings, judge=judge, registry=open_registry(settings))
@@ -89,7 +91,7 @@ def _places(path: Path, n: int) -> list[list[Place]]:
     """Return the places of the lines of each shard; lines without an id are of the first one."""
     found: list[list[Place]] = [[] for _ in range(n)]
     offset = 0
-    with named_errors(path, DatasetError, "read"), path.open("rb") as lines:
+    with named_errors(path, DatasetError, "unreadable"), path.open("rb") as lines:
         for number, raw in enumerate(lines, 1):
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
             if not text.isspace():
@@ -168,10 +170,7 @@ def score_shards(
     from distributed import KilledWorker, as_completed
 
     if open_registry(settings).reads_records:
-        raise ConfigError(
-            "a metric or a section of the project needs all records in one process; "
-            "leave out --workers and --scheduler"
-        )
+        raise ConfigError.of("--workers, --scheduler", "one_process")
     n = _PER_WORKER * max(1, sum(client.nthreads().values()))  # type: ignore[no-untyped-call]
     shards = shards_of(cases, responses, settings, n)
     score = partial(
@@ -189,12 +188,9 @@ def score_shards(
     try:
         return joined(results(), settings, cases)
     except KilledWorker as error:
-        raise StorageError(
-            f"{error.allowed_failures + 1} workers died at the same shard, perhaps for lack of "
-            "memory; start again with fewer workers"
-        ) from error
+        raise StorageError.of("", "workers_died", n=error.allowed_failures + 1) from error
     except CancelledError as error:
-        raise StorageError("the scheduler has ended; start it and this again") from error
+        raise StorageError.of("", "scheduler_ended") from error
 
 
 @contextmanager
@@ -208,9 +204,8 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Client]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ConfigError(
-            "--workers and --scheduler need the extra dask: pip install "
-            f"'pytest-rageval[dask]' ({error})"
+        raise ConfigError.of(
+            "--workers, --scheduler", "needs_extra", extra="dask", reason=error
         ) from None
     with ExitStack() as opened:
         if scheduler is None:
@@ -224,11 +219,15 @@ def open_client(workers: int | None, scheduler: str | None) -> Iterator[Client]:
                 found = [client.run_on_scheduler(metadata.version, _PACKAGE)]
                 found += client.run(metadata.version, _PACKAGE).values()
             except Exception as error:  # of the address, the network or another environment
-                raise ConfigError(f"--scheduler {scheduler}: cannot be used: {error}") from error
+                raise ConfigError.of(
+                    f"--scheduler {scheduler}", "unusable", reason=error
+                ) from error
             if other := {*found} - {metadata.version(_PACKAGE)}:
-                raise ConfigError(
-                    f"--scheduler {scheduler}: has {_PACKAGE} {other.pop()}, expected "
-                    f"{metadata.version(_PACKAGE)} on scheduler and workers"
+                raise ConfigError.of(
+                    f"--scheduler {scheduler}",
+                    "type",
+                    found=f"{_PACKAGE} {other.pop()}",
+                    expected=f"{metadata.version(_PACKAGE)} on scheduler and workers",
                 )
         yield client
 
@@ -258,6 +257,6 @@ def _started(workers: int | None) -> Iterator[Client]:
                     security=True,
                 )
             except (OSError, RuntimeError, ImportError) as error:
-                raise ConfigError(f"--workers {workers}: cannot be started: {error}") from error
+                raise ConfigError.of(f"--workers {workers}", "unusable", reason=error) from error
         opened.enter_context(cluster)
         yield opened.enter_context(Client(cluster, set_as_default=False))  # type: ignore[no-untyped-call]

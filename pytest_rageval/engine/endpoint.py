@@ -138,7 +138,7 @@ class EndpointClient:
 
 def _address(url: str, resource: str, option: str) -> Address:
     if re.search("[?#]", url):
-        raise ConfigError(f"{option}: holds a query or a fragment, expected a base URL")
+        raise ConfigError.of(option, "url_query")
     base, path = url.strip().rstrip("/"), resource
     last = base.rsplit("/", 1)[-1]
     if last == resource:
@@ -152,9 +152,9 @@ def _key(variable: str | None, environ: Mapping[str, str], option: str) -> str |
     if variable is None:
         return None
     if not _ENV_NAME.fullmatch(variable):
-        raise ConfigError(f"{option}: expected the name of an environment variable, not a key")
+        raise ConfigError.of(option, "not_variable")
     key = environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"{option}: the variable of this name is not set")
+        raise ConfigError.of(option, "unset_variable")
     check_sendable(key, f"{option}: its value")
     return key

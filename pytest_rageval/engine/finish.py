@@ -162,8 +162,7 @@ class EndedRun:
         results = self.project.results_folder
         folder = folder or resolve_run(results, name, exclude=run_id, relative_to=rootdir)
         if folder.name in {run_id, *self.parts} and folder.parent == results:
-            part = "" if folder.name == run_id else "a part of "
-            raise StorageError(f"run {name!r} is {part}the run that is to be compared")
+            raise StorageError.of(f"run {name!r}", "same_run")
         return read_compared(folder, results, texts=False)
 
     def decide(self, baseline: Baseline | None) -> GateResult:
@@ -352,7 +351,7 @@ def thresholds_of(
     if first.settings.tier is not None and is_below(first.settings.thresholds):
         project = replace(project, thresholds=first.settings.thresholds)
         if fault := missing_limits(Path(project.rootdir), project.thresholds):
-            raise ConfigError(str(replace(fault, field=f"tier {first.settings.tier}")))
+            raise ConfigError.of_faults([replace(fault, field=f"tier {first.settings.tier}")])
     found = project_thresholds(
         project,
         gates=(*dict.fromkeys([*project.extra_gates, *stored]), *gates),

@@ -34,12 +34,9 @@ def read_part(folder: Path) -> StoredRun:
     """
     run = read_documents(folder)
     if reason := run.unreadable.get("config.json"):
-        raise StorageError(f"{folder / 'config.json'}: {reason}")
+        raise StorageError.of(folder / "config.json", "invalid", reason=reason)
     if run.config.set.hash is None:
-        raise StorageError(
-            f"{folder / 'config.json'}: does not say of which set the run is a part; expected a "
-            "run of pytest under this version"
-        )
+        raise StorageError.of(folder / "config.json", "no_set")
     return replace(run, records=tuple(records_of_run(folder)))
 
 
@@ -54,15 +51,17 @@ def refuse_different(parts: Sequence[StoredRun]) -> None:
         one, other = f"in run {first.run_id}", f"in run {part.run_id}"
         found = setting_differences(first.config, part.config)
         if found:
-            raise DifferentRunsError(f"the runs differ: {listed(found, one, other)}")
+            raise _different(listed(found, one, other))
         for key, name in _SAME_OF_SET.items():
             here, there = (getattr(side.config.set, key) for side in (first, part))
             if here != there:
-                raise DifferentRunsError(
-                    f"the runs differ in {name}: {here!r:.80} {one}, {there!r:.80} {other}"
-                )
+                raise _different(f"{name}: {here!r:.80} {one}, {there!r:.80} {other}")
     _refuse_other_systems(parts)
     _refuse_doubles(parts)
+
+
+def _different(differences: str) -> DifferentRunsError:
+    return DifferentRunsError.of("", "different_runs", differences=differences)
 
 
 def _refuse_other_systems(parts: Sequence[StoredRun]) -> None:
@@ -77,10 +76,8 @@ def _refuse_other_systems(parts: Sequence[StoredRun]) -> None:
                 continue
             known, other = seen.setdefault(name, (value, part))
             if known != value:
-                raise DifferentRunsError(
-                    f"the runs differ: {name}: {known!r:.60} in run {other.run_id}, "
-                    f"{value!r:.60} in run {part.run_id}"
-                )
+                here, there = f"in run {other.run_id}", f"in run {part.run_id}"
+                raise _different(f"{name}: {known!r:.60} {here}, {value!r:.60} {there}")
 
 
 def _refuse_doubles(parts: Sequence[StoredRun]) -> None:
@@ -90,9 +87,8 @@ def _refuse_doubles(parts: Sequence[StoredRun]) -> None:
             key = (record.file, record.name, record.repeat)
             other = homes.setdefault(key, part)
             if other is not part:
-                raise DifferentRunsError(
-                    f"runs {other.run_id} and {part.run_id} both hold {record.nodeid}; expected "
-                    "each case in one of them"
+                raise DifferentRunsError.of(
+                    "", "in_both", run=other.run_id, other=part.run_id, id=record.nodeid
                 )
 
 

@@ -66,18 +66,10 @@ def check_results_dir(settings: Settings) -> None:
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     effective = os.access in os.supports_effective_ids
     if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
-        raise ConfigError(
-            f"results {results_dir!r}: {str(there)!r} cannot be written, and there would be no "
-            "place for the answers; name another folder with --rageval-results"
-        )
+        raise ConfigError.of("results", "results_unwritable", found=there)
     for path in (folder, *folder.parents):
         if os.path.lexists(path) and not path.is_dir():
-            what = "a file" if path.exists() else "a link that leads nowhere"
-            raise ConfigError(
-                f"results {results_dir!r}: {shown_below(path, rootdir)!r} is {what}, expected a "
-                "folder for the results of runs; move it away, or name another folder with "
-                "--rageval-results"
-            )
+            raise ConfigError.of("results", "no_results_folder", found=shown_below(path, rootdir))
 
 
 def check_open_files(settings: Settings, n_cases: int) -> None:
@@ -93,10 +85,8 @@ def check_open_files(settings: Settings, n_cases: int) -> None:
     # Twice as many, for the judge's connections; a shell of macOS allows 256, most others 1,024.
     limit = raise_open_files(256 + 2 * ends * at_once)
     if limit < least:
-        raise ConfigError(
-            f"{limit} files and connections may be open at once, and concurrency "
-            f"{settings.concurrency} needs {least}: allow more (`ulimit -n 256`), or lower "
-            "--rageval-concurrency"
+        raise ConfigError.of(
+            "--rageval-concurrency", "open_files", n=limit, found=settings.concurrency, least=least
         )
 
 
@@ -107,8 +97,7 @@ def refuse_select(settings: Settings) -> None:
         ConfigError: there is one.
     """
     if settings.select:
-        found = ", ".join(settings.select)
-        raise ConfigError(f"select: got {found}, which pytest alone selects; leave the tier out")
+        raise ConfigError.of("select", "tier_select", found=", ".join(settings.select))
 
 
 def run_thresholds(
@@ -174,5 +163,5 @@ def read_labels_of(cases: Iterable[tuple[str, str]], settings: Settings) -> Judg
         labels_by_case(labels, cases)
     except DatasetError as error:
         # The fault is in a file that a setting names, not in a case file.
-        raise ConfigError(str(error)) from error
+        raise ConfigError.of_faults(error.faults) from error
     return labels

@@ -60,12 +60,9 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
         if len(record.answer or "") < (record.answer_chars or 0):
             long.append(record.case.id)
     if cut:
-        raise StorageError(
-            f"{first_few(cut, _SHOWN)}: the text of a chunk is not whole, because the target cut "
-            "it, and a judge needs the whole"
-        )
+        raise StorageError.of(first_few(cut, _SHOWN), "chunk_cut")
     if long:
-        raise StorageError(f"{first_few(long, _SHOWN)}: the answer was too long to be kept whole")
+        raise StorageError.of(first_few(long, _SHOWN), "answer_cut")
 
 
 async def rejudge(

@@ -212,11 +212,13 @@ class FunctionReranker:
 
     def __init__(self, setting: str, function: Callable[..., object], settings: Settings) -> None:
         if not callable(function):
-            raise ConfigError(f"--reranker: {setting!r} is not a function")
+            raise ConfigError.of("--reranker", "type", found=repr(setting), expected="a function")
         if inspect.iscoroutinefunction(function):
-            raise ConfigError(
-                f"--reranker: {setting!r} is an async function, expected a plain one, which may "
-                "run it by asyncio.run"
+            raise ConfigError.of(
+                "--reranker",
+                "type",
+                found=f"{setting!r}, an async function",
+                expected="a plain one, which may run it by asyncio.run",
             )
         self._setting = setting
         self._function = function
@@ -241,9 +243,11 @@ class FunctionReranker:
         except (TypeError, ValueError):  # several numbers in the place of one
             scores = []
         if len(scores) != len(documents) or None in scores:
-            raise ConfigError(
-                f"{self._setting}: returned {clean(shown(found), 80)}, expected "
-                f"{len(documents)} finite numbers, one for each document"
+            raise ConfigError.of(
+                self._setting,
+                "type",
+                found=clean(shown(found), 80),
+                expected=f"{len(documents)} finite numbers, one for each document",
             )
         return Scored(scores={place: s for place, s in enumerate(scores) if s is not None})
 

@@ -85,10 +85,7 @@ def find_resumed(settings: Settings) -> Path:
     bare = results / name
     folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)
     if settings.run_id not in {None, folder.name}:
-        raise ConfigError(
-            f"{_FLAG}: run {folder.name} keeps its id, got --rageval-run-id {settings.run_id}; "
-            "leave one of them out"
-        )
+        raise ConfigError.of(_FLAG, "kept_id", run=folder.name, found=settings.run_id)
     return folder
 
 
@@ -105,22 +102,15 @@ def read_resumed(
     lines = read_records(folder)
     run = read_documents(folder)
     if reason := run.unreadable.get("config.json"):
-        raise StorageError(
-            f"{folder / 'config.json'}: {reason}; without it the settings of the records are "
-            "unknown: start a new run"
-        )
+        raise StorageError.of(folder / "config.json", "settings_lost", reason=reason)
     if run.config is NO_CONFIG:
         if lines:
-            raise ConfigError(
-                f"{_FLAG}: {folder} holds records and no config.json, so the settings they "
-                "were asked with are unknown; start a new run"
-            )
+            raise ConfigError.of(folder / "config.json", "settings_lost", reason="missing")
         return ResumedRun()
     found = setting_differences(run.config, current_config(settings, registry), also=("shard",))
     if found:
-        raise ConfigError(
-            f"{_FLAG}: run {folder.name} was made with other settings: "
-            f"{listed(found, 'then', 'now')}; give the same ones, or start a new run"
+        raise ConfigError.of(
+            _FLAG, "other_settings", run=folder.name, differences=listed(found, "then", "now")
         )
     return _sorted_out(lines, run.config, settings, sets)
 
@@ -194,10 +184,7 @@ def _refuse_unread_files(
     read = {loaded.display for loaded in sets}
     for record in gone:
         if record.file not in read and (Path(settings.rootdir) / record.file).is_file():
-            raise ConfigError(
-                f"{_FLAG}: the run holds cases of {record.file}, which this session does not "
-                "read; name the file on the command line as it was named then"
-            )
+            raise ConfigError.of(_FLAG, "unread_file", file=record.file)
 
 
 _REPLACED: Final = ("--rageval-resume", "--rageval-run-id", "--maxfail")

@@ -182,7 +182,7 @@ class Run:
                 place = self._open_writer().append(record, line)
             except StorageError as error:
                 self.broken = True
-                raise StorageError(f"{error}{self.how_to_go_on}") from error
+                raise error.within(resume=self.resumable) from error
             self._appended += 1
             self._appended_bytes += len(line)
             most, long = self._most_whole, self._appended_bytes > _MOST_WHOLE_BYTES
@@ -255,11 +255,10 @@ class Run:
             }
 
     @property
-    def how_to_go_on(self) -> str:
-        """Advice after the folder of the run could not be written; empty: nothing is left of it."""
+    def resumable(self) -> str:
+        """The id of the run, while it has records that it can be resumed with; else empty."""
         stored = self._writer is not None and (self._writer.path / RESULTS).is_file()
-        hint = f"; the records so far are kept: once it can be, --rageval-resume {self.run_id} "
-        return f"{hint}asks the other cases and decides the gate" if stored else ""
+        return self.run_id if stored else ""
 
     def close(self) -> None:
         """Release the run however the session ended; later records are ignored."""

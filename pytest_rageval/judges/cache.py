@@ -234,7 +234,7 @@ class JudgeCache(Closing):
     # --- statements ------------------------------------------------------------------------
 
     def _named_errors(self) -> AbstractContextManager[None]:
-        return sqlite.named_errors(self.shown, _ADVICE)
+        return sqlite.named_errors(self.shown)
 
     def _warn(self, text: str) -> None:
         """Store the first problem as the warning for the user."""

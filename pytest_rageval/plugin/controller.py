@@ -311,7 +311,7 @@ class Controller:
         try:
             finished = self.run.finish(gate=complete, index=True)
         except StorageError as error:
-            raise usage_error(f"{error}{self.run.how_to_go_on}", self.config) from error
+            raise usage_error(error.within(resume=self.run.resumable), self.config) from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
         self._changed = {
             nodeid: deciding_record(records)

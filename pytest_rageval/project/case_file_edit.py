@@ -23,7 +23,8 @@ from pytest_rageval.support.files import (
     open_plain,
     written_beside,
 )
-from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read, not_utf8
+from pytest_rageval.support.jsonl import Line, ObjectLine, cannot_be_read
+from pytest_rageval.support.reading import not_utf8
 from pytest_rageval.values.case import CASE_FIELDS
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -55,7 +56,7 @@ class FileLine:
         try:
             return self.raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise faults_error([not_utf8(self.raw, error)]) from None
+            raise faults_error([not_utf8(error)]) from None
 
     def read(self) -> dict[str, Any]:
         """Return the object of the line.

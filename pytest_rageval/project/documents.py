@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, TypeGuard
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.jsonl import ObjectLine, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.named_code import find_named
-from pytest_rageval.support.reading import Check, Unfit, unfit_at
+from pytest_rageval.support.reading import Check, Unfit, not_utf8, unfit_at
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 
@@ -253,13 +253,8 @@ def load_text(document: Document, folder: Path, loader: Loader | None) -> str:
         return _file_text(document.file, folder, where)
     ref = document.ref or ""
     if loader is None:
-        message = (
-            f"{where}: its text is that of the ref {shown(ref)}; name the function that returns "
-            'it, as in [tool.rageval.documents] loader = "my_package.texts:load"'
-        )
-        if ref.startswith(("http://", "https://")):
-            message += ", or import the dataset with --fetch, which stores the text"
-        raise ConfigError(message)
+        fetch = "--fetch" if ref.startswith(("http://", "https://")) else None
+        raise ConfigError.of(where, "no_loader", ref=shown(ref), fetch=fetch)
     return _loaded(loader, ref, where)
 
 
@@ -267,15 +262,16 @@ def _file_text(name: str, folder: Path, where: str) -> str:
     base = folder.resolve()
     path = (base / name).resolve()
     if not path.is_relative_to(base) or Path(name).is_absolute():
-        raise DatasetError(f"{where}: {shown(name)} leaves the folder of the documents")
+        raise DatasetError.of(where, "outside_folder", found=shown(name))
     try:
         with open_plain(path) as file:
             return file.read().decode("utf-8-sig")
     except OSError as error:
-        reason = error.strerror or error
-        raise DatasetError(f"{where}: {shown(name)} cannot be read: {reason}") from error
-    except UnicodeDecodeError:
-        raise DatasetError(f"{where}: {shown(name)} is not UTF-8 text") from None
+        raise DatasetError.of(
+            f"{where}: {shown(name)}", "unreadable", reason=error.strerror or error
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DatasetError.of_faults([not_utf8(error, file=f"{where}: {shown(name)}")]) from None
 
 
 def _loaded(loader: Loader, ref: str, where: str) -> str:
@@ -283,9 +279,11 @@ def _loaded(loader: Loader, ref: str, where: str) -> str:
         text = loader(ref)
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise ConfigError(f"{where}: the loader failed for {shown(ref)}: {reason}") from error
+        raise ConfigError.of(where, "loader_failed", ref=shown(ref), reason=reason) from error
     if not isinstance(text, str) or not text.strip():
-        raise ConfigError(f"{where}: the loader gave {shown(text)} for {shown(ref)}, not a text")
+        raise ConfigError.of(
+            f"{where}: loader of {shown(ref)}", "type", found=shown(text), expected="a text"
+        )
     return text
 
 
@@ -301,8 +299,8 @@ def find_loader(setting: str | None) -> Loader | None:
     try:
         found = find_named(setting, where)
     except ImportError as error:
-        raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
+        raise ConfigError.of(where, "not_imported", found=repr(setting), reason=error) from error
     if not callable(found):
-        raise ConfigError(f"{where}: {setting!r} is not a function")
+        raise ConfigError.of(where, "type", found=repr(setting), expected="a function")
     loader: Loader = found
     return loader

@@ -46,9 +46,12 @@ class Extensions:
         for one in found:
             marked = list(_marked(one))
             if not marked:
-                raise ConfigError(
-                    f"got {clean(shown(one))}, expected a function below @metric, "
-                    "@run_metric or @section, or a module that defines one"
+                raise ConfigError.of(
+                    "",
+                    "type",
+                    found=clean(shown(one)),
+                    expected="a function below @metric, @run_metric or @section, or a module "
+                    "that defines one",
                 )
             # A module may import what another defines.
             self._found.update({id(info): info for info in marked})
@@ -85,15 +88,12 @@ def load_plugins(names: Iterable[str], rootdir: str) -> Extensions:
         where = f"{WHERE}: {name!r}"
         modules = named_code(partial(_modules, name), where, Path(rootdir))
         if not modules:
-            raise ConfigError(
-                f"{where}: no module, and no entry point {GROUP!r} of an installed package, has "
-                "this name"
-            )
+            raise ConfigError.of(where, "no_module", group=GROUP)
         for module in modules:
             try:
                 extensions.add(module)
             except ConfigError as error:
-                raise ConfigError(f"{where}: {error}") from error
+                raise error.within(where) from error
     return extensions
 
 
@@ -108,8 +108,9 @@ def named_code(run: Callable[[], Any], where: str, rootdir: Path) -> Any:
     except (Exception, SystemExit) as error:
         text = clean(blot_out_known(error_text(error)), 500)
         lines = user_traceback(error, rootdir, hide=blot_out_known).splitlines()
-        message = f"{where}: {type(error).__name__}{': ' if text else ''}{text}"
-        raise ConfigError("\n".join([message, *(f"  {line}" for line in lines)])) from error
+        found = ConfigError.of(where, "raised", error=type(error).__name__, said=text)
+        shown_lines = [str(found), *(f"  {line}" for line in lines)]
+        raise ConfigError("\n".join(shown_lines), faults=found.faults) from error
 
 
 def _modules(name: str) -> list[object]:

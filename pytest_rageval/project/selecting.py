@@ -48,7 +48,7 @@ def select_cases(sets: Mapping[Path, LoadedSet], selectors: Sequence[str]) -> di
         if sets and name not in known
     ]
     if faults:
-        raise ConfigError("\n".join(map(str, faults)), faults=tuple(faults))
+        raise ConfigError.of_faults(faults)
     return {
         path: replace(
             one, cases=tuple(found for found in one.cases if is_selected(found.case, selectors))

@@ -149,7 +149,7 @@ def load_settings(
         if found.origins.get(client) == found.origins.get(name) == _PYPROJECT:
             found.refuse(table, f"{key} and client")
     if found.faults:
-        raise ConfigError("\n".join(map(str, found.faults)), faults=tuple(found.faults))
+        raise ConfigError.of_faults(found.faults)
     return _build(rootdir, found)
 
 
@@ -202,11 +202,13 @@ def _take_pyproject(found: _Found, path: Path, tier: str | None) -> None:
     except FileNotFoundError:
         document = {}
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{_PYPROJECT}: cannot be read: {error}") from error
+        raise ConfigError.of(_PYPROJECT, "unreadable", reason=error) from error
     tool = document.get("tool", {})
     table = tool.get("rageval", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):
-        raise ConfigError(f"{_PYPROJECT}: [tool.rageval]: got {shown(table)}, expected a table")
+        raise ConfigError.of(
+            f"{_PYPROJECT}: [tool.rageval]", "type", found=shown(table), expected="a table"
+        )
     tiers = table.get(_TIER, {})
     _take_table(found, {key: value for key, value in table.items() if key != _TIER})
     if tier is None:
@@ -431,13 +433,13 @@ def check_stored(settings: Settings) -> None:
     from msgspec import to_builtins
 
     faults = [
-        f"settings.{option.name}: {fault.text}"
+        replace(fault, field=f"settings.{option.name}")
         for option in OPTIONS
         if option.rescoring and (value := getattr(settings, option.name)) != option.default
         for fault in read_value(option, to_builtins(value))[1]
     ]
     if faults:
-        raise StorageError("; ".join(faults))
+        raise StorageError.of_faults(faults)
 
 
 _COMPARED: Final = {"subject", "everything", "answers", "judged"}

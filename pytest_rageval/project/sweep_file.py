@@ -13,10 +13,9 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import resolve_gate_key, unknown_metric
 from pytest_rageval.project.thresholds import parse_gate_expression
-from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.reading import Keys, keys_of
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_text, read_toml
 from pytest_rageval.values.declared import Text
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
@@ -37,12 +36,7 @@ def read_sweep(path: Path, *, registry: Registry = BUILT_IN) -> SweepFile:
         ConfigError: the file cannot be read, or holds faults: all of them at once.
     """
     display = path.as_posix()
-    try:
-        text = read_plain(path)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
-    except OSError as error:
-        raise ConfigError(f"{display}: cannot be read: {error.strerror}") from error
+    text = read_text(path, display)
     return parse_sweep(text, display=display, registry=registry)
 
 
@@ -93,10 +87,7 @@ class _Reader:
         for name in found["query"].keys() & found["index"].keys():
             self.source.fault(("index", name), "in_query", key=name)
         if not found["query"] and not found["index"] and not self.source.faults:
-            raise ConfigError(
-                f"{self.source.display}:1: no parameter to vary, expected [query] or [index] with "
-                "lists of values, such as k = [3, 5, 10]"
-            )
+            raise ConfigError.of(f"{self.source.display}:1", "no_parameter")
         found |= self._build(found["index"])
         found["baseline"] = self._baseline({**found["query"], **found["index"]})
         continuous = any(

@@ -33,11 +33,10 @@ from pytest_rageval.project.threshold_keys import (
     unknown_group,
     unknown_metric,
 )
-from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.reading import Keys, hint
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_text, read_toml
+from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.settings import JUDGED_ON, Settings
 
@@ -61,14 +60,9 @@ def load_thresholds(
     Raises:
         ConfigError: the file cannot be read, or holds faults.
     """
-    try:
-        text = read_plain(path)
-    except FileNotFoundError:
+    if not path.exists():
         return add_gates(Thresholds(on_miss="fail"), gates, known=known)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path.name}: not UTF-8 at byte {error.start}") from None
-    except OSError as error:
-        raise ConfigError(f"{path.name}: cannot be read: {error.strerror}") from error
+    text = read_text(path, path.name)
     return parse_thresholds(text, display=path.name, known=known, gates=gates)
 
 
@@ -107,26 +101,22 @@ def parse_gate_expression(text: str, known: Registry = BUILT_IN, *, more: bool =
     Raises:
         ConfigError: it is not an expression, or limits an unknown metric.
     """
-    match = _GATE.fullmatch(text)
+    match, place = _GATE.fullmatch(text), f"got {shown(text)}"
     limit = short_limit(match["limit"]) if match else None
     if match is None or limit is None:
-        raise ConfigError(
-            # A shell takes > without quotes for a file to write to, and passes on the name alone.
-            f"got {shown(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER in quotes, such as "
-            "'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7' or 'recall_at_k[tag work]>=0.8'"
-        )
+        raise ConfigError.of("", "no_gate", found=shown(text))
     table: CheckTable = "overall"
     if match["group"] is not None:
         table = "tag" if match["tag"] else "category"
     name = match["metric"]
     key = resolve_gate_key(name, known)
     if key is None and not (more and may_be_own(name)):
-        raise ConfigError(f"got {shown(text)}: {unknown_metric(name, table, known)}")
+        raise ConfigError.of_faults([unknown_metric(name, table, known)]).within(place)
     if key and table != "overall" and not is_of_groups(key, known):
-        raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
+        raise ConfigError.of(place, "figure_of_run", key=key)
     name = key or name
     if fault := off_scale(known.info(name), *limit):
-        raise ConfigError(f"got {shown(text)}: {fault}")
+        raise ConfigError.of_faults([fault]).within(place)
     return Check(metric=name, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
 
@@ -143,21 +133,21 @@ def add_gates(
         ConfigError: all faulty expressions at once.
     """
     checks = {_identity(check): check for check in thresholds.checks}
-    faults = []
+    faults: list[Fault] = []
     for gate in gates:
         try:
             check = parse_gate_expression(gate, known.registry, more=known.more)
         except ConfigError as error:
-            faults.append(f"--gate: {error}")
+            faults += error.within("--gate").faults
             continue
         groups = known.of(check.table)
         if check.group is not None and groups is not None and check.group not in groups:
             unknown = unknown_group(check.table, check.group, groups)
-            faults.append(f"--gate: got {shown(gate)}: {unknown}")
+            faults.append(replace(unknown, field=f"--gate: got {shown(gate)}"))
         else:
             checks[_identity(check)] = replace(check, **(defaults or {}))
     if faults:
-        raise ConfigError("\n".join(faults))
+        raise ConfigError.of_faults(faults)
     return replace(thresholds, checks=_name_apart(checks.values()))
 
 

@@ -184,12 +184,12 @@ def refuse_missing_baseline(project: Settings) -> None:
         return
     folder = resolve_run(results, name, relative_to=rootdir)
     if not (folder / RESULTS).is_file():
-        raise StorageError(f"run {name!r}: {folder} has no {RESULTS} to compare with")
+        raise StorageError.of(f"run {name!r}", "no_results", found=RESULTS)
 
 
 def _refuse_missing_runs(path: Path) -> None:
     if not path.exists():
-        raise StorageError(f"runs {path}: there is no such folder or archive")
+        raise StorageError.of(f"runs {path}", "absent", what="folder or archive")
 
 
 def _unpacked(archive: Path) -> Path:
@@ -197,8 +197,7 @@ def _unpacked(archive: Path) -> Path:
     _refuse_missing_runs(archive)
     folder = Path(tempfile.mkdtemp(prefix="rageval-runs-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    expected = f"{archive}: cannot be unpacked, expected a zip or tar of runs"
-    with named_errors(archive, StorageError, "read"):
+    with named_errors(archive, StorageError, "unreadable"):
         try:
             if zipfile.is_zipfile(archive):
                 with zipfile.ZipFile(archive) as zipped:
@@ -209,13 +208,13 @@ def _unpacked(archive: Path) -> Path:
                     _refuse_large(archive, sum(one.size for one in tar))
                     tar.extractall(folder, filter="data")
         except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError) as error:
-            raise StorageError(f"{expected}: {error}") from None
+            raise StorageError.of(archive, "not_unpacked", reason=error) from None
     return folder
 
 
 def _refuse_large(archive: Path, size: int) -> None:
     if size > _MOST_BYTES:
-        raise StorageError(f"{archive}: has {size:,} bytes unpacked, at most {_MOST_BYTES:,} are")
+        raise StorageError.of(archive, "large", most_mb=_MOST_BYTES >> 20)
 
 
 # --- approval ----------------------------------------------------------------------------------
@@ -244,7 +243,7 @@ def approve_run(run: StoredRun, project: Settings, because: str, now: datetime) 
     """
     config, numbers = run.config, run.aggregate
     if numbers is None or config.timestamp is None:
-        raise StorageError(f"run {run.run_id}: has not ended, so it cannot be approved")
+        raise StorageError.of(f"run {run.run_id}", "unfinished")
     means = {
         key: ApprovedMean(mean=one.mean, n=one.n)
         for key, one in numbers.metrics.items()

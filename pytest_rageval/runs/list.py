@@ -24,7 +24,7 @@ from pytest_rageval.runs.store import (
     time_in,
 )
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors, refuse_link
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
@@ -230,9 +230,8 @@ def remove_run(folder: Path, *, dry_run: bool = False) -> None:
     Raises:
         StorageError: a session is writing it, or it cannot be removed.
     """
-    if folder.is_symlink():
-        raise StorageError(f"{folder}: is a link, expected a folder; remove it by hand")
-    with named_errors(folder, StorageError, "removed"):
+    refuse_link(folder)
+    with named_errors(folder, StorageError, "unremovable"):
         with Lock(folder, wait=False, what="run") as lock:
             for path in () if dry_run else folder.iterdir():
                 if path.is_dir() and not path.is_symlink():

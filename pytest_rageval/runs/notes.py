@@ -52,7 +52,9 @@ def put_note(folder: Path, note: CaseNote) -> tuple[CaseNote, ...]:
     for name, value, most in (("text", note.text, MAX_TEXT), ("author", note.author, MAX_AUTHOR)):
         if len(value) > most:
             got = counted(len(value), "character")
-            raise StorageError(f"{name} of the note: got {got}, expected at most {most:,}")
+            raise StorageError.of(
+                f"{name} of the note", "bound", found=got, expected=f"at most {most:,}"
+            )
     path = folder / NOTES
     with Lock(path, wait=True):
         found = {_place(one): one for one in read_notes(folder)}

@@ -187,10 +187,7 @@ def _last_of_each(folder: Path, lines: Sequence[CaseRecord]) -> list[CaseRecord]
     records = latest_records(lines)
     # During a run, or after it was cut short, later lines replace earlier ones.
     if len(records) < len(lines) and (folder / "metrics.json").is_file():
-        raise StorageError(
-            f"{folder / 'results.jsonl'}: holds several records of one case and repeat, and "
-            "nothing tells which is meant; leave one line of each"
-        )
+        raise StorageError.of(folder / "results.jsonl", "repeated_records")
     return records
 
 

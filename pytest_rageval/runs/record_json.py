@@ -163,4 +163,4 @@ def decoded(text: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
                 raise
             return msgspec.convert(json.loads(text), decoder.type, str_keys=True)
     except (ValueError, RecursionError, OverflowError) as error:
-        raise StorageError(str(error)) from None
+        raise StorageError.of("", "invalid", reason=error) from None

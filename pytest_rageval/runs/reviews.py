@@ -16,7 +16,7 @@ from pytest_rageval.runs.record_json import decoded, encode_line
 from pytest_rageval.support.files import Lock, named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import append_line
-from pytest_rageval.values.errors import Fault, StorageError, faults_error
+from pytest_rageval.values.errors import Fault, StorageError
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
 
 REVIEWS: Final = "reviews"
@@ -39,7 +39,7 @@ def read_reviews(source: Path) -> dict[str, tuple[ReviewLine, ...]]:
     found: dict[str, tuple[ReviewLine, ...]] = {}
     faults: list[Fault] = []
     for path in sorted(reviews_folder(source).glob("*.jsonl")):
-        with named_errors(path, StorageError, "read"), open_plain(path) as file:
+        with named_errors(path, StorageError, "unreadable"), open_plain(path) as file:
             lines = file.read().split(b"\n")
         read = []
         for number, line in enumerate(lines, 1):
@@ -55,7 +55,7 @@ def read_reviews(source: Path) -> dict[str, tuple[ReviewLine, ...]]:
                 )
         found[path.stem] = tuple(read)
     if faults:
-        raise StorageError(str(faults_error(faults)))
+        raise StorageError.of_faults(faults)
     return found
 
 

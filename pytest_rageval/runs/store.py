@@ -14,7 +14,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
@@ -34,8 +34,8 @@ from pytest_rageval.support.files import (
 )
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cut_torn_line
-from pytest_rageval.support.text import counted, did_you_mean
-from pytest_rageval.values.errors import Fault, StorageError, faults_error
+from pytest_rageval.support.reading import hint
+from pytest_rageval.values.errors import Fault, StorageError
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
@@ -46,11 +46,6 @@ RESULTS: Final = "results.jsonl"
 REPORT: Final = "report.html"
 
 _LAST: Final = re.compile(r"last(?:~([0-9]{1,9}))?")
-
-_GONE: Final = (
-    "cannot be written: the folder of the run was removed or moved away; move it back and repeat "
-    "the command (a session goes on with --rageval-resume)"
-)
 
 _BUFFER: Final = 1 << 18
 """Bytes read at once: a line is often longer than the default."""
@@ -89,7 +84,7 @@ class RunWriter(Closing):
 
     def __init__(self, results_dir: Path, run_id: str, *, resume: bool = False) -> None:
         if not is_run_id(run_id, new=not resume):
-            raise StorageError(f"run id: got {run_id!r}, expected {RUN_ID_RULE}")
+            raise StorageError.of("run id", "value", found=repr(run_id), expected=RUN_ID_RULE)
         self.run_id = run_id
         self.path = results_dir / run_id
         self._results = self.path / RESULTS
@@ -109,11 +104,8 @@ class RunWriter(Closing):
         except OSError as error:
             taken = isinstance(error, FileExistsError | NotADirectoryError)
             if not taken or results_dir.is_dir():
-                raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
-            raise StorageError(
-                f"{results_dir}: a file stands here or above, expected a folder for the results "
-                "of runs; move it away, or name another folder with --rageval-results"
-            ) from error
+                raise StorageError.of(self.path, "unwritable", reason=error.strerror) from error
+            raise StorageError.of("results", "no_results_folder", found=results_dir) from error
 
     def _open(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
         prepare_results_dir(results_dir)
@@ -121,7 +113,7 @@ class RunWriter(Closing):
         refuse_link(self.path)
         if resume:
             if not self.path.is_dir():
-                raise StorageError(f"{self.path}: no run to resume, there is no such folder")
+                raise StorageError.of(self.path, "absent", what="run to resume")
             self._folder_lock = Lock(self.path, wait=False, what="run")
             # A session killed at once leaves an empty folder.
             if os.path.lexists(results):
@@ -129,13 +121,11 @@ class RunWriter(Closing):
                 cut_torn_line(results)
             return results.open("ab")
         if self.run_id in read_tags(results_dir):
-            raise StorageError(f"run id: {self.run_id!r} is a tag, expected another name")
+            raise StorageError.of("run id", "duplicate", found=repr(self.run_id), owner="a tag")
         self.path.mkdir(exist_ok=True)
         self._folder_lock = Lock(self.path, wait=False, what="run")
         if any(path.name != FOLDER_LOCK for path in self.path.iterdir()):
-            raise StorageError(
-                f"{self.path}: a run of this id exists; choose another id, or remove the folder"
-            )
+            raise StorageError.of(self.path, "exists", what="id")
         # "x": of two runs that start at once with one id, the second fails.
         return results.open("xb")
 
@@ -162,7 +152,7 @@ class RunWriter(Closing):
             self._lines.write(line + b"\n")
             self._lines.flush()
             if self._linked and os.fstat(self._lines.fileno()).st_nlink == 0:
-                raise StorageError(f"{self._results}: {_GONE}")
+                raise StorageError.of(self._results, "gone")
         return place
 
     def rewrite(self, records: Iterable[CaseRecord]) -> list[int]:
@@ -272,7 +262,7 @@ def _write(target: Path, content: Iterable[bytes]) -> None:
         try:
             write_file(target, content)
         except (FileNotFoundError, NotADirectoryError):  # the latter: a file stands in its place
-            raise StorageError(f"{target}: {_GONE}") from None
+            raise StorageError.of(target, "gone") from None
 
 
 # --- reading -------------------------------------------------------------------------------
@@ -300,7 +290,7 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
     file = path / RESULTS if path.is_dir() else path
     faults: list[Fault] = []
     place = 0
-    with named_errors(file, StorageError, "read"), _open_results(file) as lines:
+    with named_errors(file, StorageError, "unreadable"), _open_results(file) as lines:
         for number, line in enumerate(lines, start=1):
             text = line.removesuffix(b"\n")
             if text and (text != line or is_json(text)):
@@ -310,7 +300,7 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
                     faults.append(_broken_record(file, number, error))
             place += len(line)
     if faults:
-        raise StorageError(str(faults_error(faults)))
+        raise StorageError.of_faults(faults)
 
 
 def _broken_record(file: Path, number: int, error: StorageError) -> Fault:
@@ -322,10 +312,7 @@ def _open_results(file: Path) -> IO[bytes]:
     try:
         return open_plain(file, _BUFFER)
     except FileNotFoundError:
-        raise StorageError(
-            f"run {file.parent.name}: there is no {RESULTS}, which git does not keep; bring the "
-            "whole folder of the run"
-        ) from None
+        raise StorageError.of(f"run {file.parent.name}", "no_results", found=RESULTS) from None
 
 
 def read_record(path: Path, place: int) -> CaseRecord:
@@ -334,7 +321,7 @@ def read_record(path: Path, place: int) -> CaseRecord:
     Raises:
         StorageError: the file is gone, or the line is broken.
     """
-    with named_errors(path / RESULTS, StorageError, "read"):
+    with named_errors(path / RESULTS, StorageError, "unreadable"):
         with open_plain(path / RESULTS) as lines:
             lines.seek(place)
             text = lines.readline()
@@ -343,7 +330,9 @@ def read_record(path: Path, place: int) -> CaseRecord:
             except StorageError as error:
                 lines.seek(0)
                 number = lines.read(place).count(b"\n") + 1
-                raise StorageError(str(_broken_record(path / RESULTS, number, error))) from None
+                raise StorageError.of_faults(
+                    [_broken_record(path / RESULTS, number, error)]
+                ) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -362,10 +351,9 @@ def read_document(path: Path, type_: type[_T]) -> _T:
         with open_plain(path) as file:
             return decoded(file.read(), msgspec.json.Decoder(type_))
     except (OSError, StorageError) as error:
-        reason = str(error)
-        if isinstance(error, OSError):
-            reason = f"cannot be read: {error.strerror or error}"
-        raise StorageError(f"{path}: {reason}", reason=reason) from error
+        if isinstance(error, StorageError):
+            raise error.within(file=str(path)) from error
+        raise StorageError.of(path, "unreadable", reason=error.strerror or error) from error
 
 
 # --- naming a run --------------------------------------------------------------------------
@@ -444,9 +432,7 @@ def resolve_run(
         # A tag names its run even while that run is under way.
         if is_run(tagged := results_dir / tags[name]):
             return tagged
-        raise StorageError(
-            f"run {name!r}: the tag names run {tags[name]}, which is not in {results_dir}"
-        )
+        raise StorageError.of(f"run {name!r}", "tag_lost", run=tags[name], folder=results_dir)
     refuse_malformed_tag(results_dir, name)
     last = _LAST.fullmatch(name)
     if last:
@@ -456,24 +442,28 @@ def resolve_run(
         return matches[0]
     if len(matches) > 1:
         shown = ", ".join(path.name for path in matches[-5:])
-        raise StorageError(f"run {name!r}: {len(matches)} runs begin so, among them {shown}")
+        raise StorageError.of(f"run {name!r}", "ambiguous", n=len(matches), names=shown)
     for path in (base / name for base in filter(None, (relative_to, Path()))):
         with suppress(OSError):  # the name may be longer than a path can be
             path = path.parent if path.is_file() else path
         if name and is_run(path):
             return path
-    raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
+    if not runs:
+        raise StorageError.of(f"run {name!r}", "not_found", hint=no_runs(results_dir))
+    names = [path.name for path in runs]
+    latest = {"latest": ", ".join(names[-3:]), "folder": str(results_dir)}
+    raise StorageError.of(f"run {name!r}", "not_found", **(hint(name, [*tags, *names]) or latest))
 
 
 def _nth_last(
     results_dir: Path, runs: list[Path], name: str, back: int, exclude: str | None
 ) -> Path:
     if not runs and exclude is not None:
-        raise StorageError(str(Fault(code="first_run", facts={"folder": str(results_dir)})))
+        raise StorageError.of("", "first_run", folder=results_dir)
     if not runs:
-        raise StorageError(f"run {name!r}: {no_runs(results_dir)}")
+        raise StorageError.of_faults([replace(no_runs(results_dir), field=f"run {name!r}")])
     if back >= len(runs):
-        raise StorageError(f"run {name!r}: {results_dir} holds only {counted(len(runs), 'run')}")
+        raise StorageError.of(f"run {name!r}", "few_runs", folder=results_dir, n=len(runs))
     return runs[-1 - back]
 
 
@@ -482,11 +472,3 @@ def no_runs(results_dir: Path) -> Fault:
     beside = results_dir.parent
     cases = f" {os.path.relpath(beside)}/" if any(beside.glob("*.jsonl")) else ""
     return Fault(code="no_runs", facts={"folder": str(results_dir), "command": f"pytest{cases}"})
-
-
-def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> str:
-    if not runs:
-        return f"; {no_runs(results_dir)}"
-    names = [path.name for path in runs]
-    latest = f"; the latest in {results_dir} are {', '.join(names[-3:])}"
-    return did_you_mean(name, [*tags, *names]) or latest

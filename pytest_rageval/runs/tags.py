@@ -63,13 +63,10 @@ def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
     path = results_dir / TAGS / tag
     if not is_tag(tag) or not path.is_file():
         return
-    with named_errors(path, StorageError, "read"):
+    with named_errors(path, StorageError, "unreadable"):
         text = path.read_text(encoding="utf-8", errors="backslashreplace").strip()
     if not is_run_id(text):
-        raise StorageError(
-            f"{path}: the file of tag {tag!r} is malformed: got {shown(text)}, expected the id "
-            f"of a run; `rageval runs tag RUN {tag}` writes it anew"
-        )
+        raise StorageError.of(path, "tag_malformed", tag=tag, found=shown(text))
 
 
 def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
@@ -79,11 +76,11 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
         StorageError: the tag or the id is not valid, the tag is an id, or it cannot be written.
     """
     if not is_tag(tag, new=True):
-        raise StorageError(f"tag: got {tag!r}, expected {TAG_RULE}")
+        raise StorageError.of("tag", "value", found=repr(tag), expected=TAG_RULE)
     if (results_dir / tag).is_dir():
-        raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
+        raise StorageError.of("tag", "duplicate", found=repr(tag), owner="the id of a run")
     if not is_run_id(run_id):  # as of a folder that was renamed by hand
-        raise StorageError(f"run {run_id!r}: cannot be tagged: its name must be {RUN_ID_RULE}")
+        raise StorageError.of("run id", "value", found=repr(run_id), expected=RUN_ID_RULE)
     folder = results_dir / TAGS
     refuse_link(folder)
     refuse_link(results_dir / run_id)
@@ -106,11 +103,12 @@ def remove_tag(results_dir: Path, tag: str) -> str:
     run_id = read_tags(results_dir).get(tag)
     if run_id is None:
         refuse_malformed_tag(results_dir, tag)
-        known = ", ".join(read_tags(results_dir)) or "none"
-        raise StorageError(f"tag {tag!r}: not found; there are: {known}")
+        raise StorageError.of(
+            f"tag {tag!r}", "not_found", names=", ".join(read_tags(results_dir)) or "none"
+        )
     path = results_dir / TAGS / tag
     refuse_link(path.parent)
-    with named_errors(path, StorageError, "removed"):
+    with named_errors(path, StorageError, "unremovable"):
         path.unlink()
         _give_to_git(results_dir, run_id)
     return run_id

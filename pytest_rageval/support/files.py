@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
 from glob import escape
@@ -18,7 +18,7 @@ from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Final, cast
 
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.portable import is_portable
 
 FOLDER_LOCK: Final = ".lock"
@@ -61,9 +61,7 @@ class Lock(Closing):
         try:
             self._lock.acquire(timeout=-1 if wait else 0, poll_interval=_POLL_S)
         except Timeout:
-            raise StorageError(
-                f"{path}: another session is writing this {what}; wait until it has ended"
-            ) from None
+            raise StorageError.of(path, "locked", what=what) from None
         except OSError:
             return
         # A lock that is the existence of its file ends with it, and removes it itself.
@@ -85,18 +83,16 @@ class Lock(Closing):
 
 
 @contextmanager
-def named_errors(
-    path: Path, kind: Callable[[str], Exception], what: str = "written"
-) -> Iterator[None]:
+def named_errors(path: Path, kind: type[RagEvalError], code: str = "unwritable") -> Iterator[None]:
     """Raise errors of the system in a block as errors of a kind that name the file and the reason.
 
     Raises:
-        kind: ``PATH: cannot be written: REASON``, or what else it cannot be.
+        kind: of the code, with the path.
     """
     try:
         yield
     except OSError as error:
-        raise kind(f"{path}: cannot be {what}: {error.strerror or error}") from error
+        raise kind.of(path, code, reason=error.strerror or error) from error
 
 
 def open_plain(path: Path, buffering: int = -1) -> BufferedReader:
@@ -133,9 +129,7 @@ def refuse_link(path: Path) -> None:
         StorageError: it is a link.
     """
     if path.is_symlink():
-        raise StorageError(
-            f"{path}: is a link, and nothing is written through one; name what it leads to"
-        )
+        raise StorageError.of(path, "link")
 
 
 def shown_below(path: Path, root: Path) -> str:
@@ -259,7 +253,10 @@ def check_person(name: str, flag: str) -> str:
         ConfigError: it cannot; it names the flag.
     """
     if not _PERSON.fullmatch(name) or not is_portable(name):
-        raise ConfigError(
-            f"{flag}: {name!r:.80}, expected a name of letters, digits, '.', '_' and '-'"
+        raise ConfigError.of(
+            flag,
+            "value",
+            found=f"{name!r:.80}",
+            expected="a name of letters, digits, '.', '_' and '-'",
         )
     return name

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Generic, NamedTuple, TypeVar
 
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.support.json_text import is_json, json_fault, survey
-from pytest_rageval.support.reading import JSON, read, unfit_at
+from pytest_rageval.support.reading import JSON, not_utf8, read, unfit_at
 from pytest_rageval.support.text import shown_json
 from pytest_rageval.values.diagnoses.table import Fact, known
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -45,11 +45,6 @@ def cannot_be_read(display: str, error: OSError) -> DatasetError:
     """Return the error for a file that cannot be read."""
     facts = {"reason": error.strerror or str(error)}
     return faults_error([Fault(code="unreadable", facts=facts, file=display)])
-
-
-def not_utf8(raw: bytes, error: UnicodeDecodeError, **where: Any) -> Fault:
-    """Return the fault of bytes that are not UTF-8."""
-    return Fault(code="not_utf8", facts={"byte": f"{raw[error.start]:02x}"}, **where)
 
 
 Place = tuple[int, int]
@@ -80,7 +75,7 @@ def iterate_lines(
         try:
             text = raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            faults.append(not_utf8(raw, error, file=display, line=number))
+            faults.append(not_utf8(error, file=display, line=number))
             continue
         if text and not text.isspace():
             yield Line(number, start, text, raw)

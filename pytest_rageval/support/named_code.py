@@ -39,29 +39,27 @@ def find_named(setting: str, where: str) -> Any:
     """
     module, colon, name = setting.partition(":")
     if not colon or not module or not name:
-        raise ConfigError(f"{where}: got {setting!r}, expected module:function")
+        raise ConfigError.of(where, "value", found=repr(setting), expected="module:function")
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if not _is_part(error.name, module):
             raise
-        raise ConfigError(
-            f"{where}: {setting!r} cannot be imported: {error}; expected in the project's folder, "
-            "installed (pip install -e .) or on PYTHONPATH"
+        raise ConfigError.of(
+            where, "not_imported", found=repr(setting), reason=error, module=module
         ) from error
     for part in name.split("."):
         try:
             found = getattr(found, part)
         except AttributeError as error:
-            raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
+            raise ConfigError.of(
+                where, "not_imported", found=repr(setting), reason=error
+            ) from error
     # pytest before 8.4 wraps the function of a fixture, later ones make an object of it. A proxy of
     # a remote object seems to have every attribute.
     wrapped = "__pytest_wrapped__" in getattr(found, "__dict__", ())
     if wrapped or type(found).__name__ == "FixtureFunctionDefinition":
-        expected = "expected a function or object that the fixture may use, too"
-        raise ConfigError(
-            f"{where}: {setting!r} is a fixture, which pytest alone calls; {expected}"
-        )
+        raise ConfigError.of(where, "fixture", found=repr(setting))
     return found
 
 

@@ -194,6 +194,11 @@ def unfit_at(loc: Loc, found: str, expected: str) -> Fault:
     return Fault(loc=loc, field=field_text(loc), code="value", facts=facts)
 
 
+def not_utf8(error: UnicodeDecodeError, **where: Any) -> Fault:
+    """Return the fault of bytes that are not UTF-8."""
+    return Fault(code="not_utf8", facts={"byte": f"{error.object[error.start]:02x}"}, **where)
+
+
 def hint(name: str, names: Iterable[str]) -> dict[str, str]:
     """Return the known name that is most similar to an unknown one, as a fact; empty: none is."""
     near = nearest(name, names)

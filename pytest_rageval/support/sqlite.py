@@ -45,7 +45,7 @@ def make_folder(file: Path) -> None:
         OSError: its folder cannot be made.
     """
     if file.is_dir():
-        raise StorageError(f"{file}: a folder stands here, expected a file")
+        raise StorageError.of(file, "folder_there")
     folder = file.parent
     if folder.is_dir() and any(folder.iterdir()):
         # Such as the root of a project, where the rule would ignore everything.
@@ -55,18 +55,13 @@ def make_folder(file: Path) -> None:
 
 
 @contextmanager
-def named_errors(shown: str, if_broken: str) -> Iterator[None]:
-    """Raise errors of SQLite in its block as a ``StorageError`` that names the file.
-
-    Args:
-        shown: the file.
-        if_broken: advice for a damaged file.
-    """
+def named_errors(shown: str) -> Iterator[None]:
+    """Raise errors of SQLite in its block as a ``StorageError`` that names the file."""
     try:
         yield
     except DRIVER_ERRORS as error:
-        advice = f"; {if_broken}" if is_broken(error) else ""
-        raise StorageError(f"{shown}: {reason(error)}{advice}") from error
+        file = Path(shown).name if is_broken(error) else None
+        raise StorageError.of(shown, "database_failed", reason=reason(error), file=file) from error
 
 
 def reason(error: BaseException) -> str:

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.reading import Keys, hint, read
+from pytest_rageval.support.files import read_plain
+from pytest_rageval.support.reading import Keys, hint, not_utf8, read
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.errors import ConfigError, Fault
@@ -127,6 +129,20 @@ class TomlSource:
             raise ConfigError("\n".join(shown_lines), faults=tuple(faults))
 
 
+def read_text(path: Path, display: str) -> str:
+    """Read the text of a file of settings.
+
+    Raises:
+        ConfigError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return read_plain(path)
+    except UnicodeDecodeError as error:
+        raise ConfigError.of_faults([not_utf8(error, file=display)]) from None
+    except OSError as error:
+        raise ConfigError.of(display, "unreadable", reason=error.strerror) from error
+
+
 def read_toml(text: str, *, display: str) -> TomlSource:
     """Parse a TOML text.
 
@@ -149,4 +165,4 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         source.raise_faults()
         raise
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
-        raise ConfigError(f"{display}: not TOML: {error}") from None
+        raise ConfigError.of(display, "not_toml", reason=error) from None

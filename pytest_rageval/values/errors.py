@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Final, get_args
+from pathlib import Path
+from typing import Any, Final, Self, get_args
 
 from pytest_rageval.values.diagnoses.input import input_sentence
 from pytest_rageval.values.diagnoses.table import Fact, Facts, TargetErrorKind, known, with_code
@@ -31,20 +32,63 @@ class RagEvalError(Exception):
     """Base class: its text is one line (or one line per fault) meant for a user.
 
     It has at most 300 lines of 1000 characters, because it may quote a value of any length.
+
+    Args:
+        message: the faults, one a line.
+        faults: the same as values; empty where the text is that of other code.
     """
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", *, faults: Iterable[Fault] = ()) -> None:
         if len(message) > _LINES:  # fewer characters are not too many of either
             lines = message.split("\n")
             kept = (x if len(x) <= _LINE_CHARS else f"{x[: _LINE_CHARS - 3]}..." for x in lines)
             more = [f"and {len(lines) - _LINES:,} more lines"] if lines[_LINES:] else []
             message = "\n".join([*islice(kept, _LINES), *more])
         super().__init__(message)
+        self.faults = tuple(faults)
+
+    @classmethod
+    def of(cls, place: object, code: str, /, **facts: object) -> Self:
+        """Return an error of one fault; facts that are None or empty are left out.
+
+        Args:
+            place: path, option or setting with the fault; empty: its sentence names it.
+            code: row of ``values.diagnoses.input``.
+            facts: values that the sentence names.
+        """
+        fault = Fault(code=code, facts=known(facts))
+        where = {"file" if isinstance(place, Path) else "field": str(place)}
+        return cls.of_faults([replace(fault, **where)])  # type: ignore[arg-type]
+
+    @classmethod
+    def of_faults(cls, faults: Iterable[Fault]) -> Self:
+        """Return an error of faults, one a line."""
+        faults = tuple(faults)
+        return cls("\n".join(map(str, faults)), faults=faults)
+
+    def within(self, place: str = "", /, *, file: str = "", **facts: object) -> Self:
+        """Return it with a file, or with a place before its own, and with more facts."""
+        more = known(facts)
+        other = Fault(code="invalid", facts={"reason": str(self)})  # raised by other code
+        return self.of_faults(
+            replace(
+                one,
+                file=file or one.file,
+                field=": ".join(filter(None, (place, one.field))),
+                facts={**one.facts, **more},
+            )
+            for one in self.faults or [other]
+        )
+
+    @property
+    def reason(self) -> str:
+        """The text without its file, on one line."""
+        return "; ".join(str(replace(one, file="")) for one in self.faults) or str(self)
 
     @property
     def coded(self) -> str:
         """The text with the code of each message at the end of its line."""
-        codes = {str(one): one.code for one in getattr(self, "faults", ())}
+        codes = {str(one): one.code for one in self.faults}
         lines = str(self).split("\n")
         return "\n".join(with_code(line, "input", codes.get(line, "")) for line in lines)
 
@@ -83,29 +127,11 @@ class Fault:
 
 
 class ConfigError(RagEvalError):
-    """A setting, option or thresholds.toml is wrong.
-
-    Args:
-        message: the faults, one a line.
-        faults: the same as values; empty where the fault is not in a file or an option.
-    """
-
-    def __init__(self, message: str, *, faults: tuple[Fault, ...] = ()) -> None:
-        super().__init__(message)
-        self.faults = faults
+    """A setting, option or thresholds.toml is wrong."""
 
 
 class DatasetError(RagEvalError):
-    """One or more case files hold faults; the text lists every one of them.
-
-    Args:
-        message: the faults, one a line.
-        faults: the same as values; empty where the fault is not in a line of a case file.
-    """
-
-    def __init__(self, message: str, *, faults: tuple[Fault, ...] = ()) -> None:
-        super().__init__(message)
-        self.faults = faults
+    """One or more case files hold faults; the text lists every one of them."""
 
 
 class EndpointError(RagEvalError):
@@ -178,22 +204,7 @@ class JudgeError(RagEvalError):
 
 
 class StorageError(RagEvalError):
-    """A run folder or the judge's cache could not be found, read or written.
-
-    Args:
-        message: with the path.
-        reason: without the path, where that is known.
-    """
-
-    def __init__(self, message: str, *, reason: str = "") -> None:
-        super().__init__(message)
-        self.reason = reason or message
-
-
-def setting_error(field: str, code: str, /, **facts: Fact | None) -> ConfigError:
-    """Return the error of one setting; facts that are None or empty are left out."""
-    fault = Fault(code=code, facts=known(facts), field=field)
-    return ConfigError(str(fault), faults=(fault,))
+    """A run folder or the judge's cache could not be found, read or written."""
 
 
 _LISTED: Final = 20

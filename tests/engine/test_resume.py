@@ -108,5 +108,5 @@ def test_errors_that_are_kept_are_counted_with_the_way_to_ask_them_again() -> No
 def test_cases_of_a_file_that_is_there_but_not_read_are_no_vanished_cases(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").touch()
     case = Case(id="a", question="?")
-    with pytest.raises(ConfigError, match=r"holds cases of other\.jsonl"):
+    with pytest.raises(ConfigError, match=r"contains cases of other\.jsonl"):
         resumed(tmp_path, record("x", file="other.jsonl"), of(case), cases=(case,))

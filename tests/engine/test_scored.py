@@ -145,7 +145,7 @@ def test_a_run_is_never_written_over(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     before = Path("evals/results/one/metrics.json").read_bytes()
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.USAGE
-    assert "a run of this id exists" in capsys.readouterr().err
+    assert "exists, and nothing is overwritten" in capsys.readouterr().err
     assert Path("evals/results/one/metrics.json").read_bytes() == before
 
 

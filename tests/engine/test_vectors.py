@@ -138,8 +138,8 @@ def test_a_key_echoed_with_a_refused_text_is_blotted_out() -> None:
     ("variable", "environ", "message"),
     [
         (KEY, {}, "expected the name of an environment variable, not a key"),
-        ("sk4b9b0a7e", {}, "the variable of this name is not set"),
-        ("EMB", {"EMB": "  "}, "the variable of this name is not set"),
+        ("sk4b9b0a7e", {}, "the environment variable of this name is not set"),
+        ("EMB", {"EMB": "  "}, "the environment variable of this name is not set"),
         ("EMB", {"EMB": "sk4b9b0a7é"}, "a character that headers do not allow"),
         ("EMB", {"EMB": "sk4b9\nb0a7e"}, "a character that headers do not allow"),
     ],

@@ -385,7 +385,7 @@ def test_a_file_that_is_not_read_now_is_not_thrown_away(project: Project) -> Non
     project.cases(CASES[:1], "../elsewhere")
     folder = finished(project, "elsewhere.jsonl")
     text = refused(project.run("--rageval-resume", "one"))
-    assert "holds cases of elsewhere.jsonl" in text
+    assert "contains cases of elsewhere.jsonl" in text
     assert len(lines_of(folder)) == 1
 
 

@@ -269,7 +269,7 @@ def test_runs_that_share_a_case_are_refused(
     project.run("--rageval-run-id", "a")
     project.run("--rageval-run-id", "b", "-k", "ok-2")
     text = refusal(capsys, "a", "b")
-    assert "runs a and b both hold evals/eval_set.jsonl::ok-2" in text
+    assert "runs a and b both contain evals/eval_set.jsonl::ok-2" in text
 
 
 def test_runs_of_another_build_of_the_index_are_refused(
@@ -298,7 +298,7 @@ def test_a_run_that_is_not_there_or_a_name_that_is_taken_is_a_usage_error(
     assert merge("s1", "nope") == 2
     assert "run 'nope': not found" in capsys.readouterr().err
     assert merge("s1", "s2", "--run-id", "s3") == 2
-    assert "a run of this id exists" in capsys.readouterr().err
+    assert "exists, and nothing is overwritten" in capsys.readouterr().err
     assert ids_of(project, "s3") == ["short-1"]
 
 

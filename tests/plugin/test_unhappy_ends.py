@@ -39,7 +39,9 @@ def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Pro
         read_run(results.parent)
     result = project.run("--rageval-failed-from", "twice")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*results.jsonl: holds several records of one case and repeat*"])
+    result.stderr.fnmatch_lines(
+        ["*results.jsonl: contains several records of one case and repeat*"]
+    )
 
 
 # --- a full disk ---------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ def test_a_full_disk_is_one_line_and_no_failed_check(
         result = project.run(*workers)
     assert result.ret == 4
     said = result.stdout.str() + result.stderr.str()
-    assert "No space left on device; the records so far are kept: once it can be," in said
+    assert "No space left on device; the records so far are kept: once it can be written," in said
     assert "Traceback" not in said
     assert n_lines(one := project.run_folders()[0]) > 0
     assert f"--rageval-resume {one.name} asks the other cases" in said
@@ -225,7 +227,7 @@ def test_an_address_with_a_query_is_refused_in_one_line(project: Project) -> Non
     result = project.run_apart("--rag-url", "http://127.0.0.1:1/?token=x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in result.stdout.str()
-    assert "holds a query or a fragment" in result.stderr.str()
+    assert "contains a query or a fragment" in result.stderr.str()
 
 
 # --- signals --------------------------------------------------------------------------------------

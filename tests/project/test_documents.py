@@ -110,7 +110,7 @@ def test_a_file_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
     inner.mkdir()
     (inner / "link.md").symlink_to(tmp_path / "secret.md")
     line = json.dumps({"rel_path": "evals/set/a.md", "file": name})
-    with pytest.raises(DatasetError, match="leaves the folder"):
+    with pytest.raises(DatasetError, match="is outside the folder"):
         texts(write(inner, HEAD, line))
 
 
@@ -122,7 +122,7 @@ def test_a_ref_is_what_the_loader_of_the_project_is_called_with(
     monkeypatch.syspath_prepend(tmp_path)
     line = '{"rel_path": "evals/set/a.md", "ref": "x"}'
     assert texts(write(tmp_path, HEAD, line), "my_texts_for_refs:load") == ["text of x"]
-    with pytest.raises(ConfigError, match="gave None for 'none', not a text"):
+    with pytest.raises(ConfigError, match="'none': got None, expected a text"):
         texts(write(tmp_path, HEAD, line.replace('"x"', '"none"')), "my_texts_for_refs:load")
     with pytest.raises(ConfigError, match="has no attribute 'missing'"):
         find_loader("my_texts_for_refs:missing")

@@ -424,7 +424,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 def test_a_file_that_is_not_utf_8_says_where(tmp_path: Path) -> None:
     path = tmp_path / "thresholds.toml"
     path.write_bytes(b"# \xff")
-    with pytest.raises(ConfigError, match=r"^thresholds\.toml: not UTF-8 at byte 2"):
+    with pytest.raises(ConfigError, match=r"^thresholds\.toml: byte 0xff, expected UTF-8"):
         load_thresholds(path)
 
 

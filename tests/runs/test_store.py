@@ -122,7 +122,7 @@ def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
 def test_a_run_that_exists_is_not_written_over(tmp_path: Path) -> None:
     write_run(tmp_path, "r")
     before = (tmp_path / "r" / "results.jsonl").read_bytes()
-    with pytest.raises(StorageError, match=r"r: a run of this id exists; choose another id"):
+    with pytest.raises(StorageError, match=r"r: exists, and nothing is overwritten"):
         RunWriter(tmp_path, "r")
     assert (tmp_path / "r" / "results.jsonl").read_bytes() == before
 
@@ -325,9 +325,9 @@ def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("2026", "run '2026': 2 runs begin so, among them 20260102-0000-bbbb, 20260103-0000-aaaa"),
-        ("last~3", r"run 'last~3': .*results holds only 3 runs"),
-        ("zz-oldets", "run 'zz-oldets': not found, did you mean 'zz-oldest'\\?"),
+        ("2026", "run '2026': 2 names begin so, among them 20260102-0000-bbbb, 20260103-0000-aaaa"),
+        ("last~3", r"run 'last~3': .*results contains only 3 runs"),
+        ("zz-oldets", "run 'zz-oldets': not found, did you mean \"zz-oldest\"\\?"),
         ("nothing", "run 'nothing': not found; the latest in .* are zz-oldest, 20260102"),
         ("", "run '': not found"),
         ("no-run", "run 'no-run': not found"),

@@ -113,7 +113,7 @@ def read_text_file(path: Path) -> SourceFile:
         DatasetError: it cannot be read, is too large or is not such a text.
     """
     name = path.as_posix()
-    with named_errors(path, DatasetError, "read"), path.open("rb") as file:
+    with named_errors(path, DatasetError, "unreadable"), path.open("rb") as file:
         data = file.read(MAX_FILE_BYTES + 1)  # of a pipe or a device without an end, too
     if len(data) > MAX_FILE_BYTES:
         raise fault(name, "large", most_mb=MAX_FILE_BYTES >> 20)

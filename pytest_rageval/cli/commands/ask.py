@@ -219,9 +219,8 @@ def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
             print_blocks(prompt.take(line))
         except KeyboardInterrupt:
             click.echo("\ngiven up")
-        except (PromptError, RagEvalError, CommandError) as error:
-            message = error.message if isinstance(error, CommandError) else str(error)
-            for part in message.splitlines():
+        except (PromptError, RagEvalError) as error:
+            for part in str(error).splitlines():
                 click.echo(clean(part), err=True)
         if prompt.closed:
             return

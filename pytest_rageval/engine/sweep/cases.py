@@ -51,14 +51,9 @@ def read_cases(settings: Settings) -> SweepCases:
         raise DatasetError("\n".join(faults))
     cases = by_nodeid(sets.values())
     if not cases:
-        raise DatasetError(
-            f"no case: expected case files (.jsonl) below {' or '.join(settings.testpaths)}"
-        )
+        raise DatasetError.of("", "no_cases", folder=" or ".join(settings.testpaths))
     if any(documents_path(file).is_file() for file in sets):
-        raise ConfigError(
-            "the cases bring documents, which only pytest puts into the target; expected a target "
-            "that has them"
-        )
+        raise ConfigError.of("", "documents_of_pytest")
     registry = open_registry(settings)
     by_file = [(nodeid.split("::", 1)[0], located.case) for nodeid, located in cases.items()]
     return SweepCases(

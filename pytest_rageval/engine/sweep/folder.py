@@ -17,7 +17,7 @@ from pytest_rageval.values.sweep import SweepFile
 
 
 def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: bool) -> Path:
-    """Return the folder of a sweep, a new one or the one to go on with.
+    """Return the folder of a sweep, a new one or the one to resume.
 
     Args:
         results: folder of all runs.
@@ -39,9 +39,7 @@ def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: b
         return folder
     found = [folder for folder in taken if (folder / BEGUN).is_file()]
     if not found:
-        raise ConfigError(
-            f"--resume: {results} holds no sweep {name!r} to go on with; leave --resume out"
-        )
+        raise ConfigError.of("--resume", "no_sweep", folder=results, id=repr(name))
     _refuse_other(found[-1], begun)
     return found[-1]
 
@@ -51,7 +49,7 @@ def _taken(results: Path, name: str) -> list[Path]:
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     taken = list(takewhile(Path.exists, (results / one for one in names)))
     if taken and is_run(taken[0]):
-        raise ConfigError(f"{taken[0]} is a run; give the sweep another name with --name")
+        raise ConfigError.of("--name", "duplicate", found=taken[0], owner="a run")
     return taken
 
 
@@ -66,14 +64,13 @@ def _refuse_other(folder: Path, begun: Mapping[str, Any]) -> None:
     stored = read_json(folder / BEGUN)
     then, now = stored.get("sweep"), begun["sweep"]
     changed = [key for key in now if not isinstance(then, dict) or then.get(key) != now[key]]
-    again = "give the same, or leave --resume out for a new sweep"
     if changed:
-        raise ConfigError(
-            f"--resume: the sweep file has changed since {folder} was begun, in "
-            f"{', '.join(changed)}; {again}"
-        )
+        raise ConfigError.of("--resume", "other_sweep", folder=folder, names=", ".join(changed))
     if stored.get("cases") != begun["cases"]:
-        raise ConfigError(
-            f"--resume: the cases are not those that {folder} was begun with "
-            f"({stored.get('n_cases')} then, {begun['n_cases']} now); {again}"
+        raise ConfigError.of(
+            "--resume",
+            "other_cases",
+            folder=folder,
+            found=begun["n_cases"],
+            n=stored.get("n_cases"),
         )

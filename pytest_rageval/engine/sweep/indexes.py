@@ -29,10 +29,6 @@ VARIABLE: Final = "RAGEVAL_SWEEP_"
 _BUILT: Final = "built.json"
 _LOG: Final = "build.log"
 _SHOWN_LINES: Final = 20
-_NO_SERVER: Final = (
-    "index.build: embedded = true builds the index of the embedded server, and the target of the "
-    "settings is another one; expected [tool.rageval.target] with a vault and no url or client"
-)
 
 
 class BuildError(RagEvalError):
@@ -188,7 +184,7 @@ def embedded_at(settings: Settings, values: Mapping[str, Any]) -> Settings:
         ConfigError: the target is another one, or the server refuses a value.
     """
     if target_kind(settings) != "vault":
-        raise ConfigError(_NO_SERVER)
+        raise ConfigError.of("index.build", "not_embedded")
     embedded = {**settings.target.embedded, **values}
     settings = replace(settings, target=replace(settings.target, embedded=embedded))
     embedded_config(settings, where=f"index {index_name(values)}")

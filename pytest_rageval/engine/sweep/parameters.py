@@ -34,7 +34,7 @@ def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
         given = value if own else {name: value}
         read, faults = read_value(_BY_NAME[name if own else "params"], given)
         for fault in faults:
-            raise ConfigError(str(replace(fault, field=f"query.{name}")))
+            raise ConfigError.of_faults([replace(fault, field=f"query.{name}")])
         changed = {name: read} if own else {"params": {**settings.params, **read}}
         settings = replace(settings, **changed)
     return settings

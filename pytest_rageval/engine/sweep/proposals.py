@@ -19,9 +19,6 @@ BATCH: Final = 8
 """Configurations that are proposed, and asked, together."""
 _ATTEMPTS: Final = 20
 """Proposals in a row that were made before, after which a small space is taken as exhausted."""
-_MISSING: Final = (
-    "ranges and method = \"optuna\" need the extra sweep: pip install 'pytest-rageval[sweep]' ({})"
-)
 
 
 class Proposals:
@@ -38,7 +35,9 @@ class Proposals:
         try:
             import optuna
         except ImportError as error:
-            raise ConfigError(_MISSING.format(error)) from None
+            raise ConfigError.of(
+                'ranges and method = "optuna"', "needs_extra", extra="sweep", reason=error
+            ) from None
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         samplers = optuna.samplers
         sampler = samplers.NSGAIISampler if goal.objectives[1:] else samplers.TPESampler

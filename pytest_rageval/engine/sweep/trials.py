@@ -296,4 +296,4 @@ def holds(folder: Path, nodeids: Iterable[str], repeats: int) -> bool:
 def _refuse_gone(asker: CaseAsker) -> None:
     breaker = asker.run.state.breaker
     if breaker.open and breaker.timeouts < breaker.streak:
-        raise TargetGoneError(f"the target cannot be reached: {breaker.reason}")
+        raise TargetGoneError.of("", "target_gone", reason=breaker.reason)

@@ -47,7 +47,7 @@ from pytest_rageval.support.text import clean, nearest
 from pytest_rageval.support.threads import computed
 from pytest_rageval.values.diagnoses.judge import judge_http_code
 from pytest_rageval.values.diagnoses.target import tls_code
-from pytest_rageval.values.errors import ConfigError, setting_error
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure, judge_failure
 
@@ -367,7 +367,7 @@ def _key(variable: str, environ: Mapping[str, str], *, model: str | None) -> str
         if model is None:
             return None
         near = nearest(model, ("offline", "none"), cutoff=0.8)
-        raise setting_error(where, "no_variable", variable=shown, judge=model, nearest=near)
+        raise ConfigError.of(where, "no_variable", variable=shown, judge=model, nearest=near)
     check_sendable(key, f"{where}: {shown}")
     return key
 

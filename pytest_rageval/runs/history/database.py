@@ -17,6 +17,8 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out
 from pytest_rageval.values.errors import ConfigError, StorageError
 
+_INDEX: Final = "index of runs"
+
 try:
     import sqlalchemy as sa
     from sqlalchemy import exc
@@ -24,10 +26,7 @@ try:
 
     from pytest_rageval.runs.history.run_rows import TABLES
 except ImportError:
-    raise ConfigError(
-        "index of runs: needs SQLAlchemy, which is not installed "
-        "(pip install 'pytest-rageval[history]')"
-    ) from None
+    raise ConfigError.of(_INDEX, "needs_extra", extra="history") from None
 
 _EXAMPLES: Final = (
     "a path, sqlite:///evals/cache/history.sqlite or postgresql+psycopg://user@host/database"
@@ -90,12 +89,11 @@ class IndexDatabase(Closing):
             file = rootdir / self.shown
             self.shown = str(file)
             if not write and not file.exists():
-                raise StorageError(f"{file}: there is no such index; rageval runs sync makes one")
+                raise StorageError.of(file, "no_index")
             try:
                 sqlite.make_folder(file)
             except OSError as error:
-                reason = error.strerror or str(error)
-                raise StorageError(f"{file}: its folder cannot be made: {reason}") from error
+                raise StorageError.of(file, "no_folder", reason=error.strerror or error) from error
             creator = partial(sqlite.connect, file, patience_s=patience_s, write=write)
             engine = sa.create_engine("sqlite://", creator=creator, poolclass=NullPool)
             begin = ["BEGIN IMMEDIATE"] if write else []
@@ -126,22 +124,17 @@ class IndexDatabase(Closing):
         if _VERSION.name in names:
             found = connection.execute(sa.select(_VERSION.c.version)).scalar()
         if found is None and write and (taken := [name for name in TABLES.tables if name in names]):
-            raise StorageError(
-                f"{self.shown}: holds a table {taken[0]!r} that belongs to no index of runs; "
-                "name another file or database, or another schema by "
-                "?options=-csearch_path%3DNAME"
-            )
+            raise StorageError.of(self.shown, "other_table", found=repr(taken[0]))
         if write and (found is None or (anew and found != INDEX_VERSION)):
             TABLES.drop_all(connection)
             TABLES.create_all(connection)
             found = INDEX_VERSION
             connection.execute(_VERSION.insert().values(id=1, version=found))
         if found is None:
-            raise StorageError(f"{self.shown}: holds no index of runs; rageval runs sync makes one")
+            raise StorageError.of(self.shown, "no_index")
         if found != INDEX_VERSION:
-            raise StorageError(
-                f"{self.shown}: an index of version {found!r}, expected {INDEX_VERSION}; rageval "
-                "runs sync --rebuild makes it anew, and every other project in it has to sync again"
+            raise StorageError.of(
+                self.shown, "index_version", found=repr(found), expected=INDEX_VERSION
             )
 
     def close(self) -> None:
@@ -174,8 +167,10 @@ class IndexDatabase(Closing):
             odd_row = isinstance(error, exc.DataError | exc.IntegrityError)
             if odd_row or state.startswith(_TOO_LARGE):
                 raise RowError(reason) from error
-            advice = "; delete the file and sync again" if sqlite.is_broken(cause) else ""
-            raise StorageError(f"{self.shown}: {reason}{advice}") from error
+            file = Path(self.shown).name if sqlite.is_broken(cause) else None
+            raise StorageError.of(
+                self.shown, "database_failed", reason=reason, file=file
+            ) from error
 
 
 def parse_url(text: str) -> sa.URL:
@@ -204,13 +199,11 @@ def parse_url(text: str) -> sa.URL:
                 try:
                     url.get_dialect().import_dbapi()
                 except ImportError as error:
-                    raise ConfigError(
-                        f"index of runs: a URL of {url.drivername!r} needs the module "
-                        f"{error.name!r}, which is not installed "
-                        "(pip install 'pytest-rageval[postgres]')"
+                    raise ConfigError.of(
+                        _INDEX, "needs_extra", extra="postgres", reason=error
                     ) from None
                 return url
-    raise ConfigError(f"index of runs: got {got}, expected {_EXAMPLES}")
+    raise ConfigError.of(_INDEX, "value", found=got, expected=_EXAMPLES)
 
 
 def shown_url(url: sa.URL) -> str:

@@ -249,9 +249,8 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
         # A database does not notice that a byte within a value has changed, and SQLite keeps values
         # of any type in any column: the driver, or the code below, cannot read them.
         except (RecursionError, TypeError, ValueError) as error:
-            raise StorageError(
-                f"{database.shown}: a row of the index is damaged ({clean(str(error), 200)}); "
-                "rageval runs sync --rebuild makes it anew"
+            raise StorageError.of(
+                database.shown, "index_row", reason=clean(str(error), 200)
             ) from error
 
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pytest_rageval.values.errors import ConfigError, setting_error
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import TargetSettings
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
@@ -107,10 +107,10 @@ def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] ur
         ConfigError: the base is not an http or https URL; the message contains no credentials.
     """
     if not base:
-        raise ConfigError(f"{where}: expected a URL such as http://localhost:8000, got nothing")
+        raise ConfigError.of(where, "not_url")
     parts = _split(base.strip(), where)
     if parts.query or parts.fragment:
-        raise ConfigError(f"{where}: holds a query or a fragment; put a query into `path`")
+        raise ConfigError.of(where, "url_query", setting="`path`")
     netloc = parts.netloc.rpartition("@")[2].lower().removesuffix(":")
     full = f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}/{path.lstrip('/')}"
     return Address(
@@ -134,12 +134,14 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
     for name, value in headers.items():
         where, source = f"[tool.rageval.target] headers.{name}", "its value"
         if not HEADER_NAME.fullmatch(name):
-            raise ConfigError(f"[tool.rageval.target] headers: {name!r} is not a header name")
+            raise ConfigError.of(
+                "[tool.rageval.target] headers", "value", found=repr(name), expected="a header name"
+            )
         if match := ENV_VALUE.fullmatch(value):
             variable = match["name"]
             secret = environ.get(variable, "").strip()
             if not secret:
-                raise setting_error(where, "no_variable", variable=variable)
+                raise ConfigError.of(where, "no_variable", variable=variable)
             source, value = f"the value of {variable}", match["prefix"] + secret
         check_sendable(value, f"{where}: {source}")
         found[name] = value
@@ -182,13 +184,9 @@ def resolve_request(
         found[name] = environ.get(name, "").strip()
         where = f"[tool.rageval.target] request{'.' if field else ''}{field}"
         if not _is_secret(name):
-            raise ConfigError(
-                f"{where}: env.{name}, expected a variable whose name ends with KEY, TOKEN, "
-                "SECRET, PASSWORD, AUTH or CREDENTIALS: its value is hidden in replies and "
-                "messages; write what is not secret into the request itself"
-            )
+            raise ConfigError.of(where, "open_variable", variable=name)
         if not found[name]:
-            raise setting_error(where, "no_variable", variable=name)
+            raise ConfigError.of(where, "no_variable", variable=name)
     return found
 
 
@@ -410,7 +408,7 @@ def check_sendable(value: str, what: str) -> None:
         ConfigError: it is one; the text begins with what it is.
     """
     if not is_sendable(value):
-        raise ConfigError(f"{what} contains a character that headers do not allow")
+        raise ConfigError.of(what, "unsendable")
 
 
 def _split(base: str, where: str) -> SplitResult:
@@ -421,14 +419,13 @@ def _split(base: str, where: str) -> SplitResult:
     except ValueError:
         port_is_valid = False
     if not port_is_valid:
-        raise ConfigError(f"{where}: the host or the port is not valid")
+        raise ConfigError.of(where, "url_host")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         # The text before a bare colon may be a user name: `ann:secret@host`.
         odd = parts.scheme not in {"", "http", "https"} and parts.netloc
-        hint = f"it begins with {parts.scheme}://" if odd else "it has no http:// and host"
-        raise ConfigError(f"{where}: expected a URL such as http://localhost:8000; {hint}")
+        raise ConfigError.of(where, "not_url", scheme=parts.scheme if odd else None)
     if any(char.isspace() or not char.isprintable() for char in base):
-        raise ConfigError(f"{where}: holds whitespace or a control character")
+        raise ConfigError.of(where, "url_blank")
     return parts
 
 

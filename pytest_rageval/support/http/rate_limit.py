@@ -165,22 +165,25 @@ class RateLimiter:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._threads, Lock(self._path, wait=True, keep=True) as lock:
                 if not lock.held:  # two processes would take the same place
-                    raise StorageError(f"{self._path}: the rate limit's file cannot be locked")
+                    raise StorageError.of(self._path, "unusable", reason="it cannot be locked")
                 # Not "w", which would erase the state, and not "a": writing starts at 0.
                 handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
                 with open(handle, "r+", encoding="utf-8", errors="replace") as file:
                     yield file
         except OSError as error:
-            raise StorageError(
-                f"{self._path}: the rate limit's file cannot be used: {error.strerror or error}"
-            ) from error
+            raise StorageError.of(self._path, "unusable", reason=error.strerror or error) from error
 
 
 def _spacing(name: str, per_minute: float | None) -> float:
     if per_minute is None:
         return 0.0
     if not math.isfinite(per_minute) or per_minute <= 0:
-        raise ConfigError(f"[tool.rageval.judge] {name}: {per_minute!r}, expected a number above 0")
+        raise ConfigError.of(
+            f"[tool.rageval.judge] {name}",
+            "value",
+            found=repr(per_minute),
+            expected="a number above 0",
+        )
     return _MINUTE_S / per_minute
 
 

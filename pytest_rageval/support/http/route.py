@@ -116,7 +116,7 @@ def _tls_context() -> ssl.SSLContext:
         ConfigError: the certificates of the environment cannot be read.
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    variable = "SSL_CERT_FILE: " if file else "SSL_CERT_DIR: " if folder else ""
+    variables = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
     if not file and not folder:
         import certifi
 
@@ -124,8 +124,7 @@ def _tls_context() -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=file or None, capath=None if file else folder)
     except OSError as error:
-        reason = error.strerror or str(error)
-        place = f"{variable}{clean(str(file or folder), 500)}"
-        raise ConfigError(f"{place}: the certificates cannot be read: {reason}") from error
+        place = ": ".join([*variables[:1], clean(str(file or folder), 500)])
+        raise ConfigError.of(place, "unreadable", reason=error.strerror or error) from error
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -3,15 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.diagnoses.table import Diagnosis, Fact, Facts, joined, known
 
 _Row = Diagnosis[Literal["input"]]
+_USUAL: Final[Facts] = {
+    "reason": "Permission denied",
+    "expected": "a text that is not blank",
+    "folder": "evals/results",
+    "file": "evals/cases.jsonl",
+    "names": "a, b",
+    "id": "'refund'",
+    "run": "20260314-a",
+    "other": "20260315-b",
+    "what": "file",
+    "key": "latency_ms.p95",
+    "most": "10,000",
+    "n": 3,
+    "option": "-o",
+    "variable": "RAG_TOKEN",
+    "ref": "'a.md'",
+    "nearest": "question",
+    "preset": "dify",
+    "tag": "v1",
+    "extra": "dask",
+    "found": "'b.md'",
+    "delimiter": "','",
+    "n_headers": 3,
+    "metric": "recall_at_5",
+    "score": "sweep_score",
+    "rubric": "correctness",
+    "group": "pytest_rageval",
+    "owner": "the id of line 3",
+    "prefix": "docs/bot/",
+    "differences": "k: 5 then, 8 now",
+    "error": "KeyError",
+    "said": "'score'",
+    "module": "bot",
+    "setting": "`path`",
+    "scheme": "ftp",
+    "least": 256,
+    "byte": "e4",
+    "most_mb": 256,
+    "place": "in [defaults]",
+    "latest": "20260314-a",
+    "example": '"env:RAG_TOKEN"',
+    "write": "k = 5",
+    "fetch": "--fetch",
+}
+"""Example of a fact in the rows that name no other."""
 
 
 def _input(*says: str, **example: Fact) -> _Row:
-    return Diagnosis(kind="input", says=says, examples=(example,))
+    """Return a row; a fact without an example here has its usual one."""
+    names = [name for part in says for _, name, _, _ in Formatter().parse(part) if name]
+    usual = {name: _USUAL[name] for name in names if name in _USUAL}
+    return Diagnosis(kind="input", says=says, examples=({**usual, **example},))
 
 
 def _unlike(**example: Fact) -> _Row:
@@ -20,220 +69,519 @@ def _unlike(**example: Fact) -> _Row:
 
 _EXPECTED: Final = ", expected {expected}"
 
-INPUT: Final[Mapping[str, _Row]] = {
+_SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     # --- one value -------------------------------------------------------------------------
-    "missing": _input("missing", _EXPECTED, expected="a text that is not blank"),
-    "unknown": _input("unknown {what}", what="field", nearest="question"),
+    "missing": (
+        "missing",
+        _EXPECTED,
+    ),
+    "unknown": _input(
+        "unknown {what}",
+        what="field",
+        nearest="question",
+    ),
     "type": _unlike(found='"5"', expected="an integer of at least 1"),
     "bound": _unlike(found="1.5", expected="a number from 0 to 1, the scale of recall_at_5"),
     "choice": _unlike(found='"maybe"', expected='one of "offline", "none"'),
     "value": _unlike(found="'b.md'", expected="a path below 'docs/bot/'"),
     "duplicate": _input(
-        "{found} is already {owner}", found='"refund"', owner="the id of line 3"
+        "{found} is already {owner}",
+        found='"refund"',
     ),
-    "not_finite": _input("{found}, expected a finite number", found="NaN"),
-    "half_character": _input("contains half of a surrogate pair; write the whole character"),
-    "duplicate_key": _input("duplicate key; keep one of them"),
-    "listed_twice": _input("{found} is listed twice", found="0.5"),
+    "not_finite": _input(
+        "{found}, expected a finite number",
+        found="NaN",
+    ),
+    "half_character": "contains half of a surrogate pair; write the whole character",
+    "duplicate_key": "duplicate key; keep one of them",
+    "listed_twice": _input(
+        "{found} is listed twice",
+        found="0.5",
+    ),
     "not_json_value": _input(
-        "{reason}, which JSON does not allow", reason="Out of range float values"
+        "{reason}, which JSON does not allow",
+        reason="Out of range float values",
     ),
     "pattern": _input(
         "{reason} (look-around and back-references are not supported)",
-        reason="not a pattern: unclosed group"
+        reason="not a pattern: unclosed group",
     ),
-    "invalid": _input("{reason}", reason="got 'recall', expected a gate such as recall_at_5>=0.9"),
+    "invalid": _input(
+        "{reason}",
+        reason="got 'recall', expected a gate such as recall_at_5>=0.9",
+    ),
     # --- a file as a whole -----------------------------------------------------------------
-    "unreadable": _input("cannot be read: {reason}", reason="Permission denied"),
-    "unwritable": _input("cannot be written: {reason}", reason="No space left on device"),
-    "empty": _input("empty", _EXPECTED, expected='{"id": ..., "question": ...}'),
-    "no_such_file": _input("contains no file {pattern}", pattern="*.jsonl"),
-    "many_files": _input("contains {n:file}; at most {most} are read", n=20_000, most="10,000"),
-    "large": _input("larger than {most_mb} MB, the most that is read", most_mb=256),
-    "utf16": _input("text in UTF-16; save it in UTF-8"),
-    "not_utf8": _input("byte 0x{byte}, expected UTF-8 text", byte="e4"),
-    "not_json": _input("not JSON: {reason}", _EXPECTED, "{hint}",
-                       reason="Expecting value at column 9", expected="JSON",
-                       hint=' with straight quotes (")'),
-    "more_json": _input("not JSON: {reason}", _EXPECTED, "{hint}", reason="Extra data at column 9",
-                        expected="JSON"),
-    "deep": _input("nested too deeply", _EXPECTED, expected="JSON"),
-    "long_number": _input("a number is too long", _EXPECTED, expected="JSON"),
+    "unreadable": "cannot be read: {reason}",
+    "unwritable": _input(
+        "cannot be written: {reason}",
+        reason="No space left on device",
+    ),
+    "unremovable": "cannot be removed: {reason}",
+    "empty": _input(
+        "empty",
+        _EXPECTED,
+        expected='{"id": ..., "question": ...}',
+    ),
+    "no_such_file": _input(
+        "contains no file {pattern}",
+        pattern="*.jsonl",
+    ),
+    "many_files": _input(
+        "contains {n:file}; at most {most} are read",
+        n=20_000,
+    ),
+    "large": "larger than {most_mb} MB, the most that is read",
+    "utf16": "text in UTF-16; save it in UTF-8",
+    "not_utf8": "byte 0x{byte}, expected UTF-8 text",
+    "not_json": _input(
+        "not JSON: {reason}",
+        _EXPECTED,
+        "{hint}",
+        reason="Expecting value at column 9",
+        expected="JSON",
+        hint=' with straight quotes (")',
+    ),
+    "more_json": _input(
+        "not JSON: {reason}",
+        _EXPECTED,
+        "{hint}",
+        reason="Extra data at column 9",
+        expected="JSON",
+    ),
+    "deep": _input(
+        "nested too deeply",
+        _EXPECTED,
+        expected="JSON",
+    ),
+    "long_number": _input(
+        "a number is too long",
+        _EXPECTED,
+        expected="JSON",
+    ),
     "over_lines": _input(
         "one JSON value is on lines {first} to {last}",
         ", and {n_more:,} more such",
         "; write each object on one line",
         "; `rageval import json` reads {list} if the file is named .json",
-        first=1, last=12, list="a list",
+        first=1,
+        last=12,
+        list="a list",
     ),
-    "not_toml": _input("not TOML: {reason}", reason="Invalid value (at line 3, column 9)"),
-    "changed": _input(
-        "was changed by another program since it was read; nothing was written"
+    "not_toml": _input(
+        "not TOML: {reason}",
+        reason="Invalid value (at line 3, column 9)",
     ),
-    "changing": _input("is being changed by another program; try again"),
+    "changed": "was changed by another program since it was read; nothing was written",
+    "changing": "is being changed by another program; try again",
     "no_variable": _input(
         "the environment variable {variable} is not set",
         "; it should contain the key of judge '{judge}'",
-        variable="OPENAI_API_KEY", judge="gpt-4o-2024-08-06",
+        variable="OPENAI_API_KEY",
+        judge="gpt-4o-2024-08-06",
     ),
+    "exists": (
+        "exists, and nothing is overwritten; move it away, or name another {what}",
+        " with {option}",
+    ),
+    "absent": "there is no such {what}",
+    "not_found": (
+        "not found",
+        "; there are: {names}",
+        "; {hint}",
+        "; the latest in {folder} are {latest}",
+    ),
+    "ambiguous": "{n:name} begin so, among them {names}",
+    "locked": "another session is writing this {what}; wait until it has ended",
+    "link": "is a link, and nothing is changed through one; name what it leads to",
+    "folder_there": "a folder stands here, expected a file",
+    "unusable": "cannot be used: {reason}",
+    "needs_extra": _input(
+        "needs the extra {extra}: pip install 'pytest-rageval[{extra}]'",
+        " ({reason})",
+        reason="No module named 'distributed'",
+    ),
+    # --- addresses and names of code -------------------------------------------------------
+    "not_url": (
+        "expected a URL such as http://localhost:8000",
+        "; it begins with {scheme}://",
+    ),
+    "url_query": (
+        "contains a query or a fragment",
+        "; put a query into {setting}",
+    ),
+    "url_host": "the host or the port is not valid",
+    "url_blank": "contains whitespace or a control character",
+    "unsendable": "contains a character that headers do not allow",
+    "open_variable": (
+        "the value of {variable} is hidden in replies and messages, so its name must end with KEY, "
+        "TOKEN, SECRET, PASSWORD, AUTH or CREDENTIALS; write what is not secret into the request"
+    ),
+    "not_variable": "expected the name of an environment variable, not a key",
+    "unset_variable": "the environment variable of this name is not set",
+    "not_imported": _input(
+        "{found} cannot be imported: {reason}",
+        "; module {module} must be in the project's folder, installed (pip install -e .) or on "
+        "PYTHONPATH",
+        found="'bot:ask'",
+        reason="No module named 'bot'",
+    ),
+    "fixture": (
+        "{found} is a fixture, which pytest alone calls; name a function or object that the "
+        "fixture may use, too"
+    ),
+    "no_module": "no module, and no entry point '{group}' of an installed package, has this name",
+    "raised": (
+        "{error}",
+        ": {said}",
+    ),
+    "loader_failed": _input(
+        "the loader failed for {ref}: {reason}",
+        reason="KeyError: 'a.md'",
+    ),
+    "no_loader": _input(
+        "its text is that of the ref {ref}; name the function that returns it, as in "
+        '[tool.rageval.documents] loader = "my_package.texts:load"',
+        ", or import the dataset with {fetch}, which stores the text",
+        ref="'https://a.example/b'",
+    ),
+    # --- runs ------------------------------------------------------------------------------
+    "gone": (
+        "cannot be written: the folder of the run was removed or moved away; move it back and "
+        "repeat the command (a session resumes with --rageval-resume)"
+    ),
+    "no_results": "there is no {found}, which git does not keep; copy the whole folder of the run",
+    "no_results_folder": (
+        "{found} is a file or a broken link, or below one, expected a folder for the results of "
+        "runs; move it away, or name another folder with --rageval-results"
+    ),
+    "results_unwritable": (
+        "{found} cannot be written, so the answers could not be stored; name another folder with "
+        "--rageval-results"
+    ),
+    "repeated_records": (
+        "contains several records of one case and repeat, and which of them counts is unknown; "
+        "leave one line of each"
+    ),
+    "few_runs": "{folder} contains only {n:run}",
+    "tag_lost": "the tag names run {run}, which is not in {folder}",
+    "tag_malformed": (
+        "the file of tag '{tag}' is malformed: got {found}, expected the id of a run; `rageval "
+        "runs tag RUN {tag}` writes it anew"
+    ),
+    "not_unpacked": "cannot be unpacked, expected a zip or tar of runs: {reason}",
+    "unfinished": "has not ended, so it cannot be approved",
+    "same_run": "is the run that is to be compared, or a part of it",
+    "different_runs": "the runs differ: {differences}",
+    "in_both": "runs {run} and {other} both contain {id}; expected each case in one of them",
+    "no_set": (
+        "does not say of which set the run is a part; expected a run of pytest under this version"
+    ),
+    "kept_id": "run {run} keeps its id, got --rageval-run-id {found}; leave one of them out",
+    "settings_lost": (
+        "{reason}; without it the settings of the records are unknown: start a new run"
+    ),
+    "other_settings": (
+        "run {run} was made with other settings: {differences}; give the same ones, or start a "
+        "new run"
+    ),
+    "unread_file": (
+        "the run contains cases of {file}, which this session does not read; name the file on the "
+        "command line as it was named then"
+    ),
+    "chunk_cut": (
+        "the text of a chunk is not whole, because the target cut it, and a judge needs the whole"
+    ),
+    "answer_cut": "the answer was too long to be kept whole",
+    "tier_select": "got {found}, which pytest alone selects; leave the tier out",
+    "open_files": _input(
+        "{n} files and connections may be open at once, and concurrency {found} needs {least}: "
+        "allow more (`ulimit -n {least}`), or lower --rageval-concurrency",
+        n=64,
+        found=32,
+    ),
+    "target_gone": "the target cannot be reached: {reason}",
+    # --- the index of runs -----------------------------------------------------------------
+    "no_index": "there is no index of runs; `rageval runs sync` makes one",
+    "no_folder": "its folder cannot be made: {reason}",
+    "other_table": (
+        "table {found} belongs to no index of runs; name another file or database, or "
+        "another schema by ?options=-csearch_path%3DNAME"
+    ),
+    "index_version": _input(
+        "an index of version {found}, expected {expected}; `rageval runs sync --rebuild` makes it "
+        "anew, and every other project in it has to sync again",
+        found="1",
+        expected="2",
+    ),
+    "database_failed": (
+        "{reason}",
+        "; delete {file}, and what it contained is stored again",
+    ),
+    "index_row": (
+        "a row of the index is damaged ({reason}); `rageval runs sync --rebuild` makes it anew"
+    ),
+    # --- scoring in several processes ------------------------------------------------------
+    "one_process": (
+        "a metric or a section of the project needs all records in one process; leave both out"
+    ),
+    "workers_died": (
+        "{n:worker} died at the same shard, perhaps for lack of memory; start again with fewer"
+    ),
+    "scheduler_ended": "the scheduler has ended; start it and this again",
+    # --- sweeps ----------------------------------------------------------------------------
+    "no_cases": "no case: expected case files (.jsonl) below {folder}",
+    "documents_of_pytest": (
+        "the cases bring documents, which only pytest puts into the target; name a target that has "
+        "them"
+    ),
+    "no_sweep": "{folder} contains no sweep {id} to resume; leave --resume out",
+    "other_sweep": (
+        "the sweep file has changed since {folder} was begun, in {names}; give the same, or leave "
+        "--resume out for a new sweep"
+    ),
+    "other_cases": _input(
+        "{folder} was begun with other cases ({n} then, {found} now); give the same, or leave "
+        "--resume out for a new sweep",
+        folder="evals/results/chunking",
+        n=40,
+        found=41,
+    ),
+    "not_embedded": (
+        "embedded = true builds the index of the embedded server, and the settings name another "
+        "target; expected [tool.rageval.target] with a vault and no url or client"
+    ),
+    "no_parameter": (
+        "no parameter to vary, expected [query] or [index] with lists of values, such as "
+        "k = [3, 5, 10]"
+    ),
+    # --- thresholds ------------------------------------------------------------------------
+    "no_gate": (
+        "got {found}, expected METRIC>=NUMBER or METRIC<=NUMBER in quotes, such as "
+        "'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7' or 'recall_at_k[tag work]>=0.8'"
+    ),
+    "figure_of_run": "{key} is a figure of the whole run",
     "no_runs": _input(
         "no runs in {folder} yet: run `{command}` first",
-        folder="evals/results", command="pytest evals",
+        command="pytest evals",
     ),
-    "first_run": _input("this is the first run in {folder}", folder="evals/results"),
+    "first_run": "this is the first run in {folder}",
     # --- settings, thresholds.toml and sweep.toml ------------------------------------------
-    "conflict": _input("{reason}; ", "keep one of them", reason="the preset has an address"),
+    "conflict": _input(
+        "{reason}; ",
+        "keep one of them",
+        reason="the preset has an address",
+    ),
     "needs_vars": _input(
-        "preset '{preset}' needs {names}; write {write}", "{mistaken}",
-        preset="dify", names="app (its id)", write='vars = { app = "..." }',
+        "preset '{preset}' needs {names}; write {write}",
+        "{mistaken}",
+        names="app (its id)",
+        write='vars = { app = "..." }',
     ),
     "misplaced": _input(
-        '"{key}" is in {here}, put it {place}', key="min_n", here="[overall]", place="in [defaults]"
+        '"{key}" is in {here}, put it {place}',
+        key="min_n",
+        here="[overall]",
     ),
-    "of_the_run": _input(
-        "{key} is a figure of the whole run, put it in [overall]", key="latency_ms.p95"
-    ),
+    "of_the_run": "{key} is a figure of the whole run, put it in [overall]",
     "limited_twice": _input(
         '"{key}" means "{metric}", which line {first} limits already',
-        key="recall", metric="recall_at_5", first=4,
+        key="recall",
+        first=4,
     ),
     "no_limits": _input(
         "there is no file {found}; write limits to it, such as [overall] and, below, pass_rate = "
         '">= 0.8", or remove the key for those of {instead}',
-        found="'smoke.toml'", instead="thresholds.toml",
+        found="'smoke.toml'",
+        instead="thresholds.toml",
     ),
-    "no_limit": _input("no limit", _EXPECTED, expected="one of min, max"),
-    "above_max": _input("got {found}, which is above max {most}", found="0.9", most="0.8"),
-    "in_query": _input('"{key}" is already a parameter of [query]', key="k"),
-    "no_values": _input("{key}: no value, expected at least one", key="k"),
+    "no_limit": _input(
+        "no limit",
+        _EXPECTED,
+        expected="one of min, max",
+    ),
+    "above_max": _input(
+        "got {found}, which is above max {most}",
+        found="0.9",
+        most="0.8",
+    ),
+    "in_query": _input(
+        '"{key}" is already a parameter of [query]',
+        key="k",
+    ),
+    "no_values": _input(
+        "{key}: no value, expected at least one",
+        key="k",
+    ),
     "not_range": _input(
-        'got "{found}", but a range needs "optuna"; list the values instead', found="grid"
+        'got "{found}", but a range needs "optuna"; list the values instead',
+        found="grid",
     ),
-    "log_range": _input("log = true needs a min above 0 and no step"),
+    "log_range": "log = true needs a min above 0 and no step",
     "neutral": _input(
-        "{key} is neither better when higher nor when lower; name another metric", key="n_chunks"
+        "{key} is neither better when higher nor when lower; name another metric",
+        key="n_chunks",
     ),
-    "only_first": _input("{key} must be the first objective", key="sweep_score"),
-    "undecided": _input(
+    "only_first": _input(
+        "{key} must be the first objective",
+        key="sweep_score",
+    ),
+    "undecided": (
         "{key} is one figure for the whole run, so no test over pairs of cases can compare it; "
-        "make a metric of cases the first objective, such as recall_at_k",
-        key="latency_ms.p95",
+        "make a metric of cases the first objective, such as recall_at_k"
     ),
-    "weights": _input(
-        'weights are used only by "{score}"; name it as an objective', score="sweep_score"
+    "weights": 'weights are used only by "{score}"; name it as an objective',
+    "not_weighed": "cannot be weighted; expected a metric from 0 to 1 that is better when higher",
+    "no_build": _input(
+        "says nowhere how to build an index",
+        _EXPECTED,
+        expected="[index.build]",
     ),
-    "not_weighed": _input(
-        "cannot be weighted; expected a metric from 0 to 1 that is better when higher"
+    "ignored": _input(
+        "ignored, because {reason}",
+        reason="no preset is set",
     ),
-    "no_build": _input("says nowhere how to build an index", _EXPECTED, expected="[index.build]"),
-    "ignored": _input("ignored, because {reason}", reason="no preset is set"),
     "no_such_variable": _input(
-        "ignored, because preset '{preset}' has no such variable", preset="dify", nearest="user"
+        "ignored, because preset '{preset}' has no such variable",
+        nearest="user",
     ),
     "open_secret": _input(
         "{where}; name an environment variable instead, as in {example}",
-        where="the value is in the file", example='"env:RAG_TOKEN"',
+        where="the value is in the file",
     ),
     "secret_path": _input(
         "a key is in its query; send it in headers, as in {example}",
         example='X-Api-Key = "env:RAG_TOKEN"',
     ),
-    "secret_name": _input("looks like a secret; send it in {place}", place="headers"),
-    # --- documents, labels, recorded responses ---------------------------------------------
-    "outside": _input(
-        "{found} is not a path below the scope prefix '{prefix}'",
-        found="'b.md'", prefix="docs/bot/",
+    "secret_name": _input(
+        "looks like a secret; send it in {place}",
+        place="headers",
     ),
+    # --- documents, labels, recorded responses ---------------------------------------------
+    "outside": "{found} is not a path below the scope prefix '{prefix}'",
     "scope_prefix": _input(
         "got {found}, expected {expected}; name one with --scope-prefix",
-        found="'docs'", expected="a folder of at least two segments",
+        found="'docs'",
+        expected="a folder of at least two segments",
     ),
-    "second_label": _input(
-        "a second label of {id} for {rubric}; keep one of them", id="'refund'", rubric="correctness"
-    ),
+    "second_label": "a second label of {id} for {rubric}; keep one of them",
     "which_file": _input(
         '{id} is a case of {files}; add a "file" that says which',
-        id="'refund'", files="a.jsonl and of b.jsonl",
+        files="a.jsonl and of b.jsonl",
     ),
-    "other_vector": _input("{found} has a different vector on an earlier line", found="'c-1'"),
+    "other_vector": _input(
+        "{found} has a different vector on an earlier line",
+        found="'c-1'",
+    ),
     "broken_record": _input(
         "{reason}; remove this line, then --rageval-resume asks its case again",
         reason="not JSON",
     ),
     "fields_missing": _input(
-        "{names} missing", _EXPECTED,
-        names="text and chunk_id", expected='{"text" or "chunk_id": a string, "embedding": [...]}',
+        "{names} missing",
+        _EXPECTED,
+        names="text and chunk_id",
+        expected='{"text" or "chunk_id": a string, "embedding": [...]}',
     ),
     # --- files of other tools --------------------------------------------------------------
     "other_format": _input(
-        "{place}", "{what}: it has {fields}; `rageval import {command}` reads such files",
-        place="row 1: ", what="not a row of this format", fields="vars", command="promptfoo",
+        "{place}",
+        "{what}: it has {fields}; `rageval import {command}` reads such files",
+        place="row 1: ",
+        what="not a row of this format",
+        fields="vars",
+        command="promptfoo",
     ),
     "repeated_header": _input(
         "{what}, expected a row; if two files were joined here, pass each one by itself",
         what="a second header",
     ),
     "not_table": _input(
-        "{reason}, expected a table of comma-separated values", reason="unexpected end of data"
+        "{reason}, expected a table of comma-separated values",
+        reason="unexpected end of data",
     ),
-    "late_header": _input("a header that is not on the first line; remove the lines above it"),
+    "late_header": "a header that is not on the first line; remove the lines above it",
     "many_cells": _input(
         "{n_cells:cell} under {n_headers:header}; quote cells that contain {delimiter}",
-        n_cells=4, n_headers=3, delimiter="','",
+        n_cells=4,
     ),
-    "one_cell": _input(
-        "1 cell under {n_headers:header}; separate the cells with {delimiter}",
-        n_headers=3, delimiter="','",
-    ),
+    "one_cell": "1 cell under {n_headers:header}; separate the cells with {delimiter}",
     "other_grade": _input(
         "{document} has grade {grade} for {query}, but {other} at {at}; expected one grade",
-        document="'d1'", grade=2, query="'q1'", other=1, at="qrels.tsv:4",
+        document="'d1'",
+        grade=2,
+        query="'q1'",
+        other=1,
+        at="qrels.tsv:4",
     ),
     "no_questions": _input(
         "none of {names} is known as the {kind} of questions; name it with {option}",
-        kind="column", names="'a', 'b'", option="--column question=HEADER",
+        kind="column",
+        names="'a', 'b'",
+        option="--column question=HEADER",
     ),
     "no_header": _input(
         "--column {option}: no such header; the headers are {names}",
-        option="question=q", names="a, b"
+        option="question=q",
     ),
-    "unused_column": _input(
+    "unused_column": (
         "named with --column but not used: it needs a case with one gold, and a document"
     ),
-    "url": _input("a URL; add --fetch to fetch it"),
+    "url": "a URL; add --fetch to fetch it",
     "beside_url": _input(
         "{found} cannot be read: a file that was fetched has no folder; download both",
-        found="'tests.yaml'"
+        found="'tests.yaml'",
     ),
     "outside_folder": _input(
-        "{found} is outside the folder of the file that names it", found="'../tests.yaml'"
+        "{found} is outside the folder of the file that names it",
+        found="'../tests.yaml'",
     ),
     "no_further_file": _input(
-        "{found} cannot be read: this text may not name further files", found="'tests.yaml'"
+        "{found} cannot be read: this text may not name further files",
+        found="'tests.yaml'",
     ),
-    "no_topics": _input("qrels without topics: name the file of the questions as well"),
+    "no_topics": "qrels without topics: name the file of the questions as well",
     "odd_run": _input(
         "{found} looks like a line of a run but has {n} columns instead of six (topic, Q0, "
         "document, rank, score and a tag without blanks); fix the run, or pass topics (id, tab, "
         "question) and qrels (topic, iteration, document, grade)",
-        found="'1 Q0 d1 1 0.5'", n=5,
+        found="'1 Q0 d1 1 0.5'",
+        n=5,
     ),
     "between_topics": _input(
         "{found} is text between topics; if two files were joined here, pass each one by itself",
-        found="'x'"
+        found="'x'",
     ),
     "dataset_parts": _input(
-        "{found} has no {lacking}", "; expected one of its parts: {parts}",
-        found="'beir'", lacking="queries and no qrels", parts="beir/arguana",
+        "{found} has no {lacking}",
+        "; expected one of its parts: {parts}",
+        found="'beir'",
+        lacking="queries and no qrels",
+        parts="beir/arguana",
     ),
-    "yaml_size": _input("more than {most} characters of YAML; write JSON", most="2,000,000"),
-    "yaml_alias": _input("an alias is part of the value that it names; write plain values"),
-    "yaml_aliases": _input("its aliases expand to more than {most} values", most="1,000,000"),
+    "yaml_size": _input(
+        "more than {most} characters of YAML; write JSON",
+        most="2,000,000",
+    ),
+    "yaml_alias": "an alias is part of the value that it names; write plain values",
+    "yaml_aliases": _input(
+        "its aliases expand to more than {most} values",
+        most="1,000,000",
+    ),
     "not_yaml": _input(
-        "not YAML: {reason}", "; put {what} into quotes",
-        reason="mapping values are not allowed here", what="a text with such characters",
+        "not YAML: {reason}",
+        "; put {what} into quotes",
+        reason="mapping values are not allowed here",
+        what="a text with such characters",
     ),
-}  # fmt: skip
+}
+INPUT: Final[Mapping[str, _Row]] = {
+    code: row if isinstance(row, Diagnosis) else _input(*((row,) if isinstance(row, str) else row))
+    for code, row in _SAYS.items()
+}
+_RESUME: Final = (
+    "; the records so far are kept: once it can be written, --rageval-resume {resume} asks the "
+    "other cases and decides the gate",
+)
 """Facts of any row: ``nearest`` (and ``home``, of a nearest name) or ``advice``."""
 
 
@@ -247,4 +595,4 @@ def input_sentence(code: str, facts: Facts) -> str:
     text = joined(INPUT[code].says, there)
     if "nearest" in there:
         return text + joined((', did you mean "{nearest}"', "{home}"), there) + "?"
-    return text + str(there.get("advice", ""))
+    return text + str(there.get("advice", "")) + joined(_RESUME, there)

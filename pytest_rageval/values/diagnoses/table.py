@@ -90,9 +90,13 @@ def with_code(text: str, area: str, code: str) -> str:
     return f"{text} [{area}.{code}]" if code else text
 
 
-def known(facts: Mapping[str, Fact | None]) -> dict[str, Fact]:
-    """Return the facts that are neither None nor empty."""
-    return {name: fact for name, fact in facts.items() if fact is not None and fact != ""}
+def known(facts: Mapping[str, object]) -> dict[str, Fact]:
+    """Return the facts that are neither None nor empty, such as a path as text."""
+    return {
+        name: fact if isinstance(fact, int) else str(fact)
+        for name, fact in facts.items()
+        if fact is not None and fact != ""
+    }
 
 
 def chosen(given: Advice, facts: Facts) -> str:

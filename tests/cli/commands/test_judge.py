@@ -162,7 +162,10 @@ def test_a_broken_cache_is_named_as_what_to_mend(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
     flags = ("--judge", "m-2024-08-06", "--judge-base-url", "http://127.0.0.1:9/v1")
     assert cli.run(["judge", "run-1", *flags]) == ExitCode.USAGE
-    assert "malformed; delete the file, and what it held is asked again" in capsys.readouterr().err
+    assert (
+        "malformed; delete judge.sqlite, and what it contained is stored again"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_failed_verdict_is_counted_and_no_score(

@@ -157,7 +157,7 @@ def test_a_case_without_chunks_reports_no_order_before(project: Path, capsys: Ou
     ("body", "says"),
     [
         ("return {}['x']", "ranked:score: KeyError: 'x'"),
-        ("return [1.0]", "returned [1.0], expected 2 finite numbers, one for each document"),
+        ("return [1.0]", "got [1.0], expected 2 finite numbers, one for each document"),
     ],
 )
 def test_a_function_that_fails_is_shown_with_its_place(

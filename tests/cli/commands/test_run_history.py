@@ -182,7 +182,7 @@ def test_what_no_run_has_is_a_usage_error(
 
 def test_an_index_that_was_never_made_says_so(capsys: Output, index: str) -> None:
     assert cli.run(["runs", "trend", "mrr"]) == ExitCode.USAGE
-    assert "there is no such index; rageval runs sync makes one" in capsys.readouterr().err
+    assert "there is no index of runs; `rageval runs sync` makes one" in capsys.readouterr().err
     assert not Path(index).exists()
 
 

@@ -162,7 +162,7 @@ def test_a_folder_whose_name_is_no_id_cannot_be_tagged(capsys: Output, name: str
     write_tag(RESULTS, "main", "r1")
     (RESULTS / "r2").rename(RESULTS / name)
     assert cli.run(["runs", "tag", name, "main"]) == ExitCode.USAGE
-    assert "cannot be tagged: its name must be 1 to 100 letters" in capsys.readouterr().err
+    assert "expected 1 to 100 letters" in capsys.readouterr().err
     assert read_tags(RESULTS) == {"main": "r1"}
 
 

@@ -251,7 +251,7 @@ def test_a_terminated_sweep_ends_the_build_that_is_running(target: SweepTarget) 
 def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
     target: SweepTarget, capsys: Output
 ) -> None:
-    assert "holds no sweep 'sweep' to go on with" in refused(capsys, "--resume")
+    assert "contains no sweep 'sweep' to resume" in refused(capsys, "--resume")
     sweep(capsys)
     Path("sweep.toml").write_text("[query]\nboost = [0, 5]\n", encoding="utf-8")
     assert "sweep was begun, in query; give the same" in refused(capsys, "--resume")

@@ -1,4 +1,4 @@
-"""Folders of sweeps: new ones, and those to go on with."""
+"""Folders of sweeps: new ones, and those to resume."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_another_file_or_other_cases_are_refused_by_name(tmp_path: Path) -> None
         begin_sweep(tmp_path, "s", begun(other), resume=True)
     with pytest.raises(ConfigError, match=r"\(9 then, 9 now\)"):
         begin_sweep(tmp_path, "s", begun(cases="c2"), resume=True)
-    with pytest.raises(ConfigError, match="holds no sweep 't' to go on with"):
+    with pytest.raises(ConfigError, match="contains no sweep 't' to resume"):
         begin_sweep(tmp_path, "t", begun(), resume=True)

@@ -104,7 +104,7 @@ def test_certificates_that_cannot_be_read_are_an_error_of_the_variable(
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with pytest.raises(ConfigError) as caught:
         open_client(join_url("https://localhost:1", "/ask"), headers={})
-    assert str(caught.value).startswith(f"SSL_CERT_FILE: {file}: the certificates cannot be read: ")
+    assert str(caught.value).startswith(f"SSL_CERT_FILE: {file}: cannot be read: ")
 
 
 def test_without_the_variable_the_file_of_certificates_is_named(
@@ -116,7 +116,7 @@ def test_without_the_variable_the_file_of_certificates_is_named(
     monkeypatch.setattr("certifi.where", lambda: str(file))
     with pytest.raises(ConfigError) as caught:
         open_client(join_url("https://localhost:1", "/ask"), headers={})
-    assert str(caught.value).startswith(f"{file}: the certificates cannot be read: ")
+    assert str(caught.value).startswith(f"{file}: cannot be read: ")
 
 
 def test_credentials_of_a_proxy_may_hold_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def codes_in(tree: ast.AST) -> Iterator[str]:
             if maker not in {"Fault", "Unfit"}
             else [k.value for k in node.keywords if k.arg == "code"]
         )
-        if maker in {"fault", "self.source.fault", "setting_error"}:
+        if maker in {"fault", "self.source.fault"} or maker.endswith("Error.of"):
             given += node.args[1:2]
         for value in given:
             branches = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
