@@ -48,24 +48,6 @@ def test_sections_are_those_of_the_embedded_server(vault: Path) -> None:
             assert chunk.text.strip() in sections[chunk.heading_path].text
 
 
-MARKDOWN = st.lists(
-    st.sampled_from(
-        ["# A", "## B b", "####### no", "text", "", "---", "===", "```", "> # q", "- # i",
-         "    # c", "<details>", "| a |", "|---|", "#", "# A #", "\t",
-         "\x0c", "\u2028", "[x]: y", "1. # n"]
-    ),
-    max_size=14,
-)  # fmt: skip
-
-
-@given(MARKDOWN, st.sampled_from(["\n", "\r\n", "\r"]))
-def test_any_note_has_the_headings_of_the_embedded_server(lines: list[str], end: str) -> None:
-    data = end.join(lines).encode()
-    chunks = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=10**6, overlap=0)
-    found = [section.heading_path for section in parse_note("a.md", data).sections]
-    assert {chunk.heading_path for chunk in chunks} <= set(found)
-
-
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_note(data: bytes) -> None:
     note = parse_note("a.md", data)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.notes import NotesError, read_notes
-from tests.build.root_rights import without_root_rights
 
 
 def names(folder: Path) -> list[str]:
@@ -48,13 +47,6 @@ def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     assert reasons["a.md"] == "a symbolic link that leads out of the folder"
     assert reasons["pipe.md"] == "it is not a plain file, but a pipe or a device"
     assert set(reasons) == {"a.md", "lost.md", "loop.md", "pipe.md"}
-
-
-def test_a_note_that_may_not_be_read_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_bytes(b"# A")
-    (tmp_path / "a.md").chmod(0)
-    with without_root_rights():
-        assert read_notes(tmp_path).skipped[0][1] == "Permission denied"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, Page
 
 Open = Callable[..., "Page"]
 """Opens a page from disk: its text, a fragment of its address, options of its window."""
@@ -52,18 +52,6 @@ def chromium() -> Iterator[Browser]:
             yield started
         finally:
             started.close()
-
-
-def ends_at_the_left(place: Locator) -> bool:
-    """Whether the last character of a text stands left of the first, as in right-to-left text."""
-    left = """(node, at) => {
-        const range = document.createRange();
-        range.setStart(node.firstChild, at); range.setEnd(node.firstChild, at + 1);
-        return range.getBoundingClientRect().left;
-    }"""
-    last = len(place.text_content() or "") - 1
-    first_left, last_left = (place.evaluate(f"node => ({left})(node, {at})") for at in (0, last))
-    return bool(last_left < first_left)
 
 
 class Watched:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,10 +56,6 @@ def test_of_a_requests_headers_only_harmless_ones_stay() -> None:
 def test_secrets_of_a_query_are_hidden_by_their_names(name: str) -> None:
     cleaned = scrubber().request(request(f"http://h/ask?debug=true&{name}=abc123&max_tokens=5"))
     assert cleaned.uri == f"http://h/ask?debug=true&{name}=(hidden)&max_tokens=5"
-
-
-def test_credentials_are_cut_out_of_an_address() -> None:
-    assert scrubber().request(request("http://ann:b@h/ask")).uri == "http://h/ask"
 
 
 def test_cookies_and_account_names_of_a_response_are_left_out() -> None:
@@ -137,13 +132,6 @@ def test_a_secret_that_comes_in_pieces_of_a_stream_is_blotted(kind: Any, event: 
     assert Scrubber(streaming, ENVIRON).response(response(plain))["body"]["string"] == plain
 
 
-def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
-    body = b"\\" * 200_000
-    began = time.process_time()
-    assert scrubber().response(response(body))["body"]["string"] == body
-    assert time.process_time() - began < 5
-
-
 def test_a_secret_of_any_bytes_is_blotted() -> None:
     found = scrubber(ENVIRON | {"APP_TOKEN": "t0ken-of-\udcff-bytes"})
     cleaned = found.response(response(b"you sent t0ken-of-\xff-bytes"))
@@ -206,24 +194,12 @@ def test_a_reply_that_cannot_be_unpacked_is_not_recorded() -> None:
         scrubber().response(response(b"(packed)", content_encoding="zstd"))
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b" " * 2**26), b"{}"], ids=["bomb", "not packed"])
-def test_a_reply_that_is_not_packed_as_it_says_or_too_far_is_not_recorded(body: bytes) -> None:
-    with pytest.raises(EndpointError, match="cannot be decoded"):
-        scrubber().response(response(body, content_encoding="gzip"))
-
-
 def test_the_ends_of_a_refused_key_are_blotted() -> None:
     said = f"Incorrect API key provided: {KEY[:8]}******6f3a."
     assert scrubber().response(response(said.encode(), 401))["body"]["string"] == (
         b"Incorrect API key provided: ***"
     )
     assert scrubber().response(response(said.encode(), 200))["body"]["string"] == said.encode()
-
-
-def test_the_rest_of_a_body_keeps_its_bytes() -> None:
-    body = '{"score": 0.10, "text": "größe\\n"}'.encode()
-    assert scrubber().response(response(body))["body"]["string"] == body
-    assert scrubber().request(request(body=b"\xff\x00")).body == b"\xff\x00"
 
 
 def test_a_replay_needs_no_secret_and_keeps_those_that_are_there() -> None:
@@ -241,8 +217,3 @@ def test_a_secret_in_a_body_is_recorded_and_replayed_as_the_same_text() -> None:
         )
         bodies.append(cleaned.body)
     assert bodies == [b'{"a": {"key": "***"}}'] * 2
-
-
-def test_where_no_secret_is_set_no_word_is_taken_for_one() -> None:
-    said = b"The API wants a Bearer token."
-    assert scrubber({}).response(response(said))["body"]["string"] == said

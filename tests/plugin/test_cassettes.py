@@ -183,17 +183,6 @@ def test_another_question_is_not_answered_from_the_cassette(scratch: Project) ->
     assert found["OK/1"] is found["miss-1"] is None
 
 
-def test_an_unreadable_cassette_says_so(scratch: Project) -> None:
-    fake = record(scratch)
-    scratch.write("evals/cassettes/eval_set/miss-1.yaml", "interactions: [")
-    result = run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
-    assert result.ret == 1
-    text = " ".join(result.stdout.str().split())
-    assert "evals/cassettes/eval_set/miss-1.yaml: not a cassette (ParserError: " in text
-    assert "); delete it and record it with --record-mode=once case: miss-1" in text
-    assert outcomes(result)["errored"] == 1
-
-
 def test_a_cassette_that_cannot_be_written_ends_the_session_in_one_line(scratch: Project) -> None:
     scratch.write("evals/cassettes/eval_set", "a file where the folder would be")
     with fake_target(*REPLIES) as fake:  # apart, since vcrpy leaves its patches behind
@@ -308,18 +297,6 @@ def test_a_projects_own_vcr_config_is_merged_and_lets_no_secret_pass(
     assert metrics(scratch, "replay") == metrics(scratch, "live")
 
 
-def test_no_vcr_config_turns_a_replay_into_a_live_request(scratch: Project) -> None:
-    scratch.write(
-        "conftest.py",
-        "import pytest\n@pytest.fixture\ndef vcr_config():\n"
-        "    return {'record_mode': 'new_episodes'}\n",
-    )
-    with fake_target(*REPLIES) as fake:
-        run(scratch, "replay", "--rag-url", fake.url, "--record-mode=none")
-        assert fake.received == []
-    assert cassettes(scratch) == {}
-
-
 def test_secrets_reach_no_cassette_and_a_replay_needs_none(
     scratch: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,14 +384,6 @@ def test_a_judges_traffic_is_recorded_and_replayed_without_its_key(
     assert metrics(scratch, "live")["metrics"]["groundedness"]["mean"] == 4.0
     assert metrics(scratch, "replay") == metrics(scratch, "live")
     assert not (scratch.path / "evals" / "cache" / "judge.sqlite").exists()
-
-
-def test_a_judged_case_is_replayed_alone(scratch: Project, judged: tuple[str, ...]) -> None:
-    # It was recorded last, when the judge had long learned how its server wants to be asked.
-    run(scratch, "replay", *judged, "-k", "miss-1")
-    found = metrics(scratch, "replay")
-    assert found["total"] == 1
-    assert found["metrics"]["groundedness"]["mean"] == 2.0
 
 
 def test_a_verdict_that_is_in_no_cassette_is_an_error_and_nobody_is_asked(

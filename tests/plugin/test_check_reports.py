@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -71,21 +70,3 @@ def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
         "high": 0.8,
         "n": 20,
     }
-
-
-def test_the_properties_of_a_check_are_those_of_its_numbers_that_there_are() -> None:
-    assert check_report(result(low=None, high=None)).user_properties == [
-        ("rageval.status", "fail"),
-        ("rageval.value", 0.7),
-        ("rageval.limit", 0.75),
-        ("rageval.n", 20),
-    ]
-
-
-def test_a_failed_check_can_be_written_as_json(pytestconfig: pytest.Config) -> None:
-    report, hook = check_report(result()), pytestconfig.hook
-    written = hook.pytest_report_to_serializable(config=pytestconfig, report=report)
-    document = json.loads(json.dumps(written))
-    read = hook.pytest_report_from_serializable(config=pytestconfig, data=document)
-    assert (read.nodeid, read.outcome) == ("thresholds.toml::mrr", "failed")
-    assert read.longreprtext == report.longreprtext

@@ -51,14 +51,3 @@ def test_the_markers_are_read_judged_and_kept(
     monkeypatch.chdir(citing.path)
     assert run(["explain", "one", "oil"]) == 0
     assert "[doc2]" in capsys.readouterr().out
-
-
-def test_an_unknown_form_or_a_faulty_pattern_is_a_usage_error(citing: Project) -> None:
-    text = SETTINGS.replace('"doc"', '["docs"]') + "pattern = '\\[(?P<n>\\d+'\n"
-    citing.write("pyproject.toml", text)
-    result = citing.run("--rag-url", "http://127.0.0.1:9")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    shown = " ".join(line.strip() for line in result.errlines)
-    assert "presets: got 'docs', expected some of doc, id, openai" in shown
-    assert 'did you mean "doc"?' in shown
-    assert "not a regular expression: missing )" in shown

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.build.targets import fake_target, json_reply
 from tests.plugin.rag_server import rag_server
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, outcomes
 from tests.plugin.test_target_faults import CASES, section
@@ -146,12 +144,6 @@ def test_a_client_that_exits_is_an_error_at_its_line(
     assert "pytest_rageval" not in result.stdout.str()
 
 
-def test_a_client_that_cancels_itself_is_an_error(project: Project) -> None:
-    client(project, "import asyncio; raise asyncio.CancelledError('by me')")
-    result = project.run("evals")
-    assert section(result)[0] == "error    raised in 3 of 3 cases: CancelledError: by me"
-
-
 @pytest.mark.parametrize("stop", ["breakpoint()", "__import__('pdb').Pdb().set_trace()"])
 def test_q_in_a_debugger_ends_the_session(project: Project, stop: str) -> None:
     client(project, f"{stop}; print('went on'); return {{'answer': 'a'}}")
@@ -205,47 +197,6 @@ def test_a_field_that_was_sent_and_is_required_may_belong_into_a_form(
     assert f"HTTP 422: {said}; fields sent as JSON: k, question; map" in found
     advice = "; question was sent: an API that reads a form needs a client in Python"
     assert (advice in found) == (field == "question")
-
-
-def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Project) -> None:
-    preset = 'preset = "ragflow"\nvars = { chat_id = "c-1" }\nheaders.Authorization = ""\n'
-    with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
-        found = ask_http(project, server.url, preset)
-    assert (
-        "HTTP 400: no such chat; fields sent as JSON: chat_id, messages, stream; messages[]"
-        in found
-    )
-    assert "set this: check url and its vars (chat_id), or write a path or a field" in found
-    assert "map them in" not in found
-
-
-def test_an_address_of_a_preset_where_nothing_is_served_names_url_and_path(
-    project: Project,
-) -> None:
-    preset = 'preset = "openai-chat"\nvars = { model = "m" }\nheaders.Authorization = ""\n'
-    with fake_target(json_reply({"detail": "Not Found"}, "404 Not Found")) as server:
-        found = ask_http(project, f"{server.url}/v1", preset)
-    assert "HTTP 404: Not Found; preset 'openai-chat' set this: check url and its vars" in found
-    assert "or write a path of your own" in found
-    assert "request" not in found
-
-
-def test_a_reply_with_other_names_is_advised_to_be_mapped(project: Project) -> None:
-    with rag_server(lambda question, nth: {"text": "Yes.", "docs": []}) as server:
-        found = ask_http(project, server.url)
-    assert '(fields: docs, text); map it: [tool.rageval.target.response] answer = "text"' in found
-
-
-def test_chunks_without_a_name_are_one_cause_with_their_expression(project: Project) -> None:
-    replies: list[dict[str, Any]] = [{"hits": [{"path": "a.md"}]}, {"hits": []}]
-    table = "[tool.rageval.target.response]"
-    mapping = f"{table}\nanswer = \"'Yes.'\"\nretrieved_chunks = 'hits[].{{rel_path: file}}'\n"
-    project.cases(CASES)
-    with rag_server(lambda question, nth: replies["2" in question]) as server:
-        found = ask_http(project, server.url, mapping)
-    assert "rel_path: expected a string, got" in found
-    assert f"by `hits[].{{rel_path: file}}` in {table}; keys of the reply: hits;" in found
-    assert "every reply had 0 retrieved chunks" not in found
 
 
 def test_a_run_that_could_check_nothing_is_no_pass(project: Project) -> None:

@@ -15,7 +15,6 @@ import pytest
 from pytest_rageval.target import documents as documents_client
 from pytest_rageval.target.documents import DocumentsClient
 from pytest_rageval.values.errors import EndpointError
-from tests.build.targets import unused_port
 from tests.plugin.document_server import DocumentServer, document_server
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project
 
@@ -100,26 +99,6 @@ def test_the_policy_decides_what_stays(
         result.stdout.fnmatch_lines([f"rageval: documents stay below {PREFIX} (cleanup {policy}*"])
 
 
-def test_the_embedded_server_takes_documents_over_its_vault(garden: Project) -> None:
-    garden.write("evals/vault/other.md", "# Other\n\nSomething about tea.\n")
-    text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
-    garden.write(
-        "pyproject.toml", text.replace("retries = 0", 'retries = 0\nvault = "evals/vault"')
-    )
-    result = garden.run("evals")
-    assert result.ret == 0
-    assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
-    assert [one.name for one in (garden.path / "evals" / "vault").iterdir()] == ["other.md"]
-
-
-@pytest.mark.parametrize("flag", ["--collect-only", "--setup-only"])
-def test_nothing_is_put_in_where_nothing_is_asked(
-    garden: Project, server: DocumentServer, flag: str
-) -> None:
-    garden.run("evals", flag, URL, server.url)
-    assert server.log == []
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -148,13 +127,6 @@ def test_a_target_that_takes_no_documents_is_a_usage_error(
     result.stderr.fnmatch_lines(["*documents of evals/documents/garden.jsonl could not be put in*"])
     # Some may have come in, so they go out again.
     assert server.log == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
-
-
-def test_a_target_that_is_not_there_keeps_nothing(garden: Project) -> None:
-    result = garden.run("evals", URL, f"http://127.0.0.1:{unused_port()}")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*could not be put in*connection refused*"])
-    assert "documents below" not in result.stdout.str()
 
 
 def two_sets(garden: Project, *rakes: object) -> None:
@@ -195,15 +167,6 @@ def test_what_went_in_before_the_target_was_lost_comes_out_again(
     assert server.changes == [f"PUT {PREFIX} 1", f"DELETE {PREFIX}"]
 
 
-def test_documents_that_cannot_be_deleted_are_told_of_and_change_no_verdict(
-    garden: Project, server: DocumentServer
-) -> None:
-    server.delete_status = 500
-    result = garden.run("evals", URL, server.url)
-    assert result.ret == 0
-    result.stdout.fnmatch_lines([f"rageval: documents below {PREFIX} could not be deleted: *500*"])
-
-
 OWN_CLIENT = """
 import pytest
 
@@ -228,15 +191,6 @@ def test_a_client_of_ones_own_takes_the_documents(
     result = garden.run("evals", *workers)
     assert result.ret == 0
     assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
-
-
-def test_a_client_of_ones_own_that_takes_none_is_a_usage_error(garden: Project) -> None:
-    garden.write("conftest.py", OWN_CLIENT.format(argument="", documents="()"))
-    result = garden.run("evals")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(
-        ["*the case 'a' brings documents*add the argument rageval_documents*"]
-    )
 
 
 @pytest.mark.slow

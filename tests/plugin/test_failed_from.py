@@ -33,18 +33,6 @@ def test_a_check_needs_the_whole_set(project: Project) -> None:
     }
 
 
-def test_failures_that_left_the_set_are_named(project: Project) -> None:
-    project.cases([*CASES, REFUSED])
-    project.run("--rageval-run-id", "one")
-    project.cases(CASES)
-    result = project.run("--rageval-failed-from", "one", "--rageval-run-id", "two")
-    assert [r["case_id"] for r in lines_of(project.folder("two"))] == ["short-1"]
-    assert (
-        "1 of the 2 cases that did not pass in run one is not in the set any more: dead-1"
-        in told(result)
-    )
-
-
 @SERIAL_AND_PARALLEL
 def test_nothing_failed_is_exit_5_with_a_sentence(
     project: Project, workers: tuple[str, ...]
@@ -55,9 +43,3 @@ def test_nothing_failed_is_exit_5_with_a_sentence(
     assert result.ret == 5
     assert "nothing to select: every case passed in run one" in told(result)
     assert [p.name for p in project.run_folders()] == ["one"]
-
-
-def test_an_unknown_run_is_a_usage_error(project: Project) -> None:
-    result = project.run("--rageval-failed-from", "nope")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*run 'nope': not found*"])

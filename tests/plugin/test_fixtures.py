@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pytest_rageval.plugin import preflight
-from pytest_rageval.project import discovery
 from tests.plugin.scratch import (
     CASES,
     CONFTEST,
     PYPROJECT,
-    QUIET,
     SERIAL_AND_PARALLEL,
     Project,
     case,
@@ -80,24 +75,6 @@ def test_any_kind_of_client_is_asked(project: Project, client: str) -> None:
 def test_a_conftest_beside_the_cases_overrides_the_one_above(project: Project) -> None:
     project.write("evals/conftest.py", REPLY.replace('"b.md"', '"a.md"') + CLIENTS["sync function"])
     assert outcomes(project.run()) == {"passed": 4, "checks passed": 2}
-
-
-WRAPPER = """
-import pytest
-
-@pytest.fixture(scope="session")
-def rag_client(rag_client):
-    def ask(request):
-        found = rag_client(request)
-        return {**found, "answer": "wrapped: " + found["answer"]}
-    return ask
-"""
-
-
-def test_an_override_can_wrap_the_client_that_it_replaces(project: Project) -> None:
-    project.write("evals/conftest.py", WRAPPER)
-    assert project.run().ret == 0
-    assert project.records()["ok-1"]["answer"].startswith("wrapped: ")
 
 
 SETUPS = """
@@ -172,71 +149,6 @@ def test_a_sibling_module_tests_every_case_in_its_own_way(
     assert len(project.records()) == len(CASES)
 
 
-STRICT_TEST = """
-import pytest
-
-@pytest.mark.xfail(strict=True, reason="known")
-def test_it(eval_record): pass
-"""
-
-
-def test_a_case_that_its_mark_fails_is_none_of_the_test_function(project: Project) -> None:
-    project.write("evals/eval_set.py", STRICT_TEST)
-    result = project.run()
-    assert result.ret == 1
-    assert "XPASS(strict)" in result.stdout.str()
-    assert "test function" not in result.stdout.str()
-
-
-MARKED_MODULE = """
-import pytest
-
-pytestmark = [pytest.mark.usefixtures("noted"), pytest.mark.slow_model]
-
-@pytest.fixture
-def noted(eval_case):
-    if eval_case.id == "ok-1":
-        pytest.skip("noted")
-
-def test_it(eval_record): pass
-"""
-
-
-def test_marks_of_the_sibling_module_are_those_of_its_cases(project: Project) -> None:
-    project.write("evals/eval_set.py", MARKED_MODULE)
-    marked = ("-o", "markers=slow_model", "-m")
-    assert outcomes(project.run(*marked, "slow_model"))["skipped"] == 1
-    assert project.run(*marked, "not slow_model").ret == pytest.ExitCode.NO_TESTS_COLLECTED
-
-
-EXPECTING_TEST = """
-import pytest
-
-def test_it(eval_record, request):
-    if eval_record.case.id == "ok-1":
-        pytest.xfail("known")
-    if eval_record.case.id == "ok-2":
-        request.applymarker(pytest.mark.xfail(reason="odd"))
-        assert False
-    request.applymarker(pytest.mark.xfail(reason="good after all"))
-"""
-
-
-@SERIAL_AND_PARALLEL
-def test_what_the_test_function_expects_to_fail_is_no_case_that_passed(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    project.write("evals/eval_set.py", EXPECTING_TEST)
-    result = project.run("-rA", *workers)
-    listed = [line.split("::") for line in result.outlines if "eval_set.jsonl::" in line]
-    assert sorted((one[1].split()[0], one[0].split()[0]) for one in listed) == [
-        ("ok-1", "XFAIL"),
-        ("ok-2", "XFAIL"),
-        ("out-1", "XPASS"),
-        ("short-1", "MISSED"),
-    ]
-
-
 FAILS_ONCE = """
 tried = []
 
@@ -261,13 +173,6 @@ def test_a_case_that_passes_when_run_again_is_not_counted_as_failed(project: Pro
     project.write("evals/eval_set.py", FAILS_ONCE)
     result = project.run()
     assert "1 failed" in result.stdout.str()
-    assert "test function" not in result.stdout.str()
-
-
-def test_a_case_that_fails_by_its_record_is_none_of_the_test_function(project: Project) -> None:
-    project.write("thresholds.toml", 'version = 1\n[cases]\non_miss = "fail"\n')
-    result = project.run()
-    assert result.ret == 1
     assert "test function" not in result.stdout.str()
 
 
@@ -300,27 +205,6 @@ def test_two_test_functions_beside_a_set_are_refused(project: Project) -> None:
     result = project.run()
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*exactly one test function*test_a, test_b*"])
-
-
-PARAMETRIZED = """
-import pytest
-
-@pytest.fixture(params=["m1", "m2"])
-def mode(request):
-    return request.param
-
-def test_it(mode, eval_record):
-    assert eval_record.answer
-"""
-
-
-def test_a_parametrized_fixture_gives_every_case_one_item_each(project: Project) -> None:
-    project.cases([case("ok-1", "hit one")])
-    project.write("evals/eval_set.py", PARAMETRIZED)
-    result = project.run("--collect-only", "-q")
-    ids = [line for line in result.outlines if "::" in line]
-    assert ids == ["evals/eval_set.jsonl::ok-1[m1]", "evals/eval_set.jsonl::ok-1[m2]"]
-    assert project.run("evals/eval_set.jsonl::ok-1[m2]").parseoutcomes()["passed"] >= 1
 
 
 @pytest.mark.parametrize("fixture", ["eval_case", "eval_record"])
@@ -371,23 +255,6 @@ def test_a_session_without_cases_imports_next_to_nothing(
     expected = {f"pytest_rageval.{module}" for module in (*modules, *below)}
     assert "pytest_rageval.plugin.preflight" in ours
     assert ours <= {"pytest_rageval", *expected}
-
-
-def test_a_session_without_an_evaluation_looks_for_case_files_once(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[object] = []
-
-    def looking(**arguments: Any) -> Iterator[Path]:
-        looked.append(arguments)
-        return discovery.iter_case_files(**arguments)
-
-    monkeypatch.setattr(preflight, "iter_case_files", looking)
-    project.write("tests/test_plain.py", "def test_it(): pass\n")
-    result = project.pytester.runpytest_inprocess(*QUIET)
-    result.stdout.fnmatch_lines(["rageval: evaluation cases skipped; *"])
-    assert result.parseoutcomes() == {"passed": 1}
-    assert len(looked) == 1
 
 
 def test_an_async_fixture_of_our_name_is_left_alone_where_nothing_is_evaluated(

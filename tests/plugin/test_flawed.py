@@ -85,24 +85,6 @@ def test_a_flaw_of_a_required_case_fails_it(flawed: Project) -> None:
     assert "1 required case flawed: uncited" in flawed.stored("gate.json")["sentence"]
 
 
-def test_a_project_may_judge_cases_on_retrieval_alone(flawed: Project) -> None:
-    flawed.write("thresholds.toml", BY_RETRIEVAL + "on_miss = 'fail'\n")
-    flawed.cases(CASES[:2])
-    result = flawed.run("-v")
-    assert result.ret == 0
-    assert outcomes(result) == {"passed": 2, "checks passed": 1}
-    assert "stages   1 not_cited" in summary_lines(result)
-    assert flawed.stored("config.json")["settings"]["judged_on"] == ["retrieval"]
-
-
-def test_last_failed_and_failed_from_ask_flawed_cases_again(flawed: Project) -> None:
-    flawed.run("--rageval-run-id", "one")
-    for again in (("--lf",), ("--rageval-failed-from", "one")):
-        flawed.run(*again, "--rageval-run-id", f"two{len(again)}")
-        asked = [r["case_id"] for r in lines_of(flawed.folder(f"two{len(again)}"))]
-        assert sorted(asked) == ["lost", "uncited"]  # in the order of their answers
-
-
 @SERIAL_AND_PARALLEL
 def test_a_resumed_run_is_decided_by_the_rule_of_today(
     flawed: Project, workers: tuple[str, ...]
@@ -112,22 +94,6 @@ def test_a_resumed_run_is_decided_by_the_rule_of_today(
     result = flawed.run("--rageval-resume", "one", *workers)
     assert outcomes(result) == {"passed": 2, "missed": 1, "checks passed": 1}
     assert [r["outcome"] for r in lines_of(flawed.folder())] == ["passed", "passed", "missed"]
-
-
-def test_merged_runs_are_decided_by_the_rule_of_today(
-    flawed: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for shard in ("1/2", "2/2"):
-        flawed.run("--rageval-shard", shard, "--rageval-run-id", f"s{shard[0]}")
-    monkeypatch.chdir(flawed.path)
-    assert cli.run(["merge", "s1", "s2", "--run-id", "by-answer"]) == 0
-    flawed.write("thresholds.toml", BY_RETRIEVAL)
-    assert cli.run(["merge", "s1", "s2", "--run-id", "by-retrieval"]) == 0
-    for name, flaws in (("by-answer", 1), ("by-retrieval", 0)):
-        folder = flawed.folder(name)
-        metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        assert metrics["flawed"] == flaws
-        assert [r["outcome"] for r in lines_of(folder)].count("flawed") == flaws
 
 
 def test_stages_can_be_limited(flawed: Project) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.build.postgres import execute
-from tests.plugin.scratch import REFUSED, Project
+from tests.plugin.scratch import Project
 
 
 def rows(file: Path, statement: str) -> list[tuple[Any, ...]]:
@@ -51,17 +51,6 @@ def test_only_the_controller_of_workers_does(project: Project, index: Path) -> N
     assert rows(index, "SELECT count(*) FROM test_results") == [(4,)]
 
 
-def test_a_resumed_run_is_there_as_it_ends(project: Project, index: Path) -> None:
-    project.cases([REFUSED])
-    project.run("--rageval-run-id", "one")
-    assert rows(index, "SELECT outcome FROM test_results") == [("error",)]
-    project.write("conftest.py", (project.path / "conftest.py").read_text("utf-8").replace(
-        'raise ConnectionRefusedError("nobody listens")', 'word = "hit"'
-    ))  # fmt: skip
-    project.run("--rageval-resume", "one")
-    assert rows(index, "SELECT outcome FROM test_results") == [("passed",)]
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -87,31 +76,6 @@ def test_an_index_that_is_down_costs_a_sentence_and_nothing_else(
     )
     # A long path is broken where the line ends.
     assert fnmatch(text.replace(" ", ""), reason.replace(" ", ""))
-
-
-def test_a_failed_gate_stays_failed_where_the_index_is_down(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAGEVAL_DB", "conftest.py")
-    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.99"\n')
-    assert project.run().ret == 1
-
-
-LOADED = """
-import sys
-
-def pytest_unconfigure():
-    names = ("pytest_rageval.runs.history", "sqlalchemy", "psycopg")
-    print("loaded:", [name for name in names if name in sys.modules])
-"""
-
-
-@pytest.mark.slow
-def test_nothing_is_imported_where_no_index_is_wanted(project: Project) -> None:
-    project.write("watch.py", LOADED)
-    result = project.run_apart("-p", "watch", "-s")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*loaded: []*"])
 
 
 @pytest.mark.slow

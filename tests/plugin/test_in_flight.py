@@ -211,21 +211,6 @@ def rag_client():
         assert client["peak"] == 4
 
 
-def test_no_case_is_asked_while_a_test_between_two_case_files_runs(project: Project) -> None:
-    """It may freeze the time or replace sockets, which the threads of cases would notice."""
-    project.write("conftest.py", COUNTING + FIXTURE.format(scope="session", together=4))
-    for name, first in (("eval_set", 0), ("unread", 4)):
-        project.cases(numbered_cases(8)[first : first + 4], name)
-    project.write(
-        "evals/test_inner.py",
-        "def test_between(rag_client):\n    assert len(rag_client.asked) == 4\n",
-    )
-    outcome = outcomes(project.run("-p", "no:cacheprovider"))
-    assert (outcome["passed"], outcome["missed"]) == (8, 1)
-    (client,) = told(project)
-    assert client["peak"] == 4
-
-
 @pytest.mark.parametrize("fixture", ["def", "async def"])
 def test_an_async_client_has_many_cases_in_flight_too(project: Project, fixture: str) -> None:
     project.write("conftest.py", COUNTING + ASYNC.format(fixture=fixture))
@@ -263,26 +248,7 @@ def test_a_client_bound_to_one_thread_works_one_by_one_and_says_so_otherwise(
     assert "created in a thread can only be used in that same thread" in record["error"]["message"]
 
 
-@pytest.mark.parametrize("scope", ["function", "class"])
-def test_a_client_made_for_each_case_is_asked_on_the_thread_that_made_it(
-    project: Project, scope: str
-) -> None:
-    project.write("conftest.py", REPLY + BOUND.format(scope=scope))
-    assert outcomes(project.run()) == ALL_ASKED
-
-
 # --- what is not reported ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("flag", ["-x", "--maxfail=1"])
-def test_what_is_asked_in_vain_after_a_failure_is_bounded(project: Project, flag: str) -> None:
-    cases = numbered_cases(60)
-    cases[3]["required"] = True  # a miss
-    project.cases(cases)
-    with loopback_server(after(0.02)) as server:
-        result = session_of(project, server, flag, "--rageval-concurrency", "4")
-    assert result.parseoutcomes()["failed"] == 1
-    assert 4 <= len(server.asked) <= 4 + 4
 
 
 def test_only_what_is_selected_is_asked(project: Project) -> None:

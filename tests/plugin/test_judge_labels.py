@@ -63,21 +63,6 @@ def test_a_runs_mean_is_corrected_beside_the_plain_one(scratch: Project) -> None
     assert "corrected by 4 labels" in (folder / "summary.md").read_text(encoding="utf-8")
 
 
-def test_the_gate_goes_on_deciding_over_the_plain_mean(scratch: Project) -> None:
-    documents = []
-    for name, arguments in {
-        "without": (),
-        "with": ("--judge-labels", FILE),
-    }.items():
-        scratch.run("--rageval-run-id", name, *arguments)
-        folder = scratch.path / "evals" / "results" / name
-        document = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
-        metrics = comparable(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-        metrics.pop("judge_reliability")
-        documents.append((document["checks"], metrics))
-    assert documents[0] == documents[1]
-
-
 def test_labels_of_unselected_cases_are_counted_as_unused(scratch: Project) -> None:
     use(scratch)
     scratch.run("-k", "ask-0 or ask-5")
@@ -116,11 +101,3 @@ def test_a_fault_of_the_labels_stops_the_run_before_it_begins(
     assert result.ret == 4
     result.stderr.fnmatch_lines([told])
     assert scratch.run_folders() == []
-
-
-def test_an_id_that_two_files_hold_needs_its_file(scratch: Project) -> None:
-    use(scratch)
-    scratch.cases(CASES[:1], name="eval_set_b")
-    result = scratch.run()
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*:1: file: 'ask-0' is a case of evals/eval_set.jsonl and of *"])

@@ -78,21 +78,6 @@ def test_what_others_say_goes_where_it_went(
         assert capsys.readouterr().out == "mine\n"
 
 
-def test_afterwards_nothing_is_held_back(
-    pytestconfig: pytest.Config,
-    caplog: pytest.LogCaptureFixture,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    before = list(logging.getLogger().handlers)
-    with OutputKeeper(pytestconfig).keeping():
-        pass
-    assert logging.getLogger().handlers == before
-    assert "write" not in vars(sys.stdout)
-    on_a_thread("two")
-    assert caplog.messages == ["log of two"]
-    assert capsys.readouterr().out == "print of two\n"
-
-
 def test_what_an_awaited_coroutine_says_is_of_the_case_that_awaits_it(
     pytestconfig: pytest.Config,
 ) -> None:
@@ -177,11 +162,3 @@ def test_logs_and_prints_of_a_case_stand_in_its_own_report(
     for n in (2, 5):
         section = text.split(f"_ c{n} _")[1].split("____")[1:]
         assert f"print of hit {n}" in "".join(section)
-
-
-def test_prints_reach_the_terminal_where_nothing_is_captured(project: Project) -> None:
-    project.write("conftest.py", CHATTY)
-    project.cases([case("c1", "hit 1"), case("c2", "hit 2")])
-    text = project.run("-s").stdout.str()
-    assert "print of hit 1" in text
-    assert "print of hit 2" in text

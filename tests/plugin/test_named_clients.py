@@ -73,29 +73,11 @@ def test_a_client_that_the_settings_name_is_asked(
     assert scratch.stored("config.json")["asked"] == ["client src13.engine:make_later"]
 
 
-def test_a_rag_client_fixture_goes_before_a_named_client(scratch: Project) -> None:
-    named(scratch, client="src13.engine:nothing")
-    scratch.write(
-        "conftest.py",
-        "import pytest\n@pytest.fixture(scope='session')\n"
-        "def rag_client():\n    from src13.engine import Engine\n    return Engine()\n",
-    )
-    scratch.pytester.syspathinsert(scratch.path)
-    assert outcomes(scratch.run())["passed"] == 2
-
-
 def test_an_address_on_the_command_line_goes_before_a_named_client(scratch: Project) -> None:
     named(scratch, client="src13.engine:make")
     with fake_target(json_reply({"answer": "a"})) as target:
         scratch.run("--rag-url", target.url)
     assert len(target.received) == 2
-
-
-def test_an_address_and_a_client_in_one_file_are_refused(scratch: Project) -> None:
-    named(scratch, client="src13.engine:make", url="http://127.0.0.1:9")
-    result = scratch.run()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*url and client: keep one of them*"])
 
 
 @pytest.mark.parametrize(
@@ -143,47 +125,6 @@ def test_what_the_close_of_a_client_raises_is_one_error_with_its_place(scratch: 
     assert done.stderr.lines[0] == "[tool.rageval.target] client: RuntimeError: no loop"
     assert done.stderr.lines[1].startswith("src13/closing.py:4: in aclose")
     assert "Traceback" not in done.stderr.str()
-
-
-def test_doctor_shows_no_secret_of_what_the_code_of_a_client_raises(
-    scratch: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAG_API_KEY", "k3y-of-the-environment")
-    monkeypatch.setenv("RAG_HEADER", "v4lue-of-a-header")
-    code = """
-import os
-def make():
-    raise LookupError(
-        os.environ["RAG_API_KEY"] + " " + os.environ["RAG_HEADER"] + " st4tic"
-    )
-"""
-    scratch.write("src13/broken.py", code)
-    named(scratch, client="src13.broken:make")
-    pyproject = scratch.path / "pyproject.toml"
-    headers = 'headers = { X-Any = "env:RAG_HEADER", X-Api-Key = "st4tic" }\n'
-    pyproject.write_text(pyproject.read_text("utf-8") + headers, "utf-8")
-    cases = scratch.path / "evals" / "eval_set.jsonl"
-    for cases_are_there in (True, False):
-        if not cases_are_there:
-            cases.unlink()
-        for words in ([], ["--json"]):
-            done = run_command(scratch, "doctor", "--probe-chars", "0", *words)
-            out = " ".join(done.stdout.str().split())
-            assert "LookupError: *** *** ***" in out
-            shown = done.stdout.str() + done.stderr.str()
-            assert not [s for s in ("k3y-", "v4lue", "st4tic") if s in shown]
-
-
-def test_what_a_client_raises_when_asked_is_of_kind_raised_everywhere(scratch: Project) -> None:
-    scratch.write("src13/broken.py", "def ask(request):\n    raise LookupError('no index')\n")
-    named(scratch, client="src13.broken:ask")
-    scratch.run_apart()
-    error = scratch.records()["ok-1"]["error"]
-    assert (error["kind"], error["message"]) == ("raised", "LookupError: no index")
-    assert "src13/broken.py:2" in error["traceback"]
-    done = run_command(scratch, "label", "--web", "evals/eval_set.jsonl")
-    assert done.ret == 2
-    assert "src13/broken.py:2" in done.stderr.str()
 
 
 def test_commands_ask_a_named_client_as_pytest_does(scratch: Project) -> None:

@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.scratch import (
     CASES,
     CONFTEST,
@@ -16,15 +13,7 @@ from tests.plugin.scratch import (
     checks,
     failed_line,
     outcomes,
-    summary_lines,
 )
-
-
-def test_cases_are_items_named_by_their_file_and_id(project: Project) -> None:
-    result = project.run("--collect-only", "-q")
-    assert result.ret == 0
-    ids = [line for line in result.outlines if "::" in line]
-    assert ids == [f"evals/eval_set.jsonl::{c['id']}" for c in CASES]
 
 
 def test_a_case_is_located_at_its_line(project: Project) -> None:
@@ -90,16 +79,6 @@ def test_exitfirst_stops_at_a_miss_that_fails(project: Project) -> None:
 # --- judges --------------------------------------------------------------------------------------
 
 
-def test_a_run_of_retrieval_alone_names_no_judge(project: Project) -> None:
-    project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
-    result = project.run("--retrieval-only")
-    result.stdout.fnmatch_lines(["PASS *; judge off; *"])
-    assert not any(record["judgements"] for record in project.records().values())
-    checks = [one["name"] for one in project.stored("gate.json")["checks"]]
-    assert "error_rate" in checks
-    assert "judge_error_rate" not in checks
-
-
 def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Project) -> None:
     project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
     project.write("conftest.py", CONFTEST + OWN_JUDGE)
@@ -110,44 +89,6 @@ def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Proj
     judged = [one for record in records for one in record["judgements"].values()]
     assert {one["judge"] for one in judged} == {"house/1"}
 
-
-def test_a_judge_without_its_key_is_a_usage_error(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    result = project.run("--judge", "gpt-4o-2024-08-06")
-    assert result.ret == 4
-    assert "OPENAI_API_KEY" in str(result.stderr) + str(result.stdout)
-
-
-@SERIAL_AND_PARALLEL
-def test_what_the_cache_does_not_keep_is_said_once_at_the_end(
-    project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-4f7a9c1e2b8d6f3a")
-    monkeypatch.setattr("pytest_rageval.judges.cache.MAX_DOCUMENT_BYTES", 10)
-    if workers:
-        project.write("conftest.py", CONFTEST + SMALL_CACHE)
-    with HostileJudge(_replies) as server:
-        asked = ("--judge", "judge-2024-08-06", "--judge-base-url", server.url)
-        result = project.run(*workers, *asked)
-    assert result.ret == 0
-    assert len(server.asked) > 2
-    text = " ".join(" ".join(summary_lines(result)).split())
-    assert text.count("note judge cache ") == 1
-    assert "is too long to be kept" in text
-
-
-def _replies(asked: Asked) -> Canned:
-    # Fields that a rubric did not ask for are ignored.
-    return completion(json.dumps({"claims": [], "reasoning": "-", "score": 4}))
-
-
-SMALL_CACHE = """
-import pytest_rageval.judges.cache
-
-pytest_rageval.judges.cache.MAX_DOCUMENT_BYTES = 10
-"""
 
 OWN_JUDGE = """
 from pytest_rageval.values.verdict import Judgement, Verdict
@@ -227,29 +168,6 @@ def pytest_runtest_makereport(item, call):
     assert "quota of the team is spent" in result.stdout.str()
     assert "INTERNALERROR" not in result.stdout.str()
     assert sorted(project.records()) == sorted(one["id"] for one in CASES[1:])
-
-
-READING = """
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    if report.when == "call":
-        print(f"\\nseen {item.name} {report.outcome} {getattr(report, 'wasxfail', '')}".rstrip())
-    return report
-"""
-
-
-def test_a_hook_of_the_project_reads_what_became_of_a_case(project: Project) -> None:
-    project.write("conftest.py", CONFTEST + READING)
-    project.cases([*CASES, case("must-1", "miss", required=True)])
-    result = project.run("-s")
-    assert [line for line in result.outlines if line.startswith("seen")] == [
-        "seen ok-1 passed",
-        "seen ok-2 passed",
-        "seen short-1 skipped not_retrieved: hit_at_k 0, recall_at_k 0",
-        "seen out-1 passed",
-        "seen must-1 failed",
-    ]
 
 
 FAILING = """

@@ -21,7 +21,7 @@ from tests.plugin.own_code import (
     records,
     said,
 )
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, checks, summary_lines
+from tests.plugin.scratch import Project, case, checks, summary_lines
 
 pytestmark = pytest.mark.slow
 
@@ -231,15 +231,6 @@ def test_every_fault_is_an_error_of_its_metric_that_names_its_origin(
     assert 'raise ValueError(f"lost {token}' in shown
 
 
-def test_quiet_names_the_error_of_a_metric_that_fails_a_check(bad: Project) -> None:
-    bad.write("thresholds.toml", '[overall]\n"bad.raises" = ">= 0.5"\n')
-    result = bad.run("-q")
-    assert result.ret == 1
-    told = [line for line in said(result).splitlines() if line.startswith("note ")]
-    assert len(told) == 1
-    assert told[0].startswith("note     bad.raises: 1 error of acme.bad:raises (acme/bad.py:")
-
-
 def test_a_question_that_failed_is_an_error_of_own_metrics(own: Project) -> None:
     own.cases([*CASES[:3], case("dead", "refuse q1")])
     own.run("--rageval-run-id", "one")
@@ -368,25 +359,6 @@ def test_a_run_that_is_older_than_a_metric_of_conftest_has_no_data_for_its_limit
     assert rageval(capsys, "compare", "r1", "r2")[0] == 0
 
 
-@SERIAL_AND_PARALLEL
-def test_a_hook_beside_the_cases_is_found_from_any_folder(
-    own: Project, workers: tuple[str, ...]
-) -> None:
-    own.write("pyproject.toml", SETTINGS.replace('plugins = ["acme.metrics"]', ""))
-    own.write("conftest.py", CLIENT)
-    own.write("evals/conftest.py", REGISTER)
-    result = own.run(".", "--gate", "acme.words<=3", *workers)
-    assert result.ret == 1, said(result)
-    assert "FAILED thresholds.toml::acme.words" in said(result)
-
-
-def test_what_conftest_beside_the_cases_raises_is_reported_by_pytest(own: Project) -> None:
-    own.write("evals/conftest.py", "1 / 0\n")
-    result = own.run(".", "--collect-only")
-    assert result.ret == 2
-    assert "ZeroDivisionError" in said(result)
-
-
 def test_a_session_without_cases_neither_calls_the_hook_nor_imports_a_plug_in(own: Project) -> None:
     own.write("acme/metrics.py", "raise AssertionError\n")
     own.write("conftest.py", "def pytest_rageval_register(registry): raise AssertionError\n")
@@ -451,16 +423,6 @@ def test_recorded_responses_are_scored_alike(
         assert one[key] == other[key]
 
 
-def test_a_later_judge_keeps_what_own_metrics_said(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "one")
-    before = documents(own, "one", "metrics.json")["metrics"]["acme.words"]
-    code, shown = rageval(capsys, "judge", "one", "--judge", "offline")
-    assert code == 0, shown
-    assert documents(own, "one", "metrics.json")["metrics"]["acme.words"] == before
-
-
 # --- stored runs ---------------------------------------------------------------------------------
 
 
@@ -487,21 +449,6 @@ def test_a_planted_fall_is_found_without_the_plug_in(
     assert rageval(capsys, "compare", "r1", "r2")[0] == 1
     assert rageval(capsys, "gate", "r2", "--baseline", "r1")[0] == 1
     assert rageval(capsys, "gate", "r1", "--gate", "acme.words<=3")[0] == 1
-
-
-def test_stored_runs_are_read_without_the_plug_in(
-    fallen: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, shown = rageval(capsys, "runs", "trend", "acme.words")
-    assert code == 0
-    assert "acme.words, lower is better" in shown
-    code, shown = rageval(capsys, "explain", "r1", "c01", "--json")
-    (found,) = [m for m in json.loads(shown)["repeats"][0]["metrics"] if m["key"] == "acme.words"]
-    assert (found["level"], found["value"]) == ("own", 4.0)
-    assert found["reason"] == "4 words <i>here</i>"
-    assert rageval(capsys, "report", "r2", "--baseline", "r1")[0] == 0
-    page = (fallen.folder("r2") / "report.html").read_text(encoding="utf-8")
-    assert "Words &lt;b&gt;of" in page
 
 
 def test_another_version_is_not_compared_and_the_rest_is(

@@ -118,11 +118,6 @@ def numbers(project: Project, run_id: str) -> Any:
     return metrics, comparable(documents(project, run_id, "groups.json"))["by_category"]
 
 
-def limit(project: Project, *lines: str) -> None:
-    head = "[overall]\njudge_error_rate = '<= 0.2'\n"
-    project.write("thresholds.toml", head + "".join(f"{line}\n" for line in lines))
-
-
 # --- one run -----------------------------------------------------------------------------------
 
 
@@ -177,19 +172,6 @@ def test_faults_are_usage_errors_before_the_first_case(
     result = own.run(*arguments)
     assert result.ret == 4
     assert told in said(result)
-
-
-def test_two_rubrics_of_one_name_are_refused_with_both_origins(own: Project) -> None:
-    for name in ("tone.jinja", "tone.schema.json"):
-        text = (own.path / "evals" / "rubrics" / name).read_text(encoding="utf-8")
-        own.write(f"evals/other/{name}", text)
-    result = own.run("--judge-rubrics", "evals/rubrics/tone.jinja,evals/other/tone.jinja")
-    assert result.ret == 4
-    shown = said(result)
-    assert (
-        "evals/other/tone.jinja: metric 'tone.politeness' is taken by 'tone.politeness' of "
-        "evals/rubrics/tone.jinja"
-    ) in shown
 
 
 # --- the same numbers in every way -------------------------------------------------------------
@@ -267,41 +249,3 @@ def test_a_calibration_that_cannot_be_is_refused(
 
 
 # --- other commands ----------------------------------------------------------------------------
-
-
-def test_a_stored_run_is_judged_again_by_the_rubric(
-    own: Project, tone: Tone, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "r1")
-    tone.ruder = True
-    code, shown = rageval(capsys, "judge", "r1", "--json")
-    assert code == 0, shown
-    found = json.loads(shown)
-    assert [*found["statistics"]] == [*found["before"]] == [*KEYS]
-    now, then = found["statistics"]["tone.jargon"], found["before"]["tone.jargon"]
-    assert (then["mean"], now["mean"] > 0.5) == (0.25, True)
-    assert (now["n"], now["n_error"], now["n_not_applicable"]) == (23, 1, 1)
-
-
-def test_parts_under_different_rubrics_are_not_merged(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.run("--rageval-run-id", "s1", "--rageval-shard", "1/2")
-    own.write("evals/rubrics/tone.jinja", "{# data: question, answer #}\nRate it anew.\n")
-    own.run("--rageval-run-id", "s2", "--rageval-shard", "2/2")
-    code, shown = rageval(capsys, "merge", "s1", "s2")
-    assert code != 0
-    assert "metric tone.politeness: 'version tone-" in shown
-
-
-def test_own_metrics_have_their_place_in_the_schema_the_doctor_and_otlp(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    limit(own, '"tone.politeness" = ">= 4"')
-    schema = json.loads(rageval(capsys, "schema", "thresholds")[1])
-    tone = schema["$defs"]["overall"]["properties"]["tone"]["properties"]
-    assert [*tone] == ["politeness", "jargon", "honest"]
-    shown = rageval(capsys, "doctor")[1]
-    assert "thresholds.toml: 3 checks" in re.sub(r"\s+", " ", shown)
-    own.run("--rageval-run-id", "r1", "-k", "c01")
-    assert "tone.politeness" in rageval(capsys, "export", "otlp", "r1")[1]

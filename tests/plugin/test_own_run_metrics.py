@@ -89,20 +89,6 @@ def test_a_metric_of_the_run_is_stored_limited_and_shown(
     assert (code, "acme.length" in shown) == (1, True)
 
 
-def test_a_check_says_why_a_metric_of_the_run_has_no_value(
-    whole: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    limits = '[overall]\n"acme.nothing" = ">= 1"\n"acme.broken" = ">= 1"\n'
-    whole.write("thresholds.toml", limits)
-    whole.run("--rageval-run-id", "r1")
-    fault = "acme.metrics:broken (acme/metrics.py:34): ValueError at acme/metrics.py:36"
-    reasons = {"acme.nothing": "no data: nothing to count", "acme.broken": f"no data: {fault}"}
-    shown = rageval(capsys, "gate", "r1", "--json")[1]
-    for gate in (documents(whole, "r1", "gate.json"), json.loads(shown)):
-        found = {one["name"]: one["message"] for one in gate["checks"]}
-        assert {name: found[name] for name in reasons} == reasons
-
-
 def test_a_metric_of_the_run_is_the_same_in_every_way(
     whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -79,13 +79,3 @@ def test_sections_are_shown_and_stored_with_the_run(
     assert rageval(capsys, "report", "one", "--redact")[0] == 0
     page = (own.folder("one") / "report.html").read_text(encoding="utf-8")
     assert "Mean words" not in page
-
-
-def test_a_merged_run_has_its_sections(own: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    own.write("acme/metrics.py", METRICS + SECTIONS)
-    own.run("--rageval-run-id", "whole")
-    for shard in ("1/2", "2/2"):
-        own.run("--rageval-run-id", f"s{shard[0]}", "--rageval-shard", shard)
-    assert rageval(capsys, "merge", "s1", "s2", "--run-id", "merged")[0] == 0
-    found = [documents(own, name, "sections.json")["sections"] for name in ("whole", "merged")]
-    assert found[0][:2] == found[1][:2]

@@ -92,20 +92,6 @@ def test_letters_that_fill_rows_stay_whole(rows: int) -> None:
 
 
 @pytest.mark.usefixtures("_at_once")
-def test_text_of_any_length_and_colour_stays_whole() -> None:
-    terminal = Terminal(80, 24)
-    texts = ["short", "x" * 79, "y" * 80, "z" * 81, "w" * 200, "\x1b[32mgreen\x1b[0m", "\u65e5" * 3]
-    with live(terminal) as (file, _):
-        for text in texts:
-            file.write(text)
-            file.flush()
-            time.sleep(0.002)
-            file.write("\n")
-    rows = ["short", "x" * 79, "y" * 80, "z" * 80, "z", "w" * 80, "w" * 80, "w" * 40, "green"]
-    assert terminal.screen.text().split("\n") == [*rows, "\u65e5" * 3]
-
-
-@pytest.mark.usefixtures("_at_once")
 def test_letters_stay_whole_when_the_window_loses_rows() -> None:
     terminal = Terminal(80, 24)
     with live(terminal) as (file, _):
@@ -117,25 +103,6 @@ def test_letters_stay_whole_when_the_window_loses_rows() -> None:
         terminal.wait_for(lambda screen: screen.shown()[-2:] == ["new", SHOWN])
     expected = [*(f"line {n}" for n in range(20)), "...mm", "new"]
     assert terminal.screen.text().split("\n") == expected
-
-
-@pytest.mark.usefixtures("_at_once")
-def test_the_line_leaves_the_terminal_to_a_debugger() -> None:
-    terminal = Terminal(80, 24)
-    with live(terminal) as (file, line):
-        file.write("..")
-        file.flush()
-        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
-        line.pytest_enter_pdb()
-        terminal.wait_for(lambda screen: last_row(screen) == "..")
-        file.write("\n(Pdb) ")
-        file.flush()
-        terminal.wait_for(lambda screen: screen.shown() == ["..", "(Pdb)"])
-        time.sleep(0.01)
-        terminal.show()
-        assert terminal.screen.shown() == ["..", "(Pdb)"]
-        line.pytest_leave_pdb()
-        terminal.wait_for(lambda screen: last_row(screen) == SHOWN)
 
 
 # --- lines in a log ------------------------------------------------------------------------------
@@ -177,12 +144,6 @@ def test_a_line_of_the_log_is_its_own_and_the_letters_go_on(
     )
     assert logged() == f"....\nrageval: {SHOWN}\n.."
     assert logged(before="....\n") == f"....\nrageval: {SHOWN}\n.."
-
-
-def test_lines_of_a_log_come_early_and_then_rarer() -> None:
-    lines = LogLines(cast(Any, None), lambda: None)
-    at = itertools.accumulate(lines._pauses())
-    assert list(itertools.islice(at, 7)) == [10, 30, 60, 120, 240, 480, 720]
 
 
 # --- the choice ----------------------------------------------------------------------------------
@@ -235,22 +196,6 @@ def test_the_output_decides_how_progress_is_shown(
         config = cast(pytest.Config, SimpleNamespace(pluginmanager=plugins, option=option))
         with progress_shown(config, lambda: None):
             assert [type(plugin) for plugin in registered] == ([expected] if expected else [])
-
-
-def test_a_reporter_in_the_place_of_pytests_breaks_nothing(project: Project) -> None:
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    replaced = """
-@pytest.hookimpl(trylast=True)
-def pytest_configure(config):
-    standard = config.pluginmanager.getplugin("terminalreporter")
-    config.pluginmanager.unregister(standard)
-    config.pluginmanager.register(standard, "another-reporter")
-"""
-    project.write("conftest.py", conftest + replaced)
-    result = project.run()
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["rageval: 4 cases, *"])
-    result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
 
 OWN_REPORTER = """

@@ -42,21 +42,6 @@ def test_what_a_refusal_quotes_cannot_steer_a_terminal(
     assert not {"\u202e", "\x1b", "\x07"} & set(said)
 
 
-@SERIAL_AND_PARALLEL
-def test_a_rubric_that_the_offline_judge_lacks_is_refused_before_a_case_is_asked(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    asked = 'lambda request: print(file=open("asked.txt", "a")) or {"answer": "a"}'
-    fixture = f"@pytest.fixture(scope='session')\ndef rag_client():\n    return {asked}\n"
-    project.write("conftest.py", f"import pytest\n\n{fixture}")
-    rubrics = ("--judge=offline", "--judge-rubrics=quality")
-    result = project.run("evals", *rubrics, *workers)
-    assert result.ret == 4
-    assert "the offline judge has no rubric 'quality'" in result.stderr.str()
-    assert not (project.path / "asked.txt").exists()
-    assert project.run("evals", *rubrics, "--retrieval-only", *workers).ret != 4
-
-
 OWN_JUDGE = """
 from pytest_rageval import Judgement, Verdict
 
@@ -154,51 +139,6 @@ def test_a_missing_secret_is_one_usage_error(project: Project) -> None:
     result.stderr.fnmatch_lines(["*NOT_SET_X*"])
 
 
-def test_an_embedder_that_cannot_be_asked_is_one_line_with_workers_too(project: Project) -> None:
-    project.write("notes/a.md", "# A\n\nA is A.\n")
-    project.write(
-        "pyproject.toml",
-        '[tool.rageval.target]\nvault = "notes"\n[tool.rageval.target.embedded]\n'
-        'embedder = "endpoint"\nembedder_url = "http://127.0.0.1:9"\nembedder_model = "m"\n'
-        'embedder_api_key_env = "NOT_SET_X"\n',
-    )
-    project.write("conftest.py", "")
-    result = project.run_apart("-n", "1")
-    assert result.ret == 4
-    told = "ERROR: [[]tool.rageval.target[]] embedded: environment variable NOT_SET_X is not set"
-    result.stderr.fnmatch_lines([told])
-    result.stdout.no_fnmatch_line("*INTERNALERROR*")
-
-
-@pytest.mark.parametrize("quiet", [(), ("-p", "no:terminal")], ids=["terminal", "no-terminal"])
-def test_faults_are_told_to_workers_even_without_a_terminal_reporter(
-    project: Project, quiet: tuple[str, ...]
-) -> None:
-    project.write("evals/eval_set.jsonl", '{"id": "a"}\n')
-    result = project.run_apart("-n", "1", *quiet)
-    assert result.ret == 2
-    told = result.stdout.str() + result.stderr.str()
-    assert told.count("evals/eval_set.jsonl:1: question: missing") == 1
-
-
-@SERIAL_AND_PARALLEL
-def test_a_file_in_place_of_the_results_folder_is_refused_before_anything_is_asked(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    project.write("evals/results", "")
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    marked = conftest.replace(
-        "    word =", "    open('asked', 'w', encoding='utf-8').close()\n    word ="
-    )
-    project.write("conftest.py", marked)
-    result = project.run(*workers)
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(
-        ["*'evals/results' is a file, expected a folder for the results of runs*--rageval-results*"]
-    )
-    assert not (project.path / "asked").exists()
-
-
 @pytest.mark.parametrize("made", ["evals", "evals/results"])
 def test_a_results_folder_that_cannot_be_written_is_refused_before_anything_is_asked(
     project: Project, made: str
@@ -278,18 +218,6 @@ def test_a_process_that_may_open_too_few_files_is_refused_before_the_first_case(
     assert "Traceback" not in text
     assert "INTERNALERROR" not in text
     assert project.run_folders() == []
-
-
-@pytest.mark.skipif(os.name == "nt", reason="that system has no such limit")
-def test_a_low_limit_of_open_files_is_raised_where_the_system_allows_it(project: Project) -> None:
-    tell = (
-        "def pytest_unconfigure():\n"
-        "    print('may open', resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
-    )
-    project.write("conftest.py", CONFTEST + LIMITED.format(soft=22, hard=512) + tell)
-    result = project.run_apart("--rageval-concurrency", "8")
-    assert result.ret == 0
-    assert "may open 264" in result.stdout.str()
 
 
 @SERIAL_AND_PARALLEL

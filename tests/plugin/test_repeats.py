@@ -104,21 +104,6 @@ def test_misses_and_errors_of_any_repeat_are_asked_again_by_last_failed(project:
     result.stdout.fnmatch_lines(["run-last-failure: rerun previous 3 failures"])
 
 
-def test_a_record_fixture_holds_the_repeat_that_decides(project: Project) -> None:
-    project.cases(FLAKY[2:])
-    project.write(
-        "evals/eval_set.py",
-        "def test_it(eval_record, eval_case):\n"
-        "    expected = {'wavers': 'missed', 'stumbles': 'error'}\n"
-        "    assert eval_record.scores.outcome == expected[eval_case.id]\n"
-        "    assert eval_record.repeat == 1\n",
-    )
-    with rag_server(flaky) as server:
-        ask_server(project, server.url)
-        outcomes = project.run(*THREE).parseoutcomes()
-    assert (outcomes["missed"], outcomes["errored"]) == (1, 1)
-
-
 @pytest.mark.slow
 @SERIAL_AND_PARALLEL
 def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
@@ -159,18 +144,3 @@ def test_repeats_are_recorded_and_replayed_in_their_order(project: Project) -> N
     project.run_apart(*THREE, "--rageval-run-id", "two", "--record-mode=none", "--block-network")
     assert calls == 9
     assert figures(document(project.folder())) == figures(document(project.folder("two")))
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
-def test_a_number_of_repeats_that_is_none_is_refused(project: Project, text: str) -> None:
-    result = project.run(f"--rageval-repeats={text}")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--rageval-repeats: got*expected an integer of at least 1*"])
-
-
-def test_the_summary_counts_cases_and_names_each_once(project: Project) -> None:
-    result = project.run(*THREE, "-v")
-    told = [line.split() for line in result.outlines]
-    assert ["factual", "1", "1.000", "1.000", "1.000"] in [line[:5] for line in told if line]
-    (missed,) = (line for line in told if line[:3] == ["missed", "1", "not"])
-    assert missed.count("short-1") == 1

@@ -22,14 +22,6 @@ def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
     result.stdout.fnmatch_lines(["report * evals/results/one/report.html"])
 
 
-def test_the_page_can_be_done_without(project: Project) -> None:
-    result = project.run("--rageval-no-report")
-
-    (folder,) = project.run_folders()
-    assert not (folder / "report.html").exists()
-    result.stdout.no_fnmatch_line("report *")
-
-
 def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

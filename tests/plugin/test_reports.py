@@ -10,8 +10,6 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.plugin.reports import (
     ReportDetails,
-    case_metadata,
-    case_reason,
     decide_report,
     set_properties,
 )
@@ -47,12 +45,6 @@ def test_the_worst_repeat_decides(records: list[CaseRecord], decides: CaseRecord
     assert deciding_record(records) is decides
 
 
-def test_a_reason_says_how_many_repeats_it_is_about() -> None:
-    assert case_reason([MISSED]) == "not_retrieved: hit_at_k 0"
-    assert case_reason([PASSED, MISSED]) == ("missed in 1 of 2 repeats: not_retrieved: hit_at_k 0")
-    assert case_reason([ERRED, MISSED, ERRED]) == "erred in 2 of 3 repeats: timeout: no answer"
-
-
 def test_properties_are_means_over_repeats_and_replace_earlier_ones() -> None:
     before: list[tuple[str, object]] = [("mine", 1), ("rageval.hit_at_k", 7)]
     assert set_properties(before, [PASSED, MISSED, ERRED]) == [
@@ -62,13 +54,6 @@ def test_properties_are_means_over_repeats_and_replace_earlier_ones() -> None:
         ("rageval.error", "timeout: no answer"),
         ("rageval.latency_ms", 20.0),
     ]
-
-
-def test_a_report_of_json_holds_each_repeat_only_where_there_are_several() -> None:
-    assert "repeats" not in case_metadata([PASSED])
-    told = case_metadata([PASSED, MISSED])
-    assert (told["outcome"], told["metrics"]) == ("missed", {"hit_at_k": 0.5})
-    assert [one["metrics"]["hit_at_k"] for one in told["repeats"]] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

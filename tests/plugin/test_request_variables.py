@@ -46,15 +46,6 @@ def test_each_request_says_who_asks_and_in_which_run(
     assert len({one["x-id"] for one in received}) == 6
 
 
-def test_a_case_that_another_asks_is_another_case_to_a_resumed_run(asking: Project) -> None:
-    asking.cases(cases("ann", "bob"))
-    with fake_target(GOOD) as target:
-        asking.run("--rag-url", target.url, "--rageval-run-id", "one")
-        asking.cases(cases("ann", "carl"))
-        asking.run("--rag-url", target.url, "--rageval-resume", "one")
-    assert [one.headers["x-user"] for one in target.received[2:]] == ["carl"]
-
-
 def test_a_case_without_the_value_is_an_error_that_names_both(asking: Project) -> None:
     asking.cases([*cases("ann"), case("anyone", "Who?")])
     with fake_target(GOOD) as target:
@@ -63,11 +54,3 @@ def test_a_case_without_the_value_is_an_error_that_names_both(asking: Project) -
     shown = " ".join(line.strip() for line in result.outlines)
     assert "headers.X-User: {case.metadata.user} has no value" in shown
     assert "case anyone" in shown
-
-
-def test_a_placeholder_that_cannot_be_filled_is_a_usage_error(asking: Project) -> None:
-    asking.write("pyproject.toml", SETTINGS.replace("case.metadata", "case.metdata"))
-    asking.cases(cases("ann"))
-    result = asking.run("--rag-url", "http://127.0.0.1:9")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*headers.X-User: {case.metdata.user}, expected case.id*"])

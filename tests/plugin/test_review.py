@@ -51,19 +51,6 @@ def test_the_summary_says_how_many_cases_are_left_out(project: Project) -> None:
     assert "1 of 3 cases is not reviewed yet (review: generated) and in no figure" in text
 
 
-def test_a_reviewed_case_counts(project: Project) -> None:
-    project.cases([*CASES[:2], {**UNREVIEWED, "review": "reviewed"}])
-    project.write("thresholds.toml", STRICT)
-    assert project.run().ret == 1
-    assert project.stored("metrics.json")["metrics"]["hit_at_k"]["mean"] == 2 / 3
-
-
-def test_an_error_of_a_generated_case_is_no_error_of_the_run(project: Project) -> None:
-    project.cases([*CASES[:2], {**REFUSED, "review": "generated"}])
-    assert project.run().ret == 0
-    assert project.stored("gate.json")["checks"][-1]["name"] == "error_rate"
-
-
 def test_a_set_of_generated_cases_alone_is_not_evaluated_and_says_what_to_do(
     project: Project,
 ) -> None:
@@ -85,15 +72,6 @@ def test_a_dead_target_fails_a_run_of_generated_cases(project: Project) -> None:
     project.cases([{**REFUSED, "review": "generated"}])
     assert project.run().ret == 1
     assert checks(project.stored("gate.json")) == {"recall_at_k": "skip", "error_rate": "fail"}
-
-
-def test_a_run_whose_cases_are_all_skipped_is_not_evaluated(project: Project) -> None:
-    skips = "import pytest\n\ndef test_it(eval_case):\n    pytest.skip()\n"
-    project.write("evals/eval_set.py", skips)
-    result = project.run()
-    assert result.ret == 0
-    sentence = project.stored("gate.json")["sentence"]
-    assert sentence == "NOT EVALUATED: no case was asked: all were skipped"
 
 
 def test_a_case_that_was_reviewed_since_the_baseline_is_new_to_the_comparison(

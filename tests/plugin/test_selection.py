@@ -44,17 +44,6 @@ def test_only_selected_cases_are_asked(
     assert sorted(project.records()) == asked
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_the_node_id_that_pytest_shows_selects_its_case(
-    project: Project, options: tuple[str, ...]
-) -> None:
-    project.cases([{**CASES[0], "id": "faq.1"}, *CASES[1:]])
-    shown = next(line for line in project.run("-v", *options).outlines if "faq" in line)
-    [node_id] = [word for word in shown.split() if word.startswith(EVALS)]
-    assert node_id == f"{EVALS}::faq.1"
-    assert project.run(node_id, "--rageval-results", "again").ret == 0
-
-
 def test_last_failed_reruns_misses_and_errors_and_no_check(project: Project) -> None:
     project.cases([*CASES, REFUSED])
     assert project.run("--rageval-run-id", "first").ret == 1
@@ -62,28 +51,6 @@ def test_last_failed_reruns_misses_and_errors_and_no_check(project: Project) -> 
     rerun = [line.split()[0] for line in result.outlines if line.startswith(f"{EVALS}::")]
     assert rerun == [f"{EVALS}::short-1", f"{EVALS}::dead-1"]
     result.stdout.fnmatch_lines(["run-last-failure: rerun previous 2 failures"])
-
-
-WRITES = """
-def pytest_sessionstart(session):
-    set_value = session.config.cache.set
-    def tell(key, value):
-        if key == "cache/lastfailed":
-            print(f"\\nfailed last: {sorted(value)}")
-        set_value(key, value)
-    session.config.cache.set = tell
-"""
-
-
-def test_what_lf_asks_again_is_stored_once_and_after_what_pytest_stores(project: Project) -> None:
-    project.write("conftest.py", CONFTEST + WRITES)
-    project.cases([case("must-1", "miss", required=True), case("short-1", "miss")])
-    result = project.run("-s")
-    must, short = (f"evals/eval_set.jsonl::{name}" for name in ("must-1", "short-1"))
-    assert [line for line in result.outlines if line.startswith("failed last")] == [
-        f"failed last: {[must, 'thresholds.toml::recall_at_k']}",
-        f"failed last: {[must, short]}",
-    ]
 
 
 def test_a_check_over_a_part_of_the_set_is_skipped(project: Project) -> None:
@@ -142,16 +109,6 @@ def test_collect_only_asks_nothing_and_writes_nothing(project: Project) -> None:
     assert project.run_folders() == []
 
 
-def test_a_verbose_listing_says_of_cases_nothing_about_this_package(project: Project) -> None:
-    result = project.run("--collect-only", "-v")
-    tree = result.outlines[result.outlines.index("") :]
-    notes = {line.strip() for line in tree if line.startswith("  ") and "<" not in line}
-    assert notes == {
-        "Cases of a set without a test function of its own.",
-        "Ask, score and judge the case.",
-    }
-
-
 ASKED = """
 import pathlib, pytest
 @pytest.fixture(scope="session")
@@ -186,22 +143,6 @@ def test_a_session_that_does_not_name_the_cases_leaves_them_out(
         result.stdout.fnmatch_lines(
             ["rageval: evaluation cases skipped; run `pytest evals` to include them"]
         )
-
-
-def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(project: Project) -> None:
-    for name in "ab":
-        project.cases(CASES, f"../services/{name}/evals/eval_set")
-    result = project.run("services/a/evals", "services/b/evals")
-    assert result.ret == 5
-    settings, tested = project.path / "pyproject.toml", '"evals", "services/a/evals"'
-    assert (
-        "rageval: cases left out, since services/a/evals is not a test path: write testpaths = "
-        f'[{tested}, "services/b/evals"] below [tool.rageval] in {settings}, or name the files'
-    ) in result.outlines
-    text = settings.read_text(encoding="utf-8")
-    line = f"[tool.rageval]\ntestpaths = [{tested}]"
-    settings.write_text(text.replace("[tool.rageval]", line), encoding="utf-8")
-    assert outcomes(project.run("services/a/evals"))["passed"] == 3
 
 
 def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
@@ -275,17 +216,3 @@ def test_a_case_with_a_misspelled_field_is_a_fault_of_its_file(project: Project)
     result = project.run("evals")
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*evals/more.jsonl:1:*qestion*"])
-
-
-def test_a_project_may_rename_its_cases_where_they_are_shown(project: Project) -> None:
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    project.write(
-        "conftest.py",
-        f"{conftest}\n"
-        "def pytest_collection_modifyitems(items):\n"
-        "    for item in items:\n"
-        "        file, line, name = item.location\n"
-        "        item.location = (file, line, 'renamed ' + name)\n",
-    )
-    result = project.run("-k", "ok-1", "-v")
-    assert result.ret == 0

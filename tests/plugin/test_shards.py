@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +70,6 @@ def test_what_a_shard_leaves_out_is_told_and_its_gate_needs_the_whole_set(
     gate = project.stored("gate.json")
     assert checks(gate) == {"recall_at_k": "skip", "error_rate": "pass"}
     assert gate["checks"][0]["message"] == "needs the whole set (2 of 4 cases selected)"
-
-
-def test_more_shards_than_cases_leave_some_with_nothing_to_do(project: Project) -> None:
-    assert project.run("--rageval-shard", "9/9").ret == 5
-
-
-@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3"])
-def test_a_shard_that_is_none_is_refused(project: Project, text: str) -> None:
-    result = project.run(f"--rageval-shard={text}")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--rageval-shard: got*expected I/N with I from 1 to N*"])
 
 
 # --- merging ---------------------------------------------------------------------------------
@@ -155,31 +143,6 @@ def test_a_part_that_was_killed_is_named(
     assert "run s2 resumes: 1 case is done" in result.stdout.str()
 
 
-def test_parts_that_are_older_than_a_metric_of_a_conftest_have_no_data_for_its_limit(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_shards(project)
-    project.write("thresholds.toml", '[overall]\n"acme.words" = ">= 3"\n')
-    capsys.readouterr()
-    assert merge("s1", "s2", "s3") == 1
-    assert "acme.words: no data" in capsys.readouterr().out
-
-
-def test_the_time_is_left_out_where_a_killed_part_stores_none(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project.cases(CASES)
-    run_shards(project)
-    path = project.folder("s2") / "config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**config, "wall_s": None}), encoding="utf-8")
-    capsys.readouterr()
-    for runs, known in ((("s1", "s3"), True), (("s1", "s2", "s3"), False)):
-        merge(*runs)
-        head = capsys.readouterr().out.splitlines()[0]
-        assert bool(re.search(r"; judge off; \d+\.\d s$", head)) is known
-
-
 def test_the_gate_decides_about_the_exit_code(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,12 +157,6 @@ def test_the_gate_decides_about_the_exit_code(
     assert merge("s1", "s2", "s3") == 0
 
 
-def test_a_gate_of_the_command_line_is_decided_over_the_merged_run(project: Project) -> None:
-    run_shards(project, "--gate", "mrr>=0.9")
-    assert merge("s1", "s2", "s3", "--run-id", "merged") == 1
-    assert checks(document(project.folder("merged"), "gate.json"))["mrr"] == "fail"
-
-
 def test_a_merged_run_is_held_against_the_baseline_as_one_whole(project: Project) -> None:
     project.run("--rageval-run-id", "r1")
     run_shards(project)
@@ -212,31 +169,6 @@ def test_a_merged_run_is_held_against_the_baseline_as_one_whole(project: Project
     assert merge("s1", "s2", "s3", "--run-id", "again") == 0
     gate = document(project.folder("again"), "gate.json")
     assert "is a part of the run that is to be compared" in gate["baseline"]["problem"]
-
-
-def test_a_case_that_was_skipped_is_not_missing(project: Project) -> None:
-    project.write(
-        "evals/conftest.py",
-        "import pytest\n@pytest.fixture(autouse=True)\ndef skip_one(eval_case):\n"
-        "    if eval_case.id == 'ok-2':\n        pytest.skip('not today')\n",
-    )
-    project.run("--rageval-run-id", "whole")
-    run_shards(project)
-    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    assert document(project.folder("merged"))["total"] == 3
-    assert (
-        document(project.folder("merged"), "gate.json")["checks"]
-        == (document(project.folder("whole"), "gate.json")["checks"])
-    )
-
-
-def test_shards_of_one_file_are_whole_without_the_other_files(project: Project) -> None:
-    project.cases(CASES[:1], "other")
-    run_shards(project, "evals/eval_set.jsonl")
-    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    gate = document(project.folder("merged"), "gate.json")
-    assert gate["complete"]
-    assert gate["checks"][0]["status"] == "pass"
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *runs: str) -> str:
@@ -270,24 +202,6 @@ def test_runs_that_share_a_case_are_refused(
     project.run("--rageval-run-id", "b", "-k", "ok-2")
     text = refusal(capsys, "a", "b")
     assert "runs a and b both contain evals/eval_set.jsonl::ok-2" in text
-
-
-def test_runs_of_another_build_of_the_index_are_refused(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    version = "1"
-
-    def built(question: str, nth: int) -> dict[str, Any]:
-        found = hit_or_miss(question, nth)
-        found["debug"]["indexing_coverage"] = {"index_version": version}
-        return found
-
-    with rag_server(built) as server:
-        ask_server(project, server.url)
-        project.run("--rageval-shard", "1/2", "--rageval-run-id", "a")
-        version = "2"
-        project.run("--rageval-shard", "2/2", "--rageval-run-id", "b")
-    assert "index_build_version: '1' in run a, '2' in run b" in refusal(capsys, "a", "b")
 
 
 def test_a_run_that_is_not_there_or_a_name_that_is_taken_is_a_usage_error(
@@ -373,19 +287,6 @@ def test_the_spot_check_chooses_the_same_cases_whether_or_not_the_set_is_cut(
     assert len(checked) == 6
 
 
-def test_a_run_that_pytest_did_not_make_is_no_part(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_shards(project)
-    config = project.folder("s2") / "config.json"
-    stored = json.loads(config.read_text(encoding="utf-8"))
-    del stored["set"]
-    config.write_text(json.dumps(stored), encoding="utf-8")
-    capsys.readouterr()
-    assert merge("s1", "s2") == 2
-    assert "does not say of which set the run is a part" in capsys.readouterr().err
-
-
 def test_a_merged_run_has_its_page_and_names_it(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -428,24 +329,3 @@ def test_a_merge_interrupted_before_it_is_complete_is_discarded(
     monkeypatch.setattr(finish, "render", interrupt)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
     assert not project.folder("merged").exists()
-
-
-def test_the_page_of_a_merged_run_holds_it_against_the_baseline(project: Project) -> None:
-    run_shards(project)
-    project.write_pages()
-    merge("s1", "s2", "s3", "--run-id", "first", "--no-report")
-    project.write("thresholds.toml", 'baseline = "first"\n[overall]\nmrr = { max_drop = 0.1 }\n')
-    assert merge("s1", "s2", "s3", "--run-id", "merged") == 0
-    page = (project.folder("merged") / "report.html").read_text(encoding="utf-8")
-    assert 'id="compare"' in page
-
-
-def test_a_merge_appends_its_summary_to_that_of_a_ci_step(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_shards(project)
-    step = project.path / "step-summary"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
-    merge("s1", "s2", "s3", "--run-id", "merged")
-    summary = (project.folder("merged") / "summary.md").read_text(encoding="utf-8")
-    assert step.read_text(encoding="utf-8") == summary

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy.dialects.sqlite  # noqa: F401
 
 from pytest_rageval.judges.spot_check import choose_spot_check
-from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, is_alternate, rating
+from tests.build.hostile_judge import Asked, Canned, HostileJudge, is_alternate, rating
 from tests.build.records import flat_line
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 
@@ -98,16 +98,6 @@ def test_the_same_model_is_asked_again_in_the_other_wording(
     assert second["groundedness"]["rubric_version"] != first
 
 
-def test_another_model_is_asked_in_the_same_wording(scratch: Project, server: HostileJudge) -> None:
-    second(scratch)
-    scratch.run("--judge-spot-check", "20")
-    assert not any(is_alternate(asked) for asked in server.asked)
-    assert [asked.body["model"] for asked in server.asked].count(SECOND) == 16
-    found = checked(scratch)["ask-0"]["correctness"]
-    assert found["judge"].startswith(f"{SECOND} at ")
-    assert found["model"] == SECOND
-
-
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(
     scratch: Project, server: HostileJudge
 ) -> None:
@@ -148,14 +138,6 @@ def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
     assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
 
 
-def test_the_markdown_summary_holds_ids_and_numbers_alone(scratch: Project) -> None:
-    scratch.run("--judge-spot-check", "20")
-    (folder,) = scratch.run_folders()
-    text = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "groundedness ask-3 5 and 1" in text
-    assert "So it is" not in text
-
-
 @pytest.mark.slow
 def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> None:
     documents = {}
@@ -181,26 +163,6 @@ def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> Non
             document.pop(name)
     assert documents["parallel"] == documents["serial"] == documents["threads"]
     assert documents["serial"]["judge_reliability"]["spot_check"]
-
-
-def test_a_second_run_asks_nobody(scratch: Project, server: HostileJudge) -> None:
-    for name in ("a", "b"):
-        scratch.run("--judge-spot-check", "20", "--rageval-run-id", name)
-    assert len(server.asked) == 32
-
-
-def test_a_second_verdict_that_fails_is_no_disagreement(scratch: Project) -> None:
-    def script(asked: Asked) -> Canned:
-        broken = is_alternate(asked) and "number 1" in asked.prompt
-        return completion("I would rather not.") if broken else verdict(asked)
-
-    with HostileJudge(script) as server:
-        scratch.run("--judge-spot-check", "20", "--judge-base-url", server.url)
-    found = reliability(scratch)["spot_check"]["groundedness"]
-    assert (found["n"], found["n_error"], found["disagreement_rate"]) == (7, 1, 1 / 7)
-    assert checked(scratch)["ask-1"]["groundedness"]["failure"]["kind"] == "unparseable"
-    rates = scratch.stored("metrics.json")["rates"]
-    assert rates["judge_error_rate"] == 0.0
 
 
 def test_a_limit_on_disagreement_is_held_against_the_spot_check(scratch: Project) -> None:
@@ -247,23 +209,3 @@ def test_a_missing_key_of_the_second_judge_ends_the_run(
     result = scratch.run("--judge", "offline", "--judge-spot-check", "2")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*OPENAI_API_KEY*"])
-
-
-QUALITY = ("correctness", "completeness", "relevance", "overall")
-
-
-def quality(asked: Asked) -> Canned:
-    score = 0.6 if is_alternate(asked) or "again" in asked.body["model"] else 0.9
-    return completion(json.dumps({"reasoning": "So.", **dict.fromkeys(QUALITY, score)}))
-
-
-def test_scores_of_quality_are_repeated_where_they_are_in_use(scratch: Project) -> None:
-    second(scratch, "again-2024-08-06")
-    with HostileJudge(quality) as server:
-        arguments = ("--judge-base-url", server.url, "--judge-rubrics", "quality")
-        scratch.run(*arguments, "--judge-spot-check", "20")
-    found = reliability(scratch)["spot_check"]
-    # The one that abstains is judged as well.
-    assert {key: (one["n"], one["disagreement_rate"]) for key, one in found.items()} == {
-        f"quality.{name}": (9, 1.0) for name in QUALITY
-    }

@@ -26,13 +26,6 @@ def test_a_run_appends_its_summary_once(
     assert step.read_text(encoding="utf-8") == f"from an earlier command\n\n{summary}"
 
 
-def test_a_session_that_asks_nothing_appends_nothing(project: Project, step: Path) -> None:
-    project.run("--collect-only")
-    project.write("test_other.py", "def test_other(): pass\n")
-    project.run("test_other.py")
-    assert step.read_text(encoding="utf-8") == "from an earlier command\n"
-
-
 def test_a_run_that_was_cut_short_says_so_there(project: Project, step: Path) -> None:
     project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
     project.run("-x")

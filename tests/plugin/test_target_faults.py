@@ -127,13 +127,6 @@ def rag_client():
         assert secret not in shown
 
 
-def test_a_refused_reply_names_the_function_that_returned_it(project: Project) -> None:
-    returning(project, 'return lambda request: {"response": "Yes.", "docs": []}')
-    found = "\n".join(section(project.run("evals")))
-    assert "(fields: docs, response)" in found
-    assert "conftest.py:5: in <lambda>" in found
-
-
 # --- options of pytest ---------------------------------------------------------------------
 
 
@@ -150,17 +143,6 @@ def test_an_errored_case_counts_as_a_failure_to_stop_at(
     errored = result.parseoutcomes()["errored"]
     assert errored == n if not workers else errored < 20
     assert any(line.startswith("not evaluated: ") for line in result.outlines)
-
-
-def test_errors_of_an_earlier_session_do_not_stop_the_one_that_continues_it(
-    project: Project,
-) -> None:
-    project.write("conftest.py", RAISES)
-    project.cases(CASES)
-    project.run("evals", "-x", "--rageval-concurrency=1", "--rageval-run-id=one")
-    result = project.run("evals", "-x", "--rageval-concurrency=1", "--rageval-resume=one")
-    assert result.parseoutcomes()["errored"] == 2
-    assert len(project.records()) == 2
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["default", "own test function"])
@@ -188,18 +170,6 @@ def test_a_breakpoint_with_cases_in_flight_says_what_it_needs(project: Project) 
     found = " ".join(line.strip() for line in section(project.run("evals")))
     assert "breakpoint() in a client needs --rageval-concurrency 1" in found
     assert "conftest.py:5: in <lambda>" in found
-
-
-def test_captured_output_of_an_errored_case_is_shown(raising: Project) -> None:
-    found = section(raising.run("evals"))
-    assert "         Captured stdout call of case-0" in found
-    assert "           asked for question 0" in found
-    assert any("my.rag:conftest.py:6 about to ask" in line for line in found)
-    assert not any("question 1" in line for line in found)
-    none = section(raising.run("evals", "--show-capture=no"))
-    assert not any("Captured" in line for line in none)
-    only = section(raising.run("evals", "--show-capture=log"))
-    assert [line.strip() for line in only if "Captured" in line] == ["Captured log call of case-0"]
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])
@@ -286,23 +256,6 @@ def rag_client():
 
 
 # --- replies without chunks ----------------------------------------------------------------
-
-
-@SERIAL_AND_PARALLEL
-def test_unknown_keys_are_one_loud_line_and_no_dot(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    returning(project, 'return lambda request: {"answer": "Yes.", "sources": ["a"], "chunks": []}')
-    result = project.run("evals", *workers)
-    found = " ".join(line.strip() for line in section(result, "replies of the target"))
-    assert "no reply reported retrieved_chunks (3 cases have golds)" in found
-    assert "keys that came: answer, sources, chunks" in found
-    assert result.parseoutcomes()["unchecked"] == 3
-    (folder,) = project.run_folders()
-    summary = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "keys that came: answer, sources, chunks" in summary
-    listed = project.run("evals", "-ra", *workers).stdout.str()
-    assert "UNCHECKED evals/eval_set.jsonl::case-0" in listed
 
 
 def test_a_mapping_that_finds_nothing_is_named(

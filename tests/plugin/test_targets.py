@@ -23,24 +23,6 @@ def test_a_fixture_that_takes_the_place_of_the_configured_target_is_named(
     ]
 
 
-def test_a_fixture_around_the_configured_target_is_named_with_it(project: Project) -> None:
-    project.write(
-        "conftest.py",
-        "import pytest\n@pytest.fixture(scope='session')\n"
-        "def rag_client(rag_client):\n    return rag_client\n",
-    )
-    (line,) = told_of_target(project.run("--collect-only", "-k", "ok-1", *URL))
-    assert line == "rageval: 1 case asks the rag_client fixture of conftest.py around"
-
-
-def test_only_the_cases_below_a_conftest_ask_its_fixture(project: Project) -> None:
-    project.write("conftest.py", "")
-    project.cases([{"id": "x", "question": "hit it", "gold_supports": []}], "sub/other")
-    project.write("evals/sub/conftest.py", CONFTEST)
-    (line,) = told_of_target(project.run("--collect-only", *URL))
-    assert line.startswith("rageval: 1 case asks the rag_client fixture of evals/sub/conftest.py")
-
-
 def loop_threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name == "rageval-loop"]
 

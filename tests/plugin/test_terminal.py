@@ -45,24 +45,6 @@ def test_hostile_text_never_reaches_the_terminal_raw(project: Project) -> None:
     assert not [line for line in told.splitlines() if line.lstrip().startswith("::error")]
 
 
-def test_an_ungrounded_answer_is_shown_on_the_terminal_alone(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
-    answer = "The \x1b[31mpigeons\u202e came to Mars. [1]"
-    conftest = conftest.replace('"The answer text."', ascii(answer))
-    project.write("conftest.py", conftest)
-    project.cases([case("ok-1", "hit one")])
-    result = project.run("--judge=offline", "-v")
-    result.stdout.fnmatch_lines(
-        ["flawed   1 ungrounded: ok-1", "*answer *The pigeons came to Mars*"]
-    )
-    shown = result.stdout.str() + capsys.readouterr().out
-    assert not {"\x1b", "\u202e"} & set(shown)
-    (summary,) = (project.path / "evals" / "results").glob("*/summary.md")
-    assert "pigeon" not in summary.read_text(encoding="utf-8")
-
-
 def _serve_vault(project: Project) -> None:
     project.write("conftest.py", "")
     project.write(
@@ -95,20 +77,3 @@ def test_faults_of_a_vault_are_told_in_a_run_that_passes(project: Project) -> No
     assert stored["indexing"]["n_target_warnings"] == 3
     page = (project.run_folders()[0] / "report.html").read_text(encoding="utf-8")
     assert all(f"indexing coverage: {line}" in page for line in expected)
-
-
-@pytest.mark.parametrize("width", [40, 50, 80])
-def test_the_header_keeps_to_the_width(
-    project: Project, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    url = "http://rag.example.com/a-rather-long-prefix/of-the-path-to-it"
-    lines = project.run("--rag-url", url).outlines
-    start = next(i for i, line in enumerate(lines) if line.startswith("rageval: "))
-    header = [lines[start]]
-    for line in lines[start + 1 :]:
-        if not line.startswith("  "):
-            break
-        header.append(line)
-    assert max(map(len, header)) <= width
-    assert url in "".join(line.strip() for line in header)

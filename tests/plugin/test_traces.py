@@ -83,20 +83,6 @@ def test_a_resumed_run_asks_in_the_traces_of_the_run_and_keeps_those_of_before(
     assert after["c003", 0]["asked_at"] > before["c003", 0]["asked_at"]
 
 
-def test_a_project_can_do_without(project: Project) -> None:
-    project.cases(numbered_cases(2))
-    with fake_target(GOOD) as target:
-        ask_server(project, target.url)
-        settings = project.path / "pyproject.toml"
-        text = settings.read_text(encoding="utf-8") + "\ntrace = false\n"
-        settings.write_text(text, encoding="utf-8")
-        project.run(*RUN)
-    assert [one.headers.get("traceparent") for one in target.received] == [None, None]
-    line = stored(project.folder())["c000", 0]
-    assert (line["trace_id"], line["span_id"]) == (None, None)
-    assert line["asked_at"]
-
-
 def test_a_client_in_python_gets_the_trace_of_each_parametrized_case(project: Project) -> None:
     text = (
         CONFTEST.split("@pytest.fixture")[0]
@@ -119,29 +105,3 @@ def rag_client(request):
     assert given == [expected("one", f"ok-1[{name}]") for name in ("small", "large")]
     traces = [line["trace_id"] for line in lines_of(project.folder())]
     assert sorted(traces) == sorted(one.split("-")[1] for one in given)
-
-
-def test_a_cassette_holds_no_trace_and_a_replay_is_in_none(project: Project) -> None:
-    project.cases(numbered_cases(2))
-    with fake_target(GOOD) as target:
-        ask_server(project, target.url)
-        project.run(*RUN, "--record-mode=once")
-        project.run("--rageval-run-id", "two", "--record-mode=none", "--block-network")
-    assert headers(target) == {
-        (one["question"], expected("one", one["id"])): 1 for one in numbered_cases(2)
-    }
-    cassettes = [*(project.path / "evals" / "cassettes").rglob("*.yaml")]
-    assert len(cassettes) == 2
-    assert not any("traceparent" in file.read_text(encoding="utf-8") for file in cassettes)
-    live, replayed = (stored(project.folder(name)) for name in ("one", "two"))
-    assert live["c000", 0]["trace_id"] == expected("one", "c000").split("-")[1]
-    assert replayed["c000", 0]["trace_id"] is replayed["c000", 0]["span_id"] is None
-    assert replayed["c000", 0]["answer"] == live["c000", 0]["answer"]
-
-
-def test_a_case_whose_fixture_failed_was_not_asked_in_a_trace(project: Project) -> None:
-    project.write("conftest.py", "import pytest\n@pytest.fixture\ndef rag_client(): 1 / 0\n")
-    project.cases([case("ok-1", "hit one")])
-    project.run(*RUN)
-    (line,) = lines_of(project.folder())
-    assert {line[name] for name in ("trace_id", "span_id", "asked_at")} == {None}

@@ -11,7 +11,6 @@ import pytest
 from pytest_rageval.authoring.asking.prompt import Prompt, PromptError, Question
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, FolderSelection
@@ -104,19 +103,6 @@ def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> Non
     assert "folders      work home" in said(prompt, ":settings")
 
 
-def test_a_case_keeps_its_own_settings_until_a_command_changes_them(
-    prompt: Prompt, desk: Desk
-) -> None:
-    shown = said(prompt, ":case queue")
-    assert "question Which limit?" in shown
-    assert "gold 1   work/queue.md > # Queue: missing" in shown
-    said(prompt, ":k 9")
-    said(prompt, ":again")
-    assert [one.located.case.k for one in desk.asked] == [3, 9]
-    assert [one.file for one in desk.asked] == ["evals/set.jsonl"] * 2
-    assert desk.asked[0].located.lineno == desk.asked[1].located.lineno == 4
-
-
 def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
     said(prompt, "Which limit?")
     said(prompt, ":again")
@@ -151,21 +137,6 @@ def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
     assert "marks its evidence" in shown
     assert "gold_supports" not in desk.saved[1]
     assert desk.saved[1]["id"]
-
-
-def test_a_question_is_saved_as_it_was_asked(desk: Desk) -> None:
-    metadata = {"history": ["Which queue?"]}
-    one = Case(id="turn", question="And its limit?", folders=("work",), metadata=metadata)
-    prompt = Prompt(desk, SETTINGS, {"turn": ("evals/set.jsonl", LocatedCase(case=one, lineno=4))})
-    said(prompt, ":case turn")
-    said(prompt, ":save again")
-    said(prompt, ":folders home")
-    said(prompt, "Which plants?")
-    said(prompt, ":folders")
-    said(prompt, ":save plants")
-    again, plants = desk.saved
-    assert (again["folders"], again["metadata"]) == (["work"], metadata)
-    assert plants == {"id": "plants", "question": "Which plants?", "folders": ["home"]}
 
 
 def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
@@ -216,29 +187,3 @@ def test_a_wrong_line_says_what_to_type(prompt: Prompt, line: str, says: str) ->
     with pytest.raises(PromptError) as caught:
         said(prompt, line)
     assert says in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        (":chunk 3", "expected numbers of chunks, 1 to 2"),
-        (":save two names", "expected :save [ID]"),
-        (":save x 9", "expected numbers of chunks, 1 to 2"),
-        (":save taken", "has the id 'taken' already"),
-    ],
-)
-def test_a_wrong_argument_after_an_answer_is_named(prompt: Prompt, line: str, says: str) -> None:
-    said(prompt, "Which limit?")
-    with pytest.raises(PromptError) as caught:
-        said(prompt, line)
-    assert says in str(caught.value)
-
-
-def test_commands_cases_and_folders_are_completed(prompt: Prompt) -> None:
-    assert prompt.completions(":fo") == [":folders ", ":folder-mode "]
-    assert prompt.completions(":case q") == ["queue"]
-    assert prompt.completions(":folders w") == []
-    said(prompt, "Which limit?")
-    assert prompt.completions(":folders w") == ["work"]
-    assert prompt.completions(":folders work h") == ["home"]
-    assert prompt.completions("Which") == []

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.loopback_mock import simplest
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.judge import check_judge, mark
+from pytest_rageval.authoring.doctor.judge import check_judge
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
 
@@ -94,34 +94,6 @@ def test_a_prompt_that_is_cut_in_silence_fails(seen: Callable[[str], str], said:
     assert "context" in findings[-1].fix
 
 
-def test_a_server_that_counts_too_few_tokens_has_cut_the_prompt() -> None:
-    def cut(asked: Asked) -> Canned:
-        if "First line:" in asked.prompt:
-            return completion(f"{mark('first')} {mark('last')}", usage=usage(2048))
-        return good(asked)
-
-    findings = diagnose(cut)
-    assert troubles(findings) == [("FAIL", "long prompts")]
-    assert "counted as 2048" in findings[-1].message
-
-
-@pytest.mark.parametrize(
-    ("status", "text", "fix"),
-    [
-        (400, "This model's maximum context length is 4096 tokens.", "a longer context"),
-        (429, "Limit of 6000 tokens per minute.", "wait, or set requests_per_minute"),
-    ],
-)
-def test_a_refusal_of_a_long_prompt_is_no_silence(status: int, text: str, fix: str) -> None:
-    def refuse(asked: Asked) -> Canned:
-        return error(status, text) if "First line:" in asked.prompt else good(asked)
-
-    findings = diagnose(refuse)
-    assert troubles(findings) == [("warn", "long prompts")]
-    assert text[:-1] in findings[-1].message
-    assert fix in findings[-1].fix
-
-
 def test_a_model_name_that_may_change_warns() -> None:
     findings = diagnose(good, model="gpt-4o", probe_chars=0)
     assert ("warn", "model name") in troubles(findings)
@@ -165,23 +137,6 @@ def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     failed = [one for one in findings if one.level == "FAIL"]
     assert [(one.check, one.unreachable) for one in failed] == [("groundedness", True)]
     assert failed[0].fix.startswith(fix)
-
-
-def test_a_judge_without_tls_is_one_to_ask_by_http() -> None:
-    with HostileJudge(good) as server:
-        judging = JudgeSettings(base_url=server.url.replace("http:", "https:"))
-        settings = Settings(rootdir=".", judge=MODEL, judging=judging)
-        found = [*check_judge(settings, environ={}, probe_chars=0, sleep=lambda seconds: None)]
-    [failed] = [one for one in found if one.level == "FAIL"]
-    assert failed.fix.startswith("write http:// in the address")
-
-
-def test_a_rubric_that_the_offline_judge_lacks_warns_since_a_fixture_may_judge_it() -> None:
-    settings = Settings(rootdir=".", judging=JudgeSettings(rubrics=("groundedness", "quality")))
-    [found] = check_judge(settings, environ={}, probe_chars=9)
-    assert (found.level, found.check) == ("warn", "rubrics")
-    assert "the offline judge has no rubric 'quality'" in found.message
-    assert "or judge it in a fixture `judge`" in found.fix
 
 
 def test_a_missing_key_is_a_fault_of_the_settings() -> None:

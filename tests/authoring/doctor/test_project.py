@@ -14,11 +14,7 @@ from pytest_rageval.authoring.doctor.project import (
     check_thresholds,
     read_case_files,
 )
-from pytest_rageval.engine.preparing import check_results_dir
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.files import write_lines
-from tests.build.root_rights import without_root_rights
 
 GOOD = '{"id": "a", "question": "q?", "answerable": false}\n'
 
@@ -45,14 +41,6 @@ def test_case_files_that_can_be_read_are_listed(settings: Settings) -> None:
     assert cases(settings) == [("ok", "evals/set.jsonl: 1 case")]
 
 
-def test_a_file_that_holds_no_cases_is_named(tmp_path: Path) -> None:
-    (tmp_path / "evals").mkdir()
-    write_lines(tmp_path / "evals/set.jsonl", {"id": "a", "query": "q"})
-    [(level, message)] = cases(Settings(rootdir=str(tmp_path)))
-    assert (level, message.partition(" is ")[0]) == ("FAIL", "evals/set.jsonl")
-    assert message.endswith("`rageval check evals/set.jsonl` says why")
-
-
 def test_the_first_faults_of_a_case_file_are_shown_and_the_rest_counted(settings: Settings) -> None:
     Path(settings.rootdir, "evals/bad.jsonl").write_text("{}\n" * 5, encoding="utf-8")
     level, message = cases(settings)[0]
@@ -71,29 +59,10 @@ def test_thresholds_that_cannot_be_read_fail(settings: Settings, text: str) -> N
     assert " | " not in message  # an excerpt needs lines of its own
 
 
-def test_a_project_without_thresholds_is_told_what_that_means(settings: Settings) -> None:
-    found = check_thresholds(settings, read_case_files(settings))
-    assert (found.level, found.message) == (
-        "warn",
-        "no thresholds.toml, so a case that does not pass fails a run",
-    )
-
-
 def test_the_results_folder_is_tried_and_left_as_it_was(settings: Settings) -> None:
     before = sorted(Path(settings.rootdir).rglob("*"))
     assert check_results_folder(settings).level == "ok"
     assert sorted(Path(settings.rootdir).rglob("*")) == before
-
-
-def test_a_results_folder_that_cannot_be_written_fails(settings: Settings) -> None:
-    folder = Path(settings.rootdir, "evals")
-    folder.chmod(0o500)
-    try:
-        with without_root_rights():
-            found = check_results_folder(settings)
-    finally:
-        folder.chmod(0o700)
-    assert (found.level, "cannot be written" in found.message) == ("FAIL", True)
 
 
 def test_a_database_whose_extra_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,21 +78,6 @@ def test_a_database_whose_extra_is_missing_is_named(monkeypatch: pytest.MonkeyPa
         "index of runs: needs SQLAlchemy, which is not installed "
         "(pip install 'pytest-rageval[history]')",
     )
-
-
-@pytest.mark.parametrize("leads_to", ["nowhere", "results"])
-@pytest.mark.parametrize("where", ["results", "results/of/runs"])
-def test_a_link_that_leads_nowhere_fails_as_it_does_in_pytest(
-    settings: Settings, leads_to: str, where: str
-) -> None:
-    Path(settings.rootdir, "evals/results").symlink_to(leads_to)
-    settings = replace(settings, results_dir=f"evals/{where}")
-    found = check_results_folder(settings)
-    assert found.level == "FAIL"
-    assert "evals/results is a file or a broken link" in found.message
-    with pytest.raises(ConfigError) as refused:
-        check_results_dir(settings)
-    assert str(refused.value) == found.message
 
 
 def test_every_setting_that_is_ignored_or_holds_a_secret_has_a_warning_with_its_fix() -> None:

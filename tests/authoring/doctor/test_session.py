@@ -94,12 +94,6 @@ def test_the_fixture_of_a_conftest_file_is_asked_and_nothing_is_stored(project: 
     }  # fmt: skip
 
 
-def test_a_project_without_a_target_is_told_what_to_set() -> None:
-    (found,) = doctor("")
-    assert (found.level, found.check) == ("FAIL", "none")
-    assert found.fix == "set an address or a vault, or write a fixture rag_client in conftest.py"
-
-
 @pytest.mark.parametrize(("scope", "peak"), [("function", 1), ("session", 3)])
 def test_golds_are_looked_up_one_by_one_as_the_run_asks_a_client_of_one_case(
     project: Path, scope: str, peak: int
@@ -120,14 +114,6 @@ def test_golds_are_compared_with_what_the_target_has() -> None:
     assert "`rageval check --target`, or with --rag-url URL, looks up all cases" in fix
 
 
-def test_a_reply_to_another_question_that_cannot_be_read_is_not_called_unanswered() -> None:
-    unread = f'"references": [0] * (request.question != "{CASE["question"]}")'
-    found = doctor(CLIENT.replace('"references": []', unread))
-    (gold,) = [one for one in found if one.check == "golds"]
-    assert "references[0]: expected an object, got 0" in gold.message
-    assert gold.fix == "fix what the message names: a run reads replies in the same way"
-
-
 def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
     conftest = CLIENT.replace('scope="session"', 'params=["old", "new"]')
     asked = [one.message for one in doctor(conftest) if one.check == "asked"]
@@ -142,19 +128,6 @@ def test_a_client_that_raises_is_shown_with_the_place_in_the_users_code() -> Non
     message = failures(doctor(conftest))["rag_client"]
     assert "AttributeError: 'AskRequest' object has no attribute 'lower'" in message
     assert "evals/conftest.py:7: in answer" in message
-
-
-def test_a_fixture_that_takes_an_unknown_one_is_shown_with_its_place() -> None:
-    found = failures(doctor(CLIENT.replace("def rag_client(", "def rag_client(indx")))
-    assert "fixture 'indx' not found, at evals/conftest.py:" in found["rag_client"]
-
-
-def test_a_conftest_file_that_cannot_be_imported_is_named() -> None:
-    [found] = doctor("import no_such_module\n")
-    assert (found.level, found.check) == ("FAIL", "pytest")
-    assert "No module named 'no_such_module'" in found.message
-    # With testpaths, pytest alone would not come by the folder of the cases.
-    assert found.fix == "run `pytest --collect-only evals/set.jsonl` to see all of it"
 
 
 def test_autouse_fixtures_of_the_user_are_set_up_and_the_judge_is_not() -> None:

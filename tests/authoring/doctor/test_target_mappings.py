@@ -9,10 +9,8 @@ import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
 from pytest_rageval.authoring.doctor.target import Asked, check_replies
-from pytest_rageval.target.mapping import mapping_report
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
-from pytest_rageval.values.settings import TargetSettings
 from tests.authoring.doctor.test_target import Reply, diagnose, good
 from tests.build.asking import ask_client
 from tests.build.loopback import http_json
@@ -85,41 +83,6 @@ def test_chunks_that_a_mapping_loses_fail_and_name_the_expression(expression: st
 
 
 @pytest.mark.parametrize(
-    ("reply", "expression"),
-    [
-        ({"hits": []}, "hits[].{rel_path: f}"),
-        ({"hits": []}, "hits[?kind=='x'].f | [].{rel_path: @}"),
-        ({"calls": [{"kind": "x", "hits": []}]}, "calls[?kind=='x'].hits[].{rel_path: f}"),
-        ({"paths": [], "texts": []}, "rows({rel_path: paths, text: texts})"),
-        ({"files": [{"id": 1}], "used": []}, "lookup(files, 'id', used[].id)[].{rel_path: f}"),
-    ],
-)
-def test_an_empty_list_of_the_reply_is_no_fault_of_the_mapping(
-    reply: Reply, expression: str
-) -> None:
-    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
-    with rag_server(lambda question, nth: {"answer": "a", **reply}) as server:
-        mapping = {"answer": "answer", "retrieved_chunks": expression}
-        [found] = [
-            one
-            for one in diagnose(server.url, case=case, response=mapping)
-            if one.check == "chunks"
-        ]
-    assert found.message == "none were retrieved for gate, which has 1 gold: it scores 0"
-    assert found.fix == "index the documents that the golds name"
-
-
-@pytest.mark.parametrize(
-    "expression", ["hits[?kind=='x'].f", "hits[].f", "hits[?kind=='y'].f[]", "nothing || `[]`"]
-)
-def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
-    with rag_server(lambda question, nth: {"answer": "a", "hits": [{"kind": "y"}]}) as server:
-        mapping = {"answer": "answer", "retrieved_chunks": expression}
-        [found] = [one for one in diagnose(server.url, response=mapping) if one.check == "chunks"]
-    assert f"`{expression}` in [tool.rageval.target.response] gave nothing" in found.message
-
-
-@pytest.mark.parametrize(
     "hits",
     [
         [{"file": "gates.md", "body": TEXT, "score": 0.5}],
@@ -173,30 +136,6 @@ def test_one_name_for_all_chunks_is_said(names: str, level: str) -> None:
     assert ("all 2 chunks are named 'blob'" in found["rel_path"].message) == (level == "warn")
 
 
-@pytest.mark.parametrize(
-    ("request_", "ranked", "n", "said"),
-    [
-        ({"q": "question", "top": "k"}, True, 2, "2 retrieved, 3 asked for"),
-        ({"q": "question"}, True, 2, "2 retrieved, k is not sent"),
-        ({"q": "question"}, True, 4, "4 chunks came, of which the first 3 are scored"),
-        ({"q": "question"}, False, 4, "4 retrieved, k is not sent"),
-        ({"q": "question", "top": "k"}, True, 4, "4 chunks came, 3 were asked for"),
-        ("@", True, 2, "2 retrieved, 3 asked for"),
-        (None, True, 2, "2 retrieved, 3 asked for"),
-    ],
-)
-def test_no_number_of_chunks_is_asked_for_where_none_is_sent(
-    request_: Any, ranked: bool, n: int, said: str
-) -> None:
-    chunks = [{"rel_path": f"{place}.md"} for place in range(n)]
-    reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
-    answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    report = mapping_report(TargetSettings(request=request_), {"question": "q", "k": 3}, reply)
-    asked = Asked(Case(id="q", question="q"), 3, report, ranked)
-    messages = [one.message for one in check_replies(answered, None, asked)]
-    assert said in messages
-
-
 def test_a_name_that_a_mapping_gives_and_nobody_reads_is_named_with_the_nearest() -> None:
     reply = {"answer": "a", "hits": [{"f": "a.md", "s": 0.5}]}
     mapping = {"answer": "answer", "retrieved_chunks": "hits[].{rel_path: f, score: s}"}
@@ -224,13 +163,6 @@ def proposed(found: Finding) -> dict[str, Any]:
     return tables
 
 
-@pytest.mark.parametrize("status", ["400 Bad Request", "404 Not Found", "500 Oops", "503 Busy"])
-def test_the_body_that_was_sent_is_shown_for_any_refusal(status: str) -> None:
-    with fake_target(http_json({"oops": "It failed."}, status)) as server:
-        [found] = [one for one in diagnose(server.url) if one.level == "FAIL"]
-    assert [*found.shown] == ["sent:", '  question "When does the north gate open?"', "  k 3"]
-
-
 def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
     reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
     answered = ask_client(lambda request: reply, AskRequest(question="q"))
@@ -244,58 +176,6 @@ def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary()
     }
     [unread] = [one.message for one in found if one.check == "chunks"]
     assert unread.endswith("so retrieval is not scored; keys that came: answer, retrieved_chunks")
-
-
-@pytest.mark.parametrize(
-    ("error", "fix"),
-    [
-        (TimeoutError(), "find out why it takes so long, or raise that timeout"),
-        (ConnectionRefusedError(), "start the service it asks"),
-    ],
-)
-def test_a_service_behind_a_client_that_is_slow_is_not_one_to_start(
-    error: Exception, fix: str
-) -> None:
-    def ask(request: AskRequest) -> None:
-        raise error
-
-    answered = ask_client(ask, AskRequest(question="q"))
-    [found] = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
-    assert (found.fix, found.unreachable) == (fix, True)
-
-
-@pytest.mark.parametrize("chunks", [[], [{"rel_path": "a.md"}]])
-def test_chunks_without_an_answer_are_advised_to_have_a_placeholder(chunks: list[Reply]) -> None:
-    reply = {"answer": "", "debug": {"retrieved_chunks": chunks}}
-    answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
-    [failed] = [one for one in found if one.check == "answer"]
-    assert ("gives a placeholder, such as '-'" in failed.fix) == bool(chunks)
-
-
-def test_an_address_is_a_path_where_the_golds_name_it_so() -> None:
-    address = "https://wiki.acme.example/gates.md"
-    reply = {"answer": "a", "hits": [{"url": address, "text": "At 8:15."}]}
-    mapping = {"answer": "answer", "retrieved_chunks": "hits[].{rel_path: url, text: text}"}
-    levels = []
-    with rag_server(lambda question, nth: reply) as server:
-        for path in ("gates.md", address):
-            case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path=path),))
-            found = diagnose(server.url, case=case, response=mapping)
-            levels += [one.level for one in found if one.check == "rel_path"]
-    assert levels == ["warn", "ok"]
-
-
-def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
-    request = {"query": "question", "sessionId": "id", "in": "folders"}
-    answer = {"answer": "choices[0].message.content"}
-    [found] = [one for one in chat(answer, request) if one.check == "request"]
-    assert (found.level, found.message) == (
-        "warn",
-        'null for every case, so not sent: sessionId = "id"',
-    )
-    [found] = [one for one in chat(answer, {"q": "question", "in": "folders"})][:1]
-    assert (found.level, found.message) == ("ok", 'null for this case, so not sent: in = "folders"')
 
 
 @pytest.mark.parametrize(
@@ -318,14 +198,3 @@ def test_a_request_that_does_not_hold_the_question_fails(
     assert [(one.check, one.message) for one in found] == (
         [] if asks else [("request", "the question is not sent: nothing names it")]
     )
-
-
-def test_a_list_that_a_mapping_reads_wrongly_is_proposed() -> None:
-    node = {"doc": {"path": "a.md"}, "text": TEXT}
-    reply = {"answer": "a", "hits": {"edges": [{"node": node}]}}
-    right = "hits.edges[].{rel_path: node.doc.path, text: node.text}"
-    wrong = {"answer": "answer", "retrieved_chunks": right.replace("path,", "pth,")}
-    with rag_server(lambda question, nth: reply) as server:
-        [found] = diagnose(server.url, response=wrong)
-    assert found.message.startswith("debug.retrieved_chunks[0].rel_path: expected a string, got")
-    assert proposed(found)["response"] == {"answer": "answer", "retrieved_chunks": right}

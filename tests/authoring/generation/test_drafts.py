@@ -27,19 +27,6 @@ def only(text: str) -> Question:
 # --- headings --------------------------------------------------------------------------------
 
 
-def test_a_heading_that_is_a_question_is_answered_by_its_first_sentence() -> None:
-    found = only(
-        "# Bike\n\n## How far does a full battery last?\n\n"
-        "About **45 kilometres**. Charge it\novernight.\n\nMore.\n"
-    )
-    assert (found.kind, found.question) == ("heading", "How far does a full battery last?")
-    assert found.heading_path == "# Bike > ## How far does a full battery last?"
-    assert found.facts == ("About 45 kilometres.",)
-    assert found.snippet == "About **45 kilometres**."
-    assert found.answer == "About 45 kilometres. Charge it overnight."
-    assert found.line == 5
-
-
 def test_a_heading_followed_by_a_list_has_a_fact_for_each_item() -> None:
     for lead in ("You need:\n\n", ""):
         found = only(f"# What do I need to join?\n\n{lead}- a card\n- a *letter*\n")
@@ -101,14 +88,6 @@ def test_questions_and_answers_are_paired(text: str) -> None:
     found = only(f"# FAQ\n\n{text}\n")
     assert (found.kind, found.question) == ("qa", "How far does the bike go?")
     assert found.facts == ("It goes far.",)
-
-
-@pytest.mark.parametrize(
-    "text", ["**如何报销？** 提交发票。", "**如何报销？**\n\n提交发票。", "- 如何报销？提交发票。"]
-)
-def test_questions_of_a_script_without_blanks_are_answered(text: str) -> None:
-    found = only(f"# 报销\n\n{text}\n")
-    assert (found.question, found.facts) == ("如何报销？", ("提交发票。",))
 
 
 @pytest.mark.parametrize(

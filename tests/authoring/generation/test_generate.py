@@ -100,11 +100,6 @@ def test_the_same_notes_give_the_same_bytes_and_another_seed_another_choice() ->
     assert len({made(seed) for seed in range(8)}) > 1
 
 
-def test_an_id_stays_while_other_notes_change() -> None:
-    alone = {case.id for case in generate(notes(bike=BIKE), Wish(unanswerable=0)).cases}
-    assert alone <= {case.id for case in generate(VAULT, Wish()).cases}
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 50])
 def test_a_limit_is_kept_and_both_notes_have_their_share(limit: int) -> None:
     made = generate(VAULT, Wish(limit=limit))
@@ -136,21 +131,6 @@ def test_questions_of_known_cases_are_not_made_again() -> None:
     assert made.dropped == {"nearly the same question stands before": 1}
 
 
-def test_a_question_that_two_notes_answer_is_asked_with_their_titles() -> None:
-    made = generate(
-        notes(a="# North\n\n## When does the gate open?\n\nAt 8.\n",
-              b="# South\n\n## When does the gate open?\n\nAt 9.\n"),
-        Wish(unanswerable=0),
-    )  # fmt: skip
-    assert questions(made) == ["North: When does the gate open?", "South: When does the gate open?"]
-
-
-def test_a_term_that_two_sections_define_is_not_asked_for() -> None:
-    made = generate(notes(a="**Range**: 0 to 1.", b="**Range**: 0 to 5."), Wish())
-    assert made.cases == ()
-    assert made.dropped == {"several sections answer the question": 2}
-
-
 # --- questions without an answer -------------------------------------------------------------
 
 
@@ -166,17 +146,6 @@ def test_a_name_that_no_note_holds_takes_the_place_of_a_subject() -> None:
         assert norm_text(case.question) not in held
         assert "no note holds" in case.notes
         assert case.gold_supports == ()
-
-
-def test_what_only_a_withheld_note_answers_has_no_answer() -> None:
-    made = generate(VAULT, Wish(withheld=("bike*",), unanswerable=0))
-    assert made.withheld == ("bike.md",)
-    assert questions(made, answerable=False) == [
-        "How far does a full battery last?",
-        "Who may ride the cargo bike on Sundays?",
-        "What is the cargo bike?",
-    ]
-    assert all(case.gold_supports[0].rel_path == "lending.md" for case in made.cases[:4])
 
 
 # --- the anchors fit -------------------------------------------------------------------------

@@ -78,42 +78,9 @@ def test_a_reply_that_cannot_be_read_is_counted(text: str) -> None:
     assert made.dropped == {"the model's reply was unparseable": 1}
 
 
-@pytest.mark.parametrize("case", [{}, {"question": 3}, {**GOOD, "key_facts": "8:15"}, "x", None])
-def test_a_case_of_another_shape_is_counted(case: Any) -> None:
-    made, _ = ask(reply(case, case, GOOD))
-    assert [one.question for one in made.cases] == [GOOD["question"]]
-    assert made.dropped == {"the model's case lacks a question, a quote or key facts": 2}
-
-
-def test_a_server_that_takes_no_schema_is_asked_in_plain_text() -> None:
-    def script(asked: Asked) -> Canned:
-        if "response_format" in asked.body:
-            return error(400, "response_format is not supported")
-        return completion(json.dumps({"cases": [GOOD]}))
-
-    made, asked = ask(script)
-    assert len(made.cases) == 1
-    assert "response_format" not in asked[-1].body
-
-
 def test_a_model_that_is_not_there_ends_it() -> None:
     with pytest.raises(JudgeError, match="HTTP 503"):
         ask([error(503, "no")])
-
-
-@pytest.mark.parametrize(
-    ("question", "quote", "fact"),
-    [
-        ("红茶每斤多少钱？", "红茶的价格是每斤一百二十元。", "一百二十元"),
-        ("返品は何日以内ですか？", "商品到着後十四日以内に返品できます。", "十四日以内"),
-        ("كم يستغرق الاسترداد؟", f"يستغرق ١٤ يومًا {'من تاريخ الطلب ' * 4}.", "١٤ يومًا"),
-    ],
-)
-def test_sections_without_blanks_are_asked_about(question: str, quote: str, fact: str) -> None:
-    said = {"question": question, "quote": quote, "key_facts": [fact]}
-    made, asked = ask(reply(said), text=f"# A\n\n{quote}\n")
-    assert len(asked) == 1
-    assert [case.expected_key_facts for case in made.cases] == [(fact,)]
 
 
 def test_instructions_in_a_note_stay_within_the_fence() -> None:
@@ -126,10 +93,3 @@ def test_instructions_in_a_note_stay_within_the_fence() -> None:
     assert lines[-1] == f"----- END section {boundary} -----"
     assert user["content"].count(boundary) == 2
     assert "<|im_end|>" not in user["content"]
-
-
-def test_with_a_limit_only_a_sample_of_the_sections_is_asked_about() -> None:
-    words = "one two three four five six seven eight nine ten eleven twelve"
-    text = "\n\n".join(f"# Part {n}\n\n{words}" for n in range(30))
-    _, asked = ask(reply(), text=text, limit=4)
-    assert len(asked) == 8

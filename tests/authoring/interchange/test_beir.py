@@ -42,17 +42,6 @@ def test_queries_become_cases_with_graded_golds_in_the_corpus() -> None:
     }
 
 
-def test_the_corpus_becomes_notes_with_their_titles() -> None:
-    found = read_samples("beir", "beir", set_name="garden")
-    assert found.scope_prefix == "beir/garden/"
-    assert found.documents[0] == Document(
-        rel_path="beir/garden/GARDEN-1.md",
-        text="# Roses\n\nRoses are pruned in late winter.",
-        source_id="GARDEN-1",
-        metadata={"url": "https://garden.example/1"},
-    )
-
-
 def test_judgements_of_other_splits_and_unjudged_queries_are_counted() -> None:
     assert left_out(read_samples("beir", "beir")) == {"qrels/train.tsv": 1, "queries[]": 1}
     found = read_samples("beir", "beir", split="all")
@@ -113,38 +102,6 @@ def test_what_another_tool_kept_under_our_key_stays(theirs: object) -> None:
     assert cases_of(found)[0].metadata["beir"]["query"] == {"rageval": theirs}
 
 
-@pytest.mark.parametrize(
-    ("theirs", "kept"),
-    [
-        ({"metadata": 3}, {"query": {"rageval": {"metadata": 3}}}),
-        ({"metadata": {"beir": 3}}, {"own": 3}),
-    ],
-)
-def test_metadata_of_any_kind_stays_beside_the_id(theirs: object, kept: dict[str, object]) -> None:
-    query = {"_id": "a b", "text": "Where?", "metadata": {"rageval": theirs}}
-    files = {
-        "queries.jsonl": json.dumps(query),
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\na b\td\t1\n",
-    }
-    (case,) = cases_of(read_files(files))
-    assert case.metadata["beir"] == {**kept, "id": "a b"}
-
-
-@pytest.mark.parametrize("theirs", [{"scope_prefix": 4}, {"source_id": 4}])
-def test_a_document_with_fields_that_we_do_not_write_is_that_of_another_tool(
-    theirs: dict[str, object],
-) -> None:
-    document = {"_id": "d", "text": "x", "metadata": {"rageval": {"rel_path": "a.md", **theirs}}}
-    files = {
-        "queries.jsonl": json.dumps({"_id": "q", "text": "Where?"}),
-        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td\t1\n",
-        "corpus.jsonl": json.dumps(document),
-    }
-    (found,) = read_files(files, set_name="s").documents
-    assert (found.rel_path, found.source_id) == ("beir/s/d.md", "d")
-    assert found.metadata == document["metadata"]
-
-
 def test_golds_of_documents_go_out_under_the_ids_of_the_corpus() -> None:
     case = Case(
         id="a",
@@ -198,35 +155,10 @@ def test_a_faulty_dataset_names_the_place(name: str, text: str, message: str) ->
         read_texts("beir", files | {name: text})
 
 
-def test_what_somebody_put_where_our_export_stands_cannot_change_the_id() -> None:
-    metadata = {"rageval": {"id": "other", "question": "other", "gold_supports": "none"}}
-    query = json.dumps({"_id": "q1", "text": "why?", "metadata": metadata})
-    found = read_texts("beir", {"queries.jsonl": query, "qrels/test.tsv": "q1\tx\t1\n"})
-    (case,) = cases_of(found)
-    assert (case.id, case.question) == ("q1", "why?")
-    assert case.gold_supports == (Anchor(rel_path="x"),)
-
-
 BEIR = {
     "corpus.jsonl": '{"_id": "d1", "text": "Open at nine."}\n{"_id": "d2", "text": "No."}\n',
     "queries.jsonl": '{"_id": "q1", "text": "When is it open?"}\n',
 }
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t2.0\nq1\td2\t0.0\n"),
-        ("test.tsv", "q1\td1\t2\nq1\td2\t0\n"),
-        ("test.tsv", "score\tqid\tdoc_id\n2\tq1\td1\n0\tq1\td2\n"),
-        ("test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 2.0}\n'
-                       '{"query-id": "q1", "corpus-id": "d2", "score": 0}\n'),
-    ],
-)  # fmt: skip
-def test_grades_are_read_as_data_frames_and_hubs_write_them(name: str, text: str) -> None:
-    (case,) = cases_of(read_files({**BEIR, f"qrels/{name}": text}, ids="keep"))
-    assert case.gold_supports == (Anchor(rel_path="d1", grade=2),)
-    assert case.metadata["beir"]["judged_not_relevant"] == {"d2": 0}
 
 
 @pytest.mark.parametrize("grade", ["0.5", "nan", ""])

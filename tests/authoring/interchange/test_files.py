@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from pytest_rageval.authoring.interchange.files import (
     write_new_files,
 )
 from pytest_rageval.authoring.interchange.values import ReadOptions
-from pytest_rageval.support.files import Lock
-from pytest_rageval.values.errors import DatasetError, StorageError
+from pytest_rageval.values.errors import DatasetError
 
 LINES = [{"id": "a"}, {"id": "b"}, {"id": "c"}]
 
@@ -34,37 +32,11 @@ def test_a_folder_is_read_two_levels_deep(tmp_path: Path) -> None:
     assert names(tmp_path, ".json") == ["a.json", "b/c.json"]
 
 
-def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret.json").write_text("{}", encoding="utf-8")
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    (inner / "own.json").write_text("{}", encoding="utf-8")
-    (inner / "link.json").symlink_to(tmp_path / "secret.json")
-    assert names(inner, ".json") == ["own.json"]
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_texts_of_spreadsheets_are_read(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text("Größe", encoding=encoding)
     assert read_text_file(path).text == "Größe"
-
-
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("t.csv", 'save it again as "CSV UTF-8"'),
-        ("T.XLSX", 'save it again as "CSV UTF-8"'),
-        ("t.parquet", "write it as JSON Lines, as Dataset.to_json and pandas do"),
-        ("queries.jsonl.gz", "unpack it first"),
-        ("t.json", "expected UTF-8 text"),
-    ],
-)
-def test_a_byte_that_is_no_text_is_named(tmp_path: Path, name: str, advice: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(b"ok\nno\xff")
-    with pytest.raises(DatasetError, match=rf"{name}:2: byte 0xff, .*{advice}$"):
-        read_text_file(path)
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."])
@@ -140,24 +112,6 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> Non
     with pytest.raises(DatasetError, match="f: exists, and nothing is overwritten"):
         write_new(path, pieces())
     assert [one.read_text(encoding="utf-8") for one in tmp_path.iterdir()] == ["theirs"]
-
-
-def test_cases_are_added_while_nobody_labels_the_same_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "set.jsonl"
-    path.write_text("{}\n", encoding="utf-8")
-    replace, held = os.replace, []
-
-    def look(source: Path, target: Path) -> None:
-        with pytest.raises(StorageError):
-            Lock(path, wait=False)
-        held.append(target)
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", look)
-    append_cases(path, ["{}"])
-    assert held == [path]
 
 
 def test_a_secret_in_a_url_is_shown_nowhere() -> None:

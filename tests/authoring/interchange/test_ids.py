@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import doctest
-import time
 
 import pytest
 from hypothesis import example, given
@@ -11,15 +10,11 @@ from pytest_rageval.authoring.interchange import fields, ids, parsing
 from pytest_rageval.authoring.interchange.ids import (
     DocumentPaths,
     UniqueIds,
-    anchor_fields,
-    docno,
-    folder_of_prefix,
     id_from_question,
 )
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.project.documents import is_plain_path
-from pytest_rageval.values.case import Anchor
-from tests.authoring.interchange.strategies import PATHS, TEXTS
+from tests.authoring.interchange.strategies import TEXTS
 
 ANY = st.text(max_size=20)
 
@@ -53,14 +48,6 @@ def test_an_id_from_a_question_has_its_words(question: str, expected: str) -> No
     assert id_from_question(question)[:-6] == expected
 
 
-def test_very_many_cases_may_want_one_id() -> None:
-    taken = UniqueIds()
-    started = time.process_time()
-    found = [taken.take(wanted, "?") for wanted in ("a-3", *["a"] * 20_000)]
-    assert found[:5] == ["a-3", "a", "a-2", "a-4", "a-5"]
-    assert time.process_time() - started < 2
-
-
 @given(st.lists(ANY, min_size=1, max_size=5, unique=True), st.sampled_from(["", "eval:x:"]))
 def test_ids_of_documents_become_paths_that_stay_below_their_folder(
     names: list[str], prefix: str
@@ -73,17 +60,3 @@ def test_ids_of_documents_become_paths_that_stay_below_their_folder(
         assert path.startswith("eval/x/")
         assert path.lower().endswith((".md", ".markdown"))
     assert [paths.path(f"{prefix}{name}") for name in names] == found
-
-
-@given(ANY)
-def test_any_prefix_becomes_a_folder_that_cannot_leave(prefix: str) -> None:
-    folder = folder_of_prefix(prefix)
-    assert folder == "" or is_plain_path(folder.rstrip("/"))
-
-
-@given(PATHS, st.one_of(st.just(""), TEXTS))
-def test_an_anchor_and_its_docno_are_one_to_one(path: str, heading: str) -> None:
-    anchor = Anchor(rel_path=path, heading_path=heading)
-    name = docno(anchor)
-    assert name.split() == [name]
-    assert Anchor(**anchor_fields(name)) == anchor

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -59,59 +58,9 @@ def test_with_documents_golds_are_the_paths_of_notes(named: str) -> None:
     assert [one.rel_path for one in kept] == ["d1", "d2", "a/odd#id"]
 
 
-def test_the_document_of_a_question_is_named_as_a_gold_would_be(named: str) -> None:
-    _, two = cases_of(read(named, KEEP))
-    assert reader.document_of_question(two, KEEP) == "q::2"
-    assert reader.document_of_question(two, PATHS) == reader.document_path("q::2", PATHS)
-
-
-class Titled(NamedTuple):
-    doc_id: str
-    text: str
-    title: str
-
-
-class Parts(NamedTuple):
-    doc_id: str
-    headline: str
-    body: str
-
-    def default_text(self) -> str:
-        return f"{self.headline} {self.body}"
-
-
-class Rows:
-    """A dataset of the given rows."""
-
-    def __init__(self, *documents: Any) -> None:
-        self._documents = documents
-
-    def docs_iter(self) -> Iterator[Any]:
-        return iter(self._documents)
-
-    def queries_iter(self) -> Iterator[Any]:
-        return iter(())
-
-    def qrels_iter(self) -> Iterator[Any]:
-        raise ValueError("line 3 is torn")
-
-
-def test_titles_are_kept_and_other_documents_have_their_default_text() -> None:
-    rows = Rows(Titled("1", "Text.", " A\n title "), Titled("2", "Text.", ""), Parts("3", "H", "B"))
-    one, two, three = reader.iterate_documents(rows, "rows", KEEP)
-    assert (one.text, dict(one.metadata)) == ("Text.", {"title": "A title"})
-    assert (two.text, dict(two.metadata)) == ("Text.", {})
-    assert three.text == "H B"
-
-
 def test_an_unknown_dataset_is_refused_with_the_nearest_name(ir_datasets: Any) -> None:
     with pytest.raises(DatasetError, match=r"dataset 'beir/scifakt/test'.*beir/scifact/test"):
         read("beir/scifakt/test")
-
-
-def test_a_dataset_without_judgements_names_its_parts(ir_datasets: Any) -> None:
-    with pytest.raises(DatasetError, match=r"'beir/scifact' has no qrels.*beir/scifact/test"):
-        read("beir/scifact")
 
 
 def test_where_the_network_is_closed_the_message_says_what_to_do(

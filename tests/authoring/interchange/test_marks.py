@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.interchange.marks import is_header
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import SAMPLES, cases_of, read_texts
 
@@ -96,23 +95,3 @@ def test_the_importer_that_is_meant_is_named(name: str, file: str, message: str)
     with pytest.raises(DatasetError) as caught:
         read_texts(name, {file: text_of(file)})
     assert message in str(caught.value)
-
-
-def test_a_header_in_the_middle_ends_the_import() -> None:
-    table = "question,answer\nWhen?,Soon.\n"
-    with pytest.raises(DatasetError, match=r"t\.csv:3: a header again"):
-        read_texts("csv", {"t.csv": table * 2})
-
-
-@pytest.mark.parametrize(
-    ("cells", "header"),
-    [
-        (["Question", " expected answer "], True),
-        (["question", ""], True),
-        (["When?", "answer"], False),
-        (["name", "answer"], False),
-        ([], False),
-    ],
-)
-def test_a_row_of_names_alone_is_a_header(cells: list[str], header: bool) -> None:
-    assert is_header(cells) == header

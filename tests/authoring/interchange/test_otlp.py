@@ -8,19 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from pytest_rageval.authoring.interchange.otlp import OtlpExport
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.trace import span_id, trace_id
 from tests.build.records import record
 from tests.build.runs import config_from
 from tests.build.verdicts import judged_by
-from tests.report.html.builders import HOSTILE, hostile_record
 
 TRACE, SPAN = "a2f04230788775544abf3378861853e5", "f1bf4d9afb03cef9"
 ASKED: dict[str, Any] = {
@@ -171,23 +167,6 @@ def test_a_score_is_an_event_and_one_that_does_not_apply_is_none() -> None:
     assert values(span["attributes"])["rageval.failure_stage"] == "not_retrieved"
 
 
-def test_a_run_stored_before_traces_gets_the_ids_that_asking_would_give() -> None:
-    found = exported(record("c-1", {}), record("c-1", {}, repeat=1))
-    traces = [trace_id("one", "evals/set.jsonl::c-1", repeat) for repeat in (0, 1)]
-    assert [one["traceId"] for one in spans(found)] == traces
-    assert [one["spanId"] for one in spans(found)] == [span_id(trace) for trace in traces]
-    began = "1795338000000000000"  # of the run
-    assert {one["startTimeUnixNano"] for one in spans(found)} == {began}
-    assert found.n_untimed == 2
-
-
-def test_cases_under_one_header_of_the_project_are_spans_of_their_own() -> None:
-    own = ASKED | {"span_id": None}
-    found = spans(exported(record("c-1", {}, **own), record("c-2", {}, **own)))
-    assert {one["traceId"] for one in found} == {TRACE}
-    assert len({one["spanId"] for one in found}) == 2
-
-
 TEXTS = ("the question", "the answer", "the passage", "the reason", "the fact", "the message")
 MARKED = record(
     "c-1",
@@ -227,17 +206,3 @@ def test_content_is_written_as_the_conventions_say() -> None:
     assert span["status"]["message"] == "the message"
     assert scores(span)["correctness"]["explanation"] == "the reason"
     assert "explanation" not in scores(span)["hit_at_k"]
-
-
-@pytest.mark.parametrize("content", [False, True])
-def test_a_forged_record_cannot_break_the_form(content: bool) -> None:
-    forged = [hostile_record(text, number) for number, text in enumerate(HOSTILE)]
-    endless = record(
-        "x", {"hit_at_k": 1.0}, usage={"input_tokens": float("nan")}, answer="y",
-        latency={"total_ms": float("inf"), "ttft_ms": float("nan")}, trace_id="0" * 32,
-        retrieved_chunks=(RetrievedChunk(rel_path="a", score_final=float("inf")),),
-    )  # fmt: skip
-    found = exported(
-        *forged, endless, record("z", {}, latency={"total_ms": 1e300}), content=content
-    )
-    assert found.n_spans == len(HOSTILE) + 2

@@ -64,19 +64,6 @@ def test_scenarios_ask_every_test_with_every_setting() -> None:
     assert len({case.id for case in cases}) == 2
 
 
-def test_a_variable_may_name_others() -> None:
-    values = {
-        "question": ["When are {{plant}} pruned?", "What are {{ plant }} and {{other}}?"],
-        "plant": "{{colour}} roses",
-        "colour": "red",
-    }
-    found = read_texts("promptfoo", {"tests.json": json.dumps([{"vars": values}])})
-    assert [case.question for case in cases_of(found)] == [
-        "When are red roses pruned?",
-        "What are red roses and {{other}}?",
-    ]
-
-
 @pytest.mark.parametrize(
     ("cell", "rules", "answer"),
     [
@@ -142,19 +129,6 @@ def test_texts_of_an_assertion_are_separated_as_promptfoo_does(
     assert [rule.text for rule in case.answer_rules] == rules
 
 
-def test_the_assertions_of_a_set_of_which_not_all_have_to_hold_are_no_rules_of_a_case() -> None:
-    rules = [{"type": "contains", "value": "a"}, {"type": "regex", "value": "b"}]
-    for more, n_rules in (({}, 2), ({"threshold": 1}, 2), ({"threshold": 0.5}, 0)):
-        one = {"type": "assert-set", "assert": rules, **more}
-        tests = json.dumps([{"vars": {"question": "Where?"}, "assert": [one]}])
-        found = read_texts("promptfoo", {"t.json": tests})
-        [case] = cases_of(found)
-        assert len(case.answer_rules) == n_rules
-        assert [left.field for left in found.left_out] == (
-            ["assert contains", "assert regex"] if not n_rules else []
-        )
-
-
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
@@ -177,33 +151,6 @@ def test_a_reference_cannot_leave_the_folder_of_its_file(
     config.write_text(f'tests: "{reference}"\n', encoding="utf-8")
     with pytest.raises(DatasetError, match=message):
         read(open_source([str(config)], ReadOptions(), suffixes=(".yaml",)))
-
-
-@pytest.mark.parametrize("pattern", ["file://tests/*.yaml", "./tests/*", "tests/**.yaml"])
-def test_tests_of_several_files_are_named_by_a_pattern(tmp_path: Path, pattern: str) -> None:
-    (tmp_path / "tests").mkdir()
-    for name in ("b", "a"):
-        test = f"- vars:\n    question: Where is {name}?\n"
-        (tmp_path / "tests" / f"{name}.yaml").write_text(test, encoding="utf-8")
-    config = tmp_path / "promptfooconfig.yaml"
-    config.write_text(f'tests: "{pattern}"\n', encoding="utf-8")
-    found = read(open_source([str(config)], ReadOptions(), suffixes=(".yaml",)))
-    assert [case.question for case in cases_of(found)] == ["Where is a?", "Where is b?"]
-
-
-def test_texts_of_yaml_are_compared_as_they_are_written() -> None:
-    config = """
-tests:
-  - vars: {question: When does the library open?}
-    assert:
-      - {type: contains, value: 9:15}
-      - {type: contains, value: yes}
-      - {type: icontains-any, value: [9:15, quarter past nine]}
-"""
-    (case,) = cases_of(read_texts("promptfoo", {"c.yaml": config}))
-    assert case.question == "When does the library open?"
-    texts = [rule.text for rule in case.answer_rules]
-    assert texts == ["9:15", "yes", "(?:9:15|quarter past nine)"]
 
 
 CHAT = [
@@ -253,14 +200,3 @@ def test_an_assertion_that_an_answer_may_fail_is_no_rule(
     assert len(case.answer_rules) == n_rules
     asserted = [one for one in found.left_out if one.field.startswith("assert ")]
     assert (len(asserted) > 0) == (n_rules < 2 or len(str(test["assert"])) > 150)
-
-
-def test_a_threshold_of_all_tests_or_of_a_table_counts() -> None:
-    config = {
-        "defaultTest": {"threshold": 0.5},
-        "tests": [{"vars": {"question": "Where?"}, "assert": TWO}],
-    }
-    table = "question,__expected1,__expected2,__threshold\nWhere?,contains:a,similar:b,0.5\n"
-    (one,) = cases_of(read_texts("promptfoo", {"c.json": json.dumps(config)}))
-    (other,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
-    assert (one.answer_rules, other.answer_rules, other.expected_answer) == ((), (), "b")

@@ -69,17 +69,6 @@ def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
     assert list(cases_of(read_texts("json", {"s.jsonl": lines}))) == once
 
 
-def test_a_translation_names_the_id_that_its_original_got() -> None:
-    rows = [
-        {"id": "tea es", "question": "¿Té?", "translation_of": "tea en"},
-        {"id": "tea en", "question": "Tea?"},
-        {"id": "tea fr", "question": "Thé ?", "translation_of": "elsewhere"},
-    ]
-    found = cases_of(read_texts("json", {"set.json": json.dumps(rows)}))
-    assert [case.id for case in found] == ["tea-es", "tea-en", "tea-fr"]
-    assert [case.translation_of for case in found] == ["tea-en", None, "elsewhere"]
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -106,12 +95,6 @@ def test_faults_name_the_case_and_the_field(value: object, message: str) -> None
     assert message in str(caught.value)
 
 
-def test_all_faults_of_a_suite_come_at_once() -> None:
-    with pytest.raises(DatasetError) as caught:
-        read_texts("json", {"s.json": '[{"id": "a"}, {"question": "b"}, {"id": "c"}]'})
-    assert len(caught.value.faults) == 2
-
-
 @pytest.mark.parametrize("name", ["json", "ragas", "deepeval", "promptfoo"])
 def test_what_a_file_loses_is_said_by_every_format(name: str) -> None:
     row = '"question": "Who?", "user_input": "Who?", "input": "Who?", "score": NaN, "by": "\\udc00"'
@@ -134,33 +117,6 @@ def test_a_column_names_a_field_inside_an_object() -> None:
     assert found.carried["inputs.question"] == 2
 
 
-def test_a_column_that_no_case_has_is_answered_with_the_fields_inside_objects() -> None:
-    row = {"inputs": {"question": "Who?"}, "outputs": {"answer": "I"}}
-    with pytest.raises(
-        DatasetError, match=r"the headers are inputs, outputs, inputs\.q.*, outputs\.answer"
-    ):
-        read_texts("json", {"a.json": json.dumps([row])}, columns={"question": "inputs.qestion"})
-
-
-def test_the_last_question_of_a_chat_is_the_question() -> None:
-    chat = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When?"}]
-    answer = {"role": "assistant", "content": "Soon."}
-    rows = [
-        {"input": chat, "ideal": ["Soon.", "Now."]},
-        {"inputs": {"messages": chat}, "outputs": {"messages": [*chat, answer]}},
-        {"inputs": {"messages": chat[1:]}, "outputs": {"message": answer}},
-    ]
-    columns = {"question": "inputs.messages", "expected_answer": "outputs.messages"}
-    (evals,) = cases_of(read_texts("json", {"e.jsonl": json.dumps(rows[0])}))
-    (state,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(rows[1])}, columns=columns))
-    columns["expected_answer"] = "outputs.message"
-    (last,) = cases_of(read_texts("json", {"m.jsonl": json.dumps(rows[2])}, columns=columns))
-    cases = (evals, state, last)
-    for case in cases:
-        assert (case.question, case.metadata.get("history")) == ("When?", None)
-    assert [case.expected_answer for case in cases] == ["Soon.\nNow.", "Soon.", "Soon."]
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -178,13 +134,6 @@ def test_suites_are_read_as_data_frames_and_libraries_write_them(value: object) 
     assert (where.question, where.expected_answer) == ("Where?", "Here.")
 
 
-def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> None:
-    row = {"question": "When?", "answer": "Perhaps.", "contexts": ["x"], "ground_truth": "Soon."}
-    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
-    assert case.expected_answer == "Soon."
-    assert case.metadata["suite"]["answer"] == "Perhaps."
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -200,18 +149,6 @@ def test_several_accepted_answers_are_lines(field: str, value: object) -> None:
     assert case.expected_answer == "Ann Ode\nA. Ode"
 
 
-def test_an_answer_that_says_that_there_is_none_is_no_expected_answer() -> None:
-    rows = [
-        {"query": "Who?", "answers": ["No Answer Present."]},
-        {"query": "When?", "answers": ["No Answer Present."], "answerable": True},
-    ]
-    found = read_texts("json", {"s.json": json.dumps(rows)})
-    who, when = cases_of(found)
-    assert (who.answerable, who.expected_answer) == (False, None)
-    assert (when.answerable, when.expected_answer) == (True, None)
-    assert any("unanswerable" in note for note in found.notes)
-
-
 def test_missing_values_of_data_frames_and_spreadsheets_are_empty() -> None:
     table = (
         "question;expected_answer;gold_supports;k;category;notes\n"
@@ -223,28 +160,6 @@ def test_missing_values_of_data_frames_and_spreadsheets_are_empty() -> None:
         assert (case.expected_answer, case.gold_supports, case.k) == (None, (), None)
         assert (case.category, case.notes, case.metadata) == ("general", "", {})
     assert [one.why for one in found.left_out] == ["empty"]
-
-
-def test_rows_that_are_out_of_use_are_counted_and_left_out() -> None:
-    rows = [
-        {"question": "One?", "status": "ACTIVE"},
-        {"question": "Two?", "status": "ARCHIVED"},
-        {"question": "Three?", "is_deleted": True},
-    ]
-    found = read_texts("json", {"s.json": json.dumps(rows)})
-    assert [case.question for case in cases_of(found)] == ["One?"]
-    assert left_out(found) == {"rows with status ARCHIVED": 1, "rows with is_deleted": 1}
-
-
-@pytest.mark.parametrize(
-    "value", [[["d-1", "d-2"], ["d-3"]], "['d-1', 'd-2', 'd-3']", "d-1;d-2;d-3"]
-)
-def test_a_named_column_of_golds_is_used(value: object) -> None:
-    row = {"query": "Who?", "retrieval_gt": value}
-    columns = {"gold_supports": "retrieval_gt"}
-    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns=columns))
-    assert [gold.rel_path for gold in case.gold_supports] == ["d-1", "d-2", "d-3"]
-    assert case.metadata == {}
 
 
 @pytest.mark.parametrize(
@@ -265,13 +180,6 @@ def test_a_named_column_is_refused_where_nothing_can_be_made_of_it(
         read_texts("json", texts, columns={"question": "q", **columns})
 
 
-@pytest.mark.parametrize("name", ["expected_sources", "source", "gold_supports"])
-@pytest.mark.parametrize("value", ["a.md; b.md", "a.md;b.md", "a.md | b.md", '"a.md, b.md"'])
-def test_sources_in_one_cell_are_several_golds(name: str, value: str) -> None:
-    found = read_texts("csv", {"t.csv": f"question,{name}\nWho?,{value}\n"})
-    assert [gold.rel_path for gold in cases_of(found)[0].gold_supports] == ["a.md", "b.md"]
-
-
 @pytest.mark.parametrize("name", ["history", "chat_history", "chatHistory"])
 def test_earlier_turns_of_a_question_are_its_history(name: str) -> None:
     turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Bea."}]
@@ -279,17 +187,3 @@ def test_earlier_turns_of_a_question_are_its_history(name: str) -> None:
     found = read_texts("json", {"s.jsonl": json.dumps(row)})
     assert cases_of(found)[0].metadata == {"history": turns}
     assert found.kept == {name: 1}
-
-
-def test_a_chat_of_several_questions_keeps_those_before_the_last() -> None:
-    chat = [
-        {"role": "user", "content": "Who?"},
-        {"role": "assistant", "content": "Bea."},
-        {"role": "user", "content": "Where does she live?"},
-    ]
-    row = {"input": chat, "metadata": {"by": "me"}}
-    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
-    assert (case.question, case.metadata) == (
-        "Where does she live?",
-        {"by": "me", "history": chat[:2]},
-    )

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from pytest_rageval.values.case import Anchor
@@ -29,16 +27,6 @@ def test_delimiters_are_found_out(delimiter: str) -> None:
     assert (case.id, case.question, case.notes) == ("a", "b?", "c")
 
 
-@pytest.mark.parametrize("options", [{}, {"delimiter": ";"}])
-@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;\r"])
-def test_a_first_line_that_names_the_delimiter_is_no_header(
-    first: str, options: dict[str, str]
-) -> None:
-    text = f"{first}\nquestion;notes\nWhen, and why?;b\n"
-    (case,) = cases_of(read_texts("csv", {"t.csv": text}, **options))
-    assert (case.question, case.notes) == ("When, and why?", "b")
-
-
 @pytest.mark.parametrize(
     ("cells", "expected"), [("WAHR;FALSCH", (True, False)), ("VRAI;FAUX", (True, False))]
 )
@@ -47,15 +35,6 @@ def test_booleans_are_read_as_spreadsheets_of_other_languages_write_them(
 ) -> None:
     (case,) = cases_of(read_texts("csv", {"t.csv": f"question;answerable;required\nQ?;{cells}\n"}))
     assert (case.answerable, case.required) == expected
-
-
-@pytest.mark.parametrize("between", ["\n", "\r\n", " | ", "\n \n", "|" + " " * 50_000 + "|"])
-def test_facts_stand_on_lines_or_between_bars(between: str) -> None:
-    text = f'id,question,key_facts\na,b?,"{between}one{between}two "\n'
-    started = time.process_time()
-    (case,) = cases_of(read_texts("csv", {"t.csv": text}))
-    assert case.expected_key_facts == ("one", "two")
-    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(
@@ -91,38 +70,12 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
     assert message in str(caught.value)
 
 
-def test_a_row_of_several_lines_is_named_by_its_first() -> None:
-    text = 'question,answerable\na,yes\n"b\nb\nb",maybe\n\nc,perhaps\n'
-    with pytest.raises(DatasetError) as caught:
-        read_texts("csv", {"t.csv": text})
-    assert [fault.line for fault in caught.value.faults] == [3, 7]
-
-
-def test_a_header_below_a_title_is_said_to_belong_on_the_first_line() -> None:
-    for title in ("My questions,\n,", "My questions\nof May"):
-        text = f"{title}\nquestion,answer\na,b\n"
-        with pytest.raises(DatasetError) as error:
-            read_texts("csv", {"t.csv": text})
-        [found] = error.value.faults
-        assert (found.line, found.code) == (3, "late_header")
-
-
 @pytest.mark.parametrize(
     ("word", "answerable"), [("Ja", True), ("NEIN", False), ("sí", True), ("non", False)]
 )
 def test_a_spreadsheet_says_yes_and_no_in_its_language(word: str, answerable: bool) -> None:
     (case,) = cases_of(read_texts("csv", {"t.csv": f"question,answerable\na,{word}\n"}))
     assert case.answerable is answerable
-
-
-def test_a_gold_is_parted_after_the_suffix_of_its_document() -> None:
-    text = "question,gold_supports\na,C# guide.md#Types|C#|a.md#On C#\n"
-    (case,) = cases_of(read_texts("csv", {"t.csv": text}))
-    assert case.gold_supports == (
-        Anchor(rel_path="C# guide.md", heading_path="Types"),
-        Anchor(rel_path="C"),
-        Anchor(rel_path="a.md", heading_path="On C#"),
-    )
 
 
 @pytest.mark.parametrize(

@@ -47,22 +47,3 @@ def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_respons
     kept = case.metadata.get("recorded", {}).get("gold_supports", [])
     assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))
     assert any("without --responses" in note for note in found.notes) == with_responses
-
-
-def test_answers_and_contexts_are_read_as_data_frames_print_them() -> None:
-    row = {
-        "input": "a?", "actual_output": "b", "expected_output": "['b', 'c']",
-        "context": "['one' 'two']", "retrieval_context": "array(['x'], dtype=object)",
-        "comments": "nan",
-    }  # fmt: skip
-    found = read_texts("deepeval", {"g.json": json.dumps([row])})
-    (case,) = cases_of(found)
-    assert (case.expected_answer, case.notes) == ("b\nc", "")
-    assert case.metadata["deepeval"]["context"] == ["one", "two"]
-    assert found.responses[0]["response"]["debug"]["retrieved_chunks"][0]["text"] == "x"
-
-
-def test_a_table_in_the_one_context_of_a_golden_stays_whole() -> None:
-    row = {"input": "a?", "context": ["| a | b |\n|---|---|"]}
-    (case,) = cases_of(read_texts("deepeval", {"g.json": json.dumps([row])}))
-    assert case.metadata["deepeval"]["context"] == row["context"]

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import csv
-import io
 import json
 
 import pytest
 
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 
 
@@ -82,32 +79,6 @@ def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_respons
     assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))
 
 
-def test_several_references_are_lines_of_the_expected_answer() -> None:
-    rows = [
-        {"question": "a?", "ground_truths": ["b", "c"]},
-        {"question": "b?", "ground_truth": "['b', 'c']"},
-    ]
-    cases = cases_of(read_texts("ragas", {"set.json": json.dumps(rows)}))
-    assert [case.expected_answer for case in cases] == ["b\nc", "b\nc"]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-def test_what_data_frames_print_in_cells_is_read(suffix: str) -> None:
-    cells = [
-        ["question", "answer", "contexts", "ground_truth", "evolution_type"],
-        ["Who?", "Bea.", "array(['Bea mends it.'], dtype=object)", "nan", "None"],
-        ["When?", "#REF!", "['It opens' 'at nine']", "<NA>", "NaT"],
-    ]
-    table = io.StringIO()
-    csv.writer(table, delimiter="," if suffix == ".csv" else "\t").writerows(cells)
-    found = read_texts("ragas", {f"set{suffix}": table.getvalue()})
-    who, when = cases_of(found)
-    assert (who.expected_answer, who.category, when.expected_answer) == (None, "general", None)
-    (response,) = found.responses
-    assert response["response"]["debug"]["retrieved_chunks"][0]["text"] == "Bea mends it."
-    assert left_out(found)["ground_truth, evolution_type, answer"] == 5
-
-
 def test_every_field_of_a_recorded_answer_is_counted_by_its_own_name() -> None:
     rows = [
         {"question": "a?", "answer": "b", "contexts": ["x"], "retrieved_context_ids": ["a.md"]},
@@ -116,8 +87,3 @@ def test_every_field_of_a_recorded_answer_is_counted_by_its_own_name() -> None:
     found = read_texts("ragas", {"set.json": json.dumps(rows)})
     assert found.carried == {"question": 2, "answer": 1, "contexts": 1, "retrieved_context_ids": 1}
     assert left_out(found) == {"contexts": 1}
-
-
-def test_a_row_without_question_names_its_place() -> None:
-    with pytest.raises(DatasetError, match=r"set\.json: row 2: question: missing"):
-        read_texts("ragas", {"set.json": '[{"question": "a"}, {"reference": "b"}]'})

@@ -42,13 +42,6 @@ def test_rows_of_the_hub_are_read_in_a_file_and_in_a_page(page: bool) -> None:
     assert (odd.answerable, len(found.documents)) == (False, 1)
 
 
-def test_ids_that_are_kept_are_the_titles_of_a_target_that_has_the_documents() -> None:
-    found = read_samples("squad", "squad-2.0.json", ids="keep")
-    roses, *_ = cases_of(found)
-    assert (roses.gold_supports[0].rel_path, roses.folders) == ("Rose_garden", ())
-    assert (found.documents, found.scope_prefix) == ((), None)
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -64,12 +57,6 @@ def test_faults_name_the_question(value: object, message: str) -> None:
     with pytest.raises(DatasetError) as caught:
         read_texts("squad", {"f.json": json.dumps(value)})
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["json", "ragas"])
-def test_another_importer_does_not_lose_which_questions_have_no_answer(name: str) -> None:
-    with pytest.raises(DatasetError, match="`rageval import squad` reads such files"):
-        read_texts(name, {"rows.json": json.dumps(ROWS)})
 
 
 def test_the_questions_of_a_conversation_have_those_before_them() -> None:

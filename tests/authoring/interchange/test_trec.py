@@ -30,15 +30,6 @@ def test_topics_and_qrels_become_cases() -> None:
     )
 
 
-def test_topics_between_marks_are_read_with_their_parts() -> None:
-    (case,) = cases_of(read_samples("trec", "topics.sgml.txt"))
-    assert (case.id, case.question) == ("301", "Pruning roses")
-    assert case.metadata["trec"] == {
-        "desc": "When are roses pruned?",
-        "narr": "Any note that names a month & a reason.",
-    }
-
-
 def test_a_run_becomes_responses_in_the_order_of_its_scores() -> None:
     found = read_samples("trec", "topics.tsv", "qrels.txt", "demo.run")
     chunks = found.responses[0]["response"]["debug"]["retrieved_chunks"]
@@ -66,16 +57,6 @@ def test_our_samples_go_out_as_they_came_in(names: tuple[str, ...]) -> None:
     for name in names:
         theirs = (SAMPLES / name).read_text(encoding="utf-8")
         assert sorted(files[name].splitlines()) == sorted(theirs.splitlines())
-
-
-@pytest.mark.parametrize("name", ["#", "#1", "Q0", "0"])
-@pytest.mark.parametrize("question", ["2 plus 2", "Q0 a 1 2.0 t", "# 0 a 1", "#"])
-def test_ids_and_questions_like_other_lines_come_in_again(name: str, question: str) -> None:
-    golds = (Anchor(rel_path="#"), Anchor(rel_path="a b.md", grade=2))
-    case = Case(id=name, question=question, gold_supports=golds)
-    files, _ = trec.write([case])
-    assert list(cases_of(read_texts("trec", files))) == [case]
-    assert list(cases_of(read_texts("trec", dict(reversed(files.items()))))) == [case]
 
 
 @settings(deadline=None)
@@ -159,15 +140,3 @@ def test_a_run_that_is_not_one_of_six_columns_is_named_and_never_read_as_topics(
         read_texts("trec", {**TOPIC, "r": f"# made by me\n{line}\n"})
     with pytest.raises(DatasetError, match=r"t:2: .*a run but has .* columns instead of six"):
         read_texts("trec", {"t": f"301\tWhat?\n{line}\n"})
-
-
-@pytest.mark.parametrize(
-    "qrels",
-    [
-        "g1 0 a.md 2.0\n",
-        '{"query_id": "g1", "doc_id": "a.md", "relevance": 2.0, "iteration": "0"}\n',
-    ],
-)
-def test_grades_are_read_as_data_frames_write_them(qrels: str) -> None:
-    (case,) = cases_of(read_texts("trec", {"topics.tsv": "g1\tWho?\n", "qrels.jsonl": qrels}))
-    assert case.gold_supports == (Anchor(rel_path="a.md", grade=2),)

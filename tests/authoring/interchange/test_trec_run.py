@@ -168,18 +168,3 @@ def test_what_trec_eval_cannot_count_is_named(golds: tuple[Anchor, ...], paths: 
     ]
     found = write_run(run_of(*chunks, golds=golds), SETTINGS, tag="t")
     assert found.differing == ("c",)
-
-
-def test_cases_without_a_figure_are_left_out_and_counted() -> None:
-    unanswerable = scored(Case(id="u", question="q", answerable=False), {"answer": "no"})
-    error = record(
-        "e", {"recall_at_k": None}, status="error", outcome="error", case=Case(id="e", question="q")
-    )
-    again = record("c", {"recall_at_k": 1.0}, repeat=1, case=Case(id="c", question="q"))
-    found = write_run([unanswerable, error, again], SETTINGS, tag="t")
-    assert (found.run, found.qrels, found.n_cases) == ("", "", 0)
-    assert {one.why: one.count for one in found.left_out} == {
-        unanswerable.scores.not_applicable["recall_at_k"]: 1,
-        "the case ended in an error": 1,
-        "a further repeat of its case": 1,
-    }

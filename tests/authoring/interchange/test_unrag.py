@@ -6,9 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from pytest_rageval.authoring.interchange.ids import folder_of_prefix
 from pytest_rageval.engine.recorded import RecordedRun
-from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.settings import Settings
@@ -74,18 +72,6 @@ def test_limits_of_the_dataset_are_told_in_our_words() -> None:
     }
 
 
-def test_what_no_case_can_say_is_counted() -> None:
-    assert left_out(read_samples("unrag", DATASET)) == {
-        "description": 1,
-        "id": 1,
-        "version": 1,
-        "documents[].assets": 1,
-        "queries[].relevant.sourceIds[]": 1,
-        "queries[].relevant.metadataConstraints": 1,
-        "queries[].relevant.anyOfSourceIdPrefixes[]": 1,
-    }
-
-
 @pytest.mark.parametrize("stage", ["retrieved", "reranked"])
 def test_scoring_a_report_again_gives_its_own_figures(tmp_path: Path, stage: str) -> None:
     report = json.loads((SAMPLES / REPORT).read_text(encoding="utf-8"))
@@ -101,15 +87,6 @@ def test_scoring_a_report_again_gives_its_own_figures(tmp_path: Path, stage: str
         assert {name: figures[query["id"]][key] for name, key in KEYS.items()} == expected
     for name, mean in report["results"]["aggregates"][stage]["mean"].items():
         assert fmean(figures[query["id"]][KEYS[name]] or 0 for query in queries) == mean
-
-
-def test_a_report_alone_gives_cases_of_the_same_paths() -> None:
-    with_dataset = read_samples("unrag", DATASET, REPORT)
-    alone = read_samples("unrag", REPORT)
-    assert alone.responses == with_dataset.responses
-    assert [parse_case(line).gold_supports for line in alone.cases] == [
-        parse_case(line).gold_supports for line in with_dataset.cases[:2]
-    ]
 
 
 def test_every_field_of_a_report_is_counted() -> None:
@@ -140,15 +117,6 @@ def test_every_field_of_a_report_is_counted() -> None:
         assert found.carried[f"{of}.{stage}.durationsMs.totalMs"] == 2
 
 
-def test_ranks_before_reranking_are_kept() -> None:
-    chunks = read_samples("unrag", REPORT).responses[0]["response"]["debug"]["retrieved_chunks"]
-    assert [(one["rel_path"][-8:], one["rank"], one["rank_before_rerank"]) for one in chunks] == [
-        ("roses.md", 1, 2),
-        ("/peas.md", 2, 3),
-        ("beans.md", 3, 1),
-    ]
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -169,18 +137,6 @@ def test_a_faulty_dataset_names_the_place(changed: dict[str, object], message: s
     with pytest.raises(DatasetError, match=r"d\.json") as caught:
         read_texts("unrag", {"d.json": json.dumps(dataset | changed)})
     assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "folder"),
-    [
-        ("eval:sample:", "eval/sample/"),
-        ("eval/sample", "eval/sample/"),
-        ("eval:..:x", "eval/document-5ec1f7/x/"),
-    ],
-)
-def test_a_prefix_becomes_a_folder(prefix: str, folder: str) -> None:
-    assert folder_of_prefix(prefix) == folder
 
 
 def rescore(

@@ -17,8 +17,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread
 from tests.build.files import write_lines
@@ -100,13 +98,6 @@ def golds(cases: Path) -> list[int]:
     return [len(json.loads(line).get("gold_supports", [])) for line in lines]
 
 
-def test_leaving_the_page_ends_the_command(cases: Path, target: ServerHandle) -> None:
-    with labelling(cases, target.url) as command:
-        command.press("1", "enter", "1", "q", "y")
-        assert command.end() == (0, "2 saved\n", "")
-    assert golds(cases) == [1, 1]
-
-
 def test_ctrl_c_ends_the_command_and_says_what_was_saved(cases: Path, target: ServerHandle) -> None:
     with labelling(cases, target.url) as command:
         command.press("1", "enter", "1")
@@ -158,19 +149,3 @@ def test_a_browser_is_opened_only_when_asked_for(
         assert command.end()[0] == 0
     addresses = opened.read_text(encoding="utf-8").split() if opened.exists() else []
     assert addresses == ([command.address] if options else [])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--port", "80"), "--port: goes with --web only"),
-        (("--open",), "--open: goes with --web only"),
-        (("--web", "--port", "65536"), "--port"),
-    ],
-)
-def test_what_does_not_go_together_is_one_line(
-    cases: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], message: str
-) -> None:
-    assert cli.run(["label", str(cases), *options]) == ExitCode.USAGE
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line

@@ -9,8 +9,6 @@ from pytest_rageval.analysis.stats.agreement import kappa, krippendorff_alpha
 from pytest_rageval.authoring.labelling.agreement import agreement_document
 from pytest_rageval.authoring.labelling.draft import Draft
 from pytest_rageval.authoring.labelling.store import LabelEntry, SeenChunk
-from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.view.agreement import agreement_lines
 
 
 def entries(marks: Mapping[str, Mapping[str, str]]) -> list[LabelEntry]:
@@ -67,26 +65,6 @@ def test_only_the_last_label_of_a_case_counts() -> None:
         [*entries({"ann": ANN}), *entries({"ann": {"one": "x---"}, "bob": BOB})]
     )
     assert found["chunks"]["observed"] == 11 / 12
-
-
-def test_chunks_that_only_one_saw_are_not_compared() -> None:
-    document = agreement_document(entries({"ann": {"one": "xx"}, "bob": {"two": "xx"}}))
-    assert document["chunks"] | {"statistic": ""} == {
-        "statistic": "", "value": None, "low": None, "high": None, "n": 0, "n_cases": 0,
-        "observed": None,
-    }  # fmt: skip
-    assert "evidence or not: nothing was labelled by two" in list(
-        draw(agreement_lines({"file": "c", **document}))
-    )
-
-
-def test_resamples_that_come_to_one_value_leave_no_interval() -> None:
-    document = agreement_document(entries({"ann": ANN, "bob": ANN}))
-    assert [document["chunks"][key] for key in ("value", "low", "high")] == [1.0, None, None]
-    line = next(
-        x for x in draw(agreement_lines({"file": "c", **document})) if x.startswith("evidence")
-    )
-    assert line.split()[3:6] == ["1.000", "-", "1.000"]
 
 
 @settings(max_examples=30, deadline=None)

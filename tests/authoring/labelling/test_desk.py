@@ -18,10 +18,9 @@ from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.store import labels_path, read_labels
 from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.project.case_edit import load_editable
-from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import ScoreSettings
-from tests.authoring.labelling.builders import CASES, ask, file_session, press, typed, write_cases
+from tests.authoring.labelling.builders import CASES, ask, file_session, press, write_cases
 
 TARGET = Target(ask=ask, k=20)
 
@@ -74,34 +73,6 @@ def test_a_gold_that_stays_keeps_its_spelling_and_its_unknown_keys(path: Path) -
     assert b'"mine": 1.5}]' in path.read_bytes()
 
 
-def test_what_is_written_loads_as_cases(path: Path) -> None:
-    cases = [{**case, "gold_supports": []} if case["id"] == "marked" else case for case in CASES]
-    cases[1]["required_support_groups"] = None
-    plain = [{k: v for k, v in case.items() if k != "unknown"} for case in cases]
-    path.write_text("\n".join(map(json.dumps, plain)), encoding="utf-8")
-    session = file_session(path)
-    typed(press(session, "1", "3", "s", "1", "enter", "g"), "1+2")
-    press(session, "enter", "enter", "a", "4", "enter", "Q")
-    loaded = [located.case for located in load_cases(path).cases]
-    assert loaded[0].required_support_groups == ((0, 1),)
-    assert loaded[0].gold_supports[1].snippets == ("Mail is sent once.",)
-    assert loaded[2].answerable
-
-
-def test_a_case_that_a_run_would_refuse_is_not_written(path: Path) -> None:
-    path.write_text(
-        '{"id": "a", "question": "q", "irrelevant_supports": [{"rel_path": "plain.txt"}]}\n',
-        encoding="utf-8",
-    )
-    before = path.read_bytes()
-    loaded = load_editable(path)
-    session = file_session(path)
-    session.marking.draft = session.marking.draft.with_golds([{"rel_path": "plain.txt"}])
-    assert "equal to gold_supports[0]" in press(session, "w").notice
-    assert path.read_bytes() == before
-    assert loaded.warnings == ()
-
-
 def test_unknown_keys_are_warned_about_and_faults_are_refused(path: Path) -> None:
     assert load_editable(path, display="c.jsonl").warnings == (
         "c.jsonl:1: unknown field 'unknown', left as it is",
@@ -116,22 +87,6 @@ def test_unknown_keys_are_warned_about_and_faults_are_refused(path: Path) -> Non
         load_editable(path, display="c.jsonl")
     lines = str(caught.value).splitlines()
     assert [line.split(":")[1] for line in lines] == ["1", "2", "2", "3", "4", "6", "7"]
-
-
-def test_cases_over_several_lines_are_one_fault(path: Path) -> None:
-    path.write_text('{"id": "a",\n"question": "q"}\n' * 3, encoding="utf-8")
-    with pytest.raises(DatasetError) as caught:
-        load_editable(path, display="c.jsonl")
-    assert str(caught.value).startswith("c.jsonl:1: one JSON value is on lines 1 to 2, and 2 more")
-    assert len(caught.value.faults) == 1
-
-
-def test_a_change_of_another_line_meanwhile_is_kept(path: Path) -> None:
-    session = file_session(path)
-    path.write_bytes(path.read_bytes().replace(b"What else?", b"What now?"))
-    assert press(session, "3", "enter").index == 1
-    assert [line["question"] for line in lines_of(path)][2] == "What now?"
-    assert lines_of(path)[0]["gold_supports"]
 
 
 def test_a_change_of_the_same_line_meanwhile_is_shown_and_never_overwritten_unseen(
@@ -159,13 +114,6 @@ def test_mine_over_theirs_changes_only_what_i_decided(path: Path) -> None:
     press(session, "n", "a", "w", "m")
     line = lines_of(path)[1]
     assert (line["notes"], line["answerable"], line["gold_supports"]) == ("newer", False, [])
-
-
-def test_evidence_can_be_removed_while_the_target_is_down(path: Path) -> None:
-    session = file_session(write_cases(path, [{**CASES[1], "question": "down?"}]))
-    assert view_of(session).problem == "503 from http://localhost"
-    press(session, "1", "q", "y")
-    assert [gold["rel_path"] for gold in lines_of(path)[0]["gold_supports"]] == ["gone.md"]
 
 
 # --- annotators ----------------------------------------------------------------------------------
@@ -272,19 +220,6 @@ def marked_apart(path: Path) -> LabelSession:
     desk, ids = adjudicator(path)
     assert ids == ["marked"]
     return LabelSession(desk.queue(ids), desk)
-
-
-def test_golds_of_the_file_are_shown_beside_those_of_annotators(path: Path) -> None:
-    session = marked_apart(path)
-    view = view_of(session)
-    tags = {row.place.split("  ")[0]: row.tags for row in view.rows}
-    assert tags == {
-        "ops/queue.md": ("bob",), "ops/mail.md": ("file",), "plain.txt": ("ann",),
-        "gone.md": ("not retrieved", "file"),
-    }  # fmt: skip
-    assert view.remarks[1] == (
-        "the file says: answerable, evidence 1 ops/mail.md  # Mail; 2 gone.md  # Gone; groups 1+2"
-    )
 
 
 def test_where_nothing_is_agreed_the_file_stays_and_a_second_enter_keeps_it(path: Path) -> None:

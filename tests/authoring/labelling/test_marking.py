@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.draft import Draft, quotable
-from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
@@ -45,16 +43,6 @@ def test_a_chunk_without_heading_marks_its_document_and_says_so() -> None:
     session = press(session_of(), "4")
     assert golds(session) == [{"rel_path": "plain.txt"}]
     assert "whole document" in session.notice
-
-
-def test_a_vault_is_part_of_the_anchor_where_the_target_reports_one() -> None:
-    session = press(session_of(desk=FakeDesk([replace(CHUNKS[2], vault="work")])), "space")
-    assert golds(session) == [{**MAIL, "vault": "work"}]
-
-
-def test_golds_of_the_file_are_marked_already() -> None:
-    session = press(session_of(), "n")
-    assert marked(session) == [3, 5]
 
 
 def test_golds_that_are_not_retrieved_are_listed_and_kept_unless_removed() -> None:
@@ -111,90 +99,6 @@ def test_a_snippet_is_a_sentence_of_the_chunk_and_tells_it_from_its_neighbour() 
     assert marked(session) == [1]
 
 
-def test_each_chunk_of_a_section_can_be_quoted_by_a_gold_of_its_own() -> None:
-    session = press(session_of(), "s", "1", "enter", "j", "s", "2", "enter")
-    assert golds(session) == [
-        {**RETRIES, "snippets": ["The queue retries five times."]},
-        {**RETRIES, "snippets": ["It ends at one hour."]},
-    ]
-    assert marked(session) == [1, 2]
-
-
-def test_two_golds_of_a_section_that_quote_nothing_any_more_become_one() -> None:
-    session = press(session_of(), "s", "1", "enter", "j", "s", "2", "enter")
-    press(session, "s", "2", "enter", "k", "s", "1", "enter")
-    assert golds(session) == [{**RETRIES, "snippets": []}]
-
-
-@pytest.mark.parametrize(
-    ("quote", "picked"),
-    [
-        ("retries five times. After that it gives", [1, 2]),
-        ("The queue retries five times. After that it gives up. an item", [1, 2, 3]),
-        ("it gives up. an", [2, 3]),
-        ("it gives up and stops", []),
-    ],
-)
-def test_a_quote_of_several_sentences_is_shown_and_dropped_with_all_of_them(
-    quote: str, picked: list[int]
-) -> None:
-    gold = {**RETRIES, "snippets": [quote]}
-    chunk = replace(CHUNKS[0], text_truncated=True)
-    case = {"id": "a", "question": "q", "gold_supports": [gold]}
-    session = press(session_of(case, desk=FakeDesk([chunk])), "s")
-    assert [p.number for p in view_of(session).passages if p.marked] == picked
-    first, *rest = picked or [0]
-    press(session, *map(str, rest), "enter")
-    assert golds(session)[0]["snippets"] == [quote]
-    press(session, "s", *map(str, picked), "enter")
-    assert golds(session)[0]["snippets"] == ([] if first else [quote])
-
-
-LONG = " ".join(f"Item {i} is kept." for i in range(1, 451))
-
-
-def long_session() -> LabelSession:
-    """One document of 450 sentences, of which some are to be quoted."""
-    chunk = RetrievedChunk(rel_path="all.md", text=LONG)
-    return press(session_of(desk=FakeDesk(chunks=[chunk])), "s")
-
-
-def shown(session: LabelSession) -> tuple[int, int, int]:
-    """First, last and current sentence."""
-    passages = view_of(session).passages
-    current = next(passage.number for passage in passages if passage.current)
-    return passages[0].number, passages[-1].number, current
-
-
-def test_of_a_long_document_the_sentences_around_the_cursor_are_shown() -> None:
-    session = long_session()
-    assert shown(session) == (1, 200, 1)
-    assert view_of(session).part == "200 of 450 sentences; / searches all of them"
-    assert shown(press(session, "end")) == (401, 450, 450)
-    assert view_of(session).part == "50 of 450 sentences; / searches all of them"
-    assert shown(press(session, "down")) == (401, 450, 450)
-    assert shown(press(session, "201", "up")) == (1, 200, 200)
-    assert shown(press(session, "home", "up")) == (1, 200, 1)
-    assert golds(press(session, "enter")) == [
-        {"rel_path": "all.md", "snippets": ["Item 201 is kept."]},
-    ]  # fmt: skip
-    assert shown(press(session, "s")) == (201, 400, 201)
-
-
-def test_escape_ends_a_search_among_sentences_and_stays_on_the_sentence() -> None:
-    session = typed(press(long_session(), "/"), "item 333")
-    press(session, "space", "escape")
-    assert (session.mode, shown(session)) == (Mode.SNIPPET, (201, 400, 333))
-    assert session.unsaved == ("retries",)
-    typed(press(session, "/"), "is kept")
-    assert shown(session) == (201, 400, 333)
-    typed(press(session, "/"), "")
-    assert view_of(session).part == "200 of 450 sentences; / searches all of them"
-    assert press(session, "/", "x", "escape").mode is Mode.SNIPPET
-    press(session, "escape")
-    assert (session.mode, golds(session)) == (Mode.BROWSE, [])
-
-
 def test_every_passage_is_found_in_its_chunk_wherever_the_one_before_it_was() -> None:
     chunk = RetrievedChunk(rel_path="a.md", text="b c. a b c. d")
     passages = ["a b c.", "b c.", "c. d", "gone", " ", "a b"]
@@ -204,60 +108,11 @@ def test_every_passage_is_found_in_its_chunk_wherever_the_one_before_it_was() ->
 # --- groups, notes, filter -----------------------------------------------------------------------
 
 
-class _Document(str):
-    """A text that counts how often it is read as a whole."""
-
-    n_read = 0
-
-    def translate(self, table: Any, /) -> str:
-        self.n_read += 1
-        return super().translate(table)
-
-    def __format__(self, spec: str, /) -> str:
-        self.n_read += 1
-        return super().__format__(spec)
-
-
-def test_a_whole_document_is_not_read_again_for_each_sentence_and_move() -> None:
-    document = _Document("".join(f"Item {i} is kept. " for i in range(100)))
-    desk = FakeDesk(chunks=[RetrievedChunk(rel_path="all.md", text=document)])
-    session = press(session_of(desk=desk), "s")
-    assert session.marking.choice is not None
-    assert len(session.marking.choice.passages) == 100
-    assert document.n_read == 1
-    press(session, "escape", "down", "up")
-    view_of(session)
-    assert document.n_read == 1
-    typed(press(session, "/"), "item 7")
-    n_read = document.n_read
-    assert n_read > 1
-    view_of(press(session, "down", "up", "home", "end"))
-    assert document.n_read == n_read
-
-
-def test_a_document_is_read_once_for_each_gold_that_quotes_it() -> None:
-    document = _Document("".join(f"Item {i} is kept. " for i in range(100)))
-    session = session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=document)]))
-    view_of(press(session, "s", "3", "enter"))
-    n_read = document.n_read
-    for key in ("down", "up", "u", "r", "a", "u"):
-        view_of(press(session, key))
-    assert marked(session) == [1]
-    assert document.n_read == n_read
-
-
 def test_groups_are_written_as_numbers_of_golds() -> None:
     session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
     assert session.marking.draft.groups == ((0, 1), (1,))
     assert view_of(session).groups == "1+2, 2"
     assert typed(press(session, "g"), "-").marking.draft.groups is None
-
-
-@pytest.mark.parametrize("text", ["3", "0", "1+", "x", "1;2", "-1", "1 2"])
-def test_groups_that_cannot_be_read_change_nothing(text: str) -> None:
-    session = typed(press(session_of(), "1", "3", "g"), text)
-    assert session.marking.draft.groups is None
-    assert "expected the numbers of golds from 1 to 2" in session.notice
 
 
 def test_a_gold_that_goes_leaves_its_groups() -> None:
@@ -267,21 +122,6 @@ def test_a_gold_that_goes_leaves_its_groups() -> None:
     session.press("3")
     assert session.marking.draft.groups is None
     assert "the group 1 is gone" in session.notice
-
-
-def test_keys_of_other_modes_are_text_where_text_is_typed() -> None:
-    session = press(session_of(), "t", "q", "u", "x", "backspace", "1", "down", "enter")
-    assert session.marking.draft.notes == "qu1"
-    assert press(session, "t", "z", "escape").marking.draft.notes == "qu1"
-
-
-def test_pasted_text_is_typed_only_where_text_is_asked_for() -> None:
-    session = session_of()
-    session.type("q")
-    session.press("t")
-    session.type("two\nlines \ud800")
-    session.press("enter")
-    assert (session.marking.draft.notes, session.closed) == ("two lines ", False)
 
 
 def test_a_filter_shows_the_rows_that_hold_a_text_under_their_numbers() -> None:

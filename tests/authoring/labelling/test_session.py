@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.draft import (
-    Draft,
     Fetched,
     LabelCase,
     SaveResult,
@@ -57,27 +56,6 @@ def test_a_conflict_waits_for_a_decision_and_mine_is_written_over_it_once_seen()
     assert desk.saved == [("retries", {"gold_supports": [MAIL]}, True)]
 
 
-def test_theirs_is_taken_over_and_mine_is_gone() -> None:
-    theirs = label_case({"id": "retries", "question": "q2", "notes": "theirs"})
-    desk = FakeDesk(results=[CONFLICT], reloaded=theirs)
-    session = press(session_of(desk=desk), "3", "enter", "t")
-    assert session.marking.draft == theirs.start
-    assert (session.marking.item.case.question, desk.saved, session.unsaved) == ("q2", [], ())
-
-
-def test_a_review_is_confirmed_by_enter_alone() -> None:
-    desk = FakeDesk()
-    made = {"id": "a", "question": "q", "review": "generated"}
-    queue = [label_case(made), label_case({**made, "id": "b"})]
-    press(LabelSession(queue, desk, review=desk), "3", "n", "enter")
-    assert [changes for _, changes, _ in desk.saved] == [
-        {"gold_supports": [MAIL]}, {"review": "reviewed"},
-    ]  # fmt: skip
-    desk.saved.clear()
-    press(LabelSession(queue, desk), "enter")
-    assert desk.saved == [("a", {}, False)]
-
-
 MADE = {"id": "a", "question": "q", "review": "generated"}
 
 
@@ -95,18 +73,6 @@ def test_a_rejected_case_is_removed_once_it_is_confirmed_and_leaves_the_queue() 
     press(session, "d", "y")
     assert (desk.removed, session.total, session.marking.item.case.id) == (["b"], 2, "c")
     assert (session.result, session.unsaved) == ("1 saved, 1 removed", ())
-
-
-def test_rejecting_the_last_case_shows_the_one_before_and_the_only_case_ends() -> None:
-    session = press(review_of("a", "b", desk=FakeDesk()), "n", "d", "y")
-    assert (session.marking.item.case.id, session.closed) == ("a", False)
-    press(session, "d", "y")
-    assert (session.closed, session.result, session.unsaved) == (True, "0 saved, 2 removed", ())
-
-
-@pytest.mark.parametrize("key", ["d", "e"])
-def test_cases_are_rejected_and_mended_in_a_review_only(key: str) -> None:
-    assert "no key" in press(session_of(), key).notice
 
 
 @pytest.mark.parametrize("keys", [["q", "n"], ["q", "Q"], ["Q"]], ids="-".join)
@@ -127,16 +93,6 @@ def test_q_asks_before_it_leaves_a_case_that_is_not_saved() -> None:
     assert (session.mode, session.unsaved) == (Mode.BROWSE, ("retries",))
     assert press(session, "q", "y").closed
     assert [case_id for case_id, _, _ in desk.saved] == ["retries"]
-
-
-def test_a_proposal_is_saved_only_once_it_is_confirmed_or_changed() -> None:
-    desk = FakeDesk()
-    case = parse_case({"id": "a", "question": "q"})
-    item = LabelCase(case=case, start=Draft(), proposal=Draft(golds=(MAIL,)))
-    press(LabelSession([item], desk), "n", "q")
-    assert desk.saved == []
-    press(LabelSession([item], desk), "enter")
-    assert desk.saved == [("a", {"gold_supports": [MAIL]}, False)]
 
 
 # --- a target that fails -------------------------------------------------------------------------

@@ -11,14 +11,11 @@ import pytest
 from textual.app import App
 
 from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
     CASES,
     HOSTILE,
-    FakeDesk,
     file_session,
     serving,
-    session_of,
     write_cases,
 )
 from tests.build.browser import chromium
@@ -111,10 +108,3 @@ def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path) -> None:
     acting = {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
     assert acting == set()
     assert "::error::" not in shown
-
-
-def test_the_current_row_is_among_those_shown() -> None:
-    chunks = [RetrievedChunk(rel_path=f"{n}.md", rank=n) for n in range(1, 61)]
-    shown = drive_terminal(session_of(desk=FakeDesk(chunks)), ["k", "end", "k", "Q"])
-    assert "> [ ] 60 60.md" in shown
-    assert "> [ ] 59 59.md" in shown

@@ -87,13 +87,6 @@ def test_a_line_that_was_cut_short_is_left_out_and_gone_with_the_next_save(cases
     assert [entry.case_id for entry in read_labels(cases).entries] == ["a", "b", "c"]
 
 
-def test_only_a_newline_ends_a_line(cases: Path) -> None:
-    path = labels_path(cases, "ann")
-    append_entry(path, ENTRY)
-    path.write_bytes(path.read_bytes().replace(b", ", b",\r"))
-    assert [entry.case_id for entry in read_labels(cases).entries] == ["a"]
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -109,22 +102,3 @@ def test_a_line_that_is_no_entry_is_named(cases: Path, change: dict[str, Any]) -
     append_entry(labels_path(cases, "ann"), {**ENTRY, **change})
     with pytest.raises(DatasetError, match=rf"labels/ann\.jsonl:1: {next(iter(change))}"):
         read_labels(cases)
-
-
-def test_a_fault_names_its_file_by_the_path_that_was_given(
-    cases: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append_entry(labels_path(cases, "ann"), {**ENTRY, "id": 1})
-    monkeypatch.chdir(cases.parent.parent)
-    with pytest.raises(DatasetError) as caught:
-        read_labels(Path(cases.parent.name) / cases.name)
-    assert str(caught.value).startswith(f"{cases.parent.name}/labels/ann.jsonl:1: id: ")
-
-
-def test_files_that_hold_no_json_are_refused_with_every_fault(cases: Path) -> None:
-    path = labels_path(cases, "ann")
-    path.parent.mkdir()
-    path.write_bytes(b"x\n[]\n\xff\n" + b"[" * 100_000 + b"\n")
-    with pytest.raises(DatasetError) as caught:
-        read_labels(cases)
-    assert len(str(caught.value).splitlines()) == 4

@@ -134,35 +134,11 @@ def test_evidence_that_moved_to_another_note_is_found_by_its_snippets(
     assert found.message.endswith(hint)
 
 
-def test_the_texts_of_a_vault_are_searched_for_a_number_of_snippets_each_once() -> None:
-    fees = [f"Fee {number} is due." for number in range(201)]
-    index = AnchorIndex([parse_note("a.md", f"# A\n\n{' '.join(fees)}\n".encode())])
-    golds = [anchor("gone.md", "", fee) for fee in (*fees, fees[0])]
-    found = list(index.check(placed("?", 1, gold_supports=golds)))
-    held = [one.message.endswith("its snippets?") for one in found]
-    assert held == [*[True] * 200, False, True]
-
-
 def test_nothing_is_offered_where_nothing_is_near() -> None:
     [path] = check(anchor("zzz.md"))
     [heading] = check(anchor("site/gates.md", "# Zoology"))
     [snippet] = check(anchor("site/gates.md", "# Gates", "Quokkas are marsupials."))
     assert not any("did you mean" in one.message for one in (path, heading, snippet))
-
-
-def test_each_snippet_and_each_irrelevant_support_is_looked_at() -> None:
-    case = placed(
-        "When?",
-        gold_supports=(
-            anchor("site/gates.md", "# Gates", "The south gate is shut.", "xyz", "uvw"),
-        ),
-        irrelevant_supports=(anchor("none.md"),),
-    )
-    assert [one.field for one in INDEX.check(case)] == [
-        "gold_supports[0].snippets[1]",
-        "gold_supports[0].snippets[2]",
-        "irrelevant_supports[0].rel_path",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -175,13 +151,6 @@ def test_a_snippet_that_only_lacks_markup_is_named_with_it(snippet: str) -> None
         placed("?", 1, gold_supports=[anchor("p.md", "# P", snippet)])
     )
     assert found.message.endswith(f"is not in p.md # P; it stands there with markup: {sentence!r}")
-
-
-def test_a_section_named_without_its_title_is_suggested_rather_than_a_title_like_it() -> None:
-    note = parse_note("lending.md", b"# Lending\n\n## Renewing\n\nTwice.\n")
-    case = placed("How often?", gold_supports=[anchor("lending.md", "## Renewing")])
-    [found] = AnchorIndex([note]).check(case)
-    assert found.message.endswith("did you mean '# Lending > ## Renewing'?")
 
 
 @pytest.mark.parametrize(

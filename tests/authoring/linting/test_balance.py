@@ -28,24 +28,6 @@ def test_the_power_of_eighty_cases() -> None:
     )
 
 
-def test_cases_of_one_document_count_less() -> None:
-    power = compute_power(cases(80, documents=20))
-    assert power.drop_clustered == pytest.approx(2 * (power.drop or 0))
-    assert "(0.20 if the cases of each of their 20 documents stand or fall together)" in (
-        power.sentence
-    )
-
-
-def test_only_reviewed_cases_with_evidence_count() -> None:
-    counted = [
-        *cases(4),
-        *unanswerable(9),
-        placed("q", gold_supports=()),
-        placed("q", gold_supports=(anchor("a.md"),), review="generated"),
-    ]
-    assert compute_power(counted).n == 4
-
-
 @pytest.mark.parametrize(
     ("n", "said"),
     [

@@ -73,15 +73,6 @@ def test_alike_questions_about_other_evidence_or_another_number_are_others() -> 
     assert list(find_duplicates(numbered(forms))) == []
 
 
-def test_a_near_duplicate_is_found_among_many_numbered_questions() -> None:
-    asked = "What does form {} of the {} land office ask for?"
-    forms = [asked.format(n, m) for n in range(20) for m in range(100, 120)]
-    again = asked.format(19, 119).replace("ask", "ever ask")
-    [found] = find_duplicates(numbered([*forms, again]))
-    assert told([found]) == [("warning", "near-duplicate", 401)]
-    assert "a.jsonl:400 (c400)" in found.message
-
-
 def test_a_translation_is_no_duplicate() -> None:
     cases = [placed(Q, 1), placed(NEARLY, 2, translation_of="c1", language="en-GB")]
     assert list(find_duplicates(cases)) == []
@@ -97,23 +88,3 @@ def test_a_translation_is_no_duplicate() -> None:
 def test_questions_that_differ_in_a_vowel_or_a_tone_are_not_the_same(one: str, other: str) -> None:
     findings = find_duplicates(numbered([one, other]))
     assert [found for found in findings if found.severity == "error"] == []
-
-
-def test_questions_without_blanks_that_differ_in_a_number_are_others() -> None:
-    asked = "第{}条对员工每年可以休的年假规定了什么内容？"
-    assert list(find_duplicates(numbered([asked.format(12), asked.format(13)]))) == []
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("员工每年可以休多少天年假？", "员工每年可以休多少天的年假呢？"),
-        (
-            "第12条对员工每年可以休的年假规定了什么内容？",
-            "第12条对员工每年可以休的年假规定了什么？",
-        ),
-        ("พนักงานลาพักร้อนได้กี่วันต่อปี", "พนักงานลาพักร้อนได้กี่วันต่อหนึ่งปี"),
-    ],
-)
-def test_nearly_the_same_question_without_blanks_is_a_warning(one: str, other: str) -> None:
-    assert told(find_duplicates(numbered([one, other]))) == [("warning", "near-duplicate", 2)]

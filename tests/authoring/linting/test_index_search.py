@@ -84,25 +84,6 @@ def test_an_anchor_is_looked_for_as_the_user_of_each_case() -> None:
     assert found.rule == "not-in-index"
 
 
-def test_a_target_without_headings_is_told_apart() -> None:
-    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
-    with rag_server(lambda question, nth: reply) as server:
-        [found] = look(server.url, placed("q", gold_supports=(anchor("a.md", "# A"),)))
-    assert found.severity == "warning"
-    assert "reports no headings" in found.message
-
-
-def test_a_snippet_is_looked_for_where_a_target_reports_no_headings() -> None:
-    chunk = {"rel_path": "a.md", "text": "It holds **some** words."}
-    reply = {"answer": "a", "debug": {"retrieved_chunks": [chunk]}}
-    there, gone = (anchor("a.md", "# A", text) for text in ("some words", "other words"))
-    with rag_server(lambda question, nth: reply) as server:
-        assert look(server.url, placed("q", gold_supports=(there,))) == []
-        [found] = look(server.url, placed("q", gold_supports=(gone,)))
-    assert (found.severity, found.rule) == ("warning", "not-in-index")
-    assert "no chunk of a.md holds a snippet of the anchor" in found.message
-
-
 @pytest.mark.parametrize(
     ("reply", "kind"), [(500, "http"), ({"answer": 7}, "protocol"), ({"answer": "a"}, "protocol")]
 )

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold, read_templates
-from pytest_rageval.project.presets.preset import Preset, load_preset, preset_names
+from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import config_warnings, load_settings
 
 TEMPLATES = read_templates()
@@ -59,12 +57,6 @@ def test_no_template_holds_a_path_of_a_machine() -> None:
         assert not any(part in data for part in (b"/home", b"/tmp", b"/work", b"C:\\")), name
 
 
-def test_cases_of_the_users_own_get_limits_that_ask_nothing_of_their_categories() -> None:
-    scaffold = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'})
-    assert "multi_hop" not in content(scaffold, "thresholds.toml")
-    assert "multi_hop" in content(plan(), "thresholds.toml")
-
-
 def test_cases_of_the_users_own_are_asked_of_a_system_and_get_no_notes() -> None:
     own = {"evals/eval_set.jsonl": b'{"id": "a", "question": "q"}\n'}
     scaffold = plan_scaffold(TEMPLATES, {**own, "pyproject.toml": PYTEST_TABLE})
@@ -96,30 +88,6 @@ def test_a_project_with_a_client_of_its_own_gets_no_target(path: str, text: byte
     assert (addition.needed, "target" in "".join(addition.lines)) == (False, False)
 
 
-def test_the_target_table_shows_how_a_server_of_another_shape_is_mapped(tmp_path: Path) -> None:
-    for name in ("pyproject.txt", "pyproject-own-cases.txt"):
-        lines = TEMPLATES[name].decode().splitlines()
-        mapped = [one[2:] for one in lines if re.match("# (path|request|response) = ", one)]
-        text = "\n".join(["[tool.rageval.target]", 'url = "http://x"', *mapped])
-        (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-        target = load_settings(tmp_path, flags={}, environ={}).target
-        assert target.path == "/v2/chat"
-        assert set(target.response or ()) == {"answer", "retrieved_chunks"}
-
-
-def test_example_cases_that_were_changed_keep_their_notes() -> None:
-    name = "vault/opening-hours.md"
-    existing = {"evals/eval_set.jsonl": b"{}", f"evals/{name}": TEMPLATES[name]}
-    scaffold = plan_scaffold(TEMPLATES, existing)
-    assert sum(path.startswith("evals/vault/") for path in scaffold.files) == 7
-    assert 'vault = "evals/vault"' in content(scaffold, "pyproject.toml").splitlines()
-    assert scaffold.first == ""
-
-
-def test_a_broken_pyproject_is_to_be_mended_first() -> None:
-    assert plan(pyproject_toml=b"[").first == "fix pyproject.toml"
-
-
 def test_a_pyproject_without_a_target_is_told_what_it_needs() -> None:
     [found] = additions(pyproject_toml=b"[project]\nname = 'x'\n")
     assert found.lines == (
@@ -147,18 +115,6 @@ def test_pytests_own_settings_are_asked_for_only_where_there_are_none(
 ) -> None:
     [found] = additions(**existing)
     assert found.lines == ("[tool.rageval.target]", 'vault = "evals/vault"')
-
-
-@pytest.mark.parametrize(
-    "existing", [{"pytest_ini": b""}, {"setup_cfg": b"[tool:pytest]\n"}, {"tox_ini": b"[pytest]\n"}]
-)
-@pytest.mark.parametrize("preset", [None, load_preset("dify")])
-def test_a_new_pyproject_does_not_replace_the_pytest_settings_of_another_file(
-    existing: dict[str, bytes], preset: Preset | None
-) -> None:
-    files = {name.replace("_", "."): text for name, text in existing.items()}
-    made = content(plan_scaffold(TEMPLATES, files, preset), "pyproject.toml")
-    assert [*tomllib.loads(made)["tool"]] == ["rageval"]
 
 
 @pytest.mark.parametrize(

@@ -44,27 +44,6 @@ def test_a_file_that_exists_stays_byte_for_byte(path: str, tmp_path: Path) -> No
     assert kept.read_bytes() == b"\xff mine\r\n"
 
 
-def test_what_an_earlier_start_did_not_reach_is_completed(tmp_path: Path) -> None:
-    start(tmp_path)
-    whole = tree(tmp_path)
-    for lost in ("thresholds.toml", "evals/vault/opening-hours.md"):
-        (tmp_path / lost).unlink()
-    done = start(tmp_path)
-    assert [name for name, created in done.items() if created] == [
-        "thresholds.toml",
-        "evals/vault/opening-hours.md",
-    ]
-    assert tree(tmp_path) == whole
-
-
-def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
-    folder, elsewhere = tmp_path / "project", tmp_path / "elsewhere.toml"
-    folder.mkdir()
-    (folder / "thresholds.toml").symlink_to(elsewhere)
-    assert start(folder)["thresholds.toml"] is False
-    assert not elsewhere.exists()
-
-
 def test_a_file_that_appears_meanwhile_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,12 +69,6 @@ def test_an_interrupted_start_leaves_no_part_of_a_file(
     with pytest.raises(KeyboardInterrupt):
         start(tmp_path)
     assert tree(tmp_path) == {}
-
-
-def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "evals").write_text("mine", encoding="utf-8")
-    with pytest.raises(ScaffoldError, match=r"evals: a file stands where a folder is needed"):
-        start(tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

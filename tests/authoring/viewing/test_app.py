@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from typing import IO
 
 import pytest
 
-from pytest_rageval.authoring.viewing import project
-from pytest_rageval.runs import store
 from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.tags import read_tags, write_tag
-from pytest_rageval.support.files import open_plain
 from tests.authoring.viewing.serving import Shown, showing
-from tests.build.runs import config_from, run_of, write_run
+from tests.build.runs import run_of, write_run
 
 SECRET = "the text of a file outside"
 
@@ -75,12 +70,6 @@ def test_runs_are_listed_with_what_of_them_differs(shown: Shown) -> None:
     assert "recall_" in html
 
 
-def test_a_run_is_compared_with_the_one_before_or_with_a_chosen_one(shown: Shown) -> None:
-    assert "Compared with r2" in shown.client.get("/run-r3").text
-    assert "Compared with r1" in shown.client.get("/run-r3?base=r1").text
-    assert "with the baseline" not in shown.client.get("/run-r3?base=").text
-
-
 @pytest.mark.parametrize(
     "name",
     ["%2e%2e", "..%2f..%2fsecret", "%2fetc", "r1%2f..%2fr2", "tags", "x%00", "linked"],
@@ -111,27 +100,6 @@ def test_tags_are_given_and_removed(shown: Shown, results: Path) -> None:
     assert (reply.status_code, "names another run" in reply.text) == (409, True)
     assert shown.post("/tag", {"run": "r2", "tag": "main", "remove": True}).status_code == 200
     assert read_tags(results) == {}
-
-
-def test_the_order_of_runs_reads_no_document_again_until_it_changes(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-
-    def opened(path: Path) -> IO[bytes]:
-        read.append(f"{path.parent.name}/{path.name}")
-        return open_plain(path)
-
-    monkeypatch.setattr(store, "open_plain", opened)
-    runs = project.ProjectRuns(results, title="project")
-    assert [run.run_id for run in runs.documents()] == ["r1", "r2", "r3"]
-    assert read.count("r2/metrics.json") == 1
-    read.clear()
-    write_run(results, "r0", run_of(1), day=2)
-    config = config_from(run_id="r1", timestamp="2026-02-01T00:00:00+00:00")
-    store.write_document(results / "r1", "config.json", config)
-    assert [run.run_id for run in runs.documents()] == ["r0", "r2", "r3", "r1"]
-    assert {name.partition("/")[0] for name in read} == {"r0", "r1"}
 
 
 @pytest.mark.parametrize("tag", ["", "../r1/config", "a b", "last", "<script>", "x" * 101])
@@ -167,50 +135,6 @@ def test_what_is_no_request_of_the_page_is_one_sentence(
     headers = {"Origin": shown.origin, "Content-Type": "application/json"}
     reply = shown.client.post("/tag", content=body, headers=headers)
     assert (reply.status_code, reply.text.count("\n")) == (status, 1)
-
-
-def test_damaged_runs_are_said_and_the_others_shown(results: Path) -> None:
-    (results / "r1" / "metrics.json").write_text("{", encoding="utf-8")
-    (results / "r2" / "results.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
-    (results / "empty").mkdir()
-    (results / "a b").mkdir()
-    (results / "a b" / "results.jsonl").touch()
-    (results / "wild").mkdir()
-    (results / "wild" / "metrics.json").write_text(
-        json.dumps({"metrics": [1], "total": "x"}), encoding="utf-8"
-    )
-    with showing(results) as shown:
-        html = shown.client.get("/").text
-        assert "metrics.json: Input data was truncated" in html
-        assert 'empty</span>: <span class="text">holds none of' in html
-        assert 'a b</span>: <span class="text">its name is not that of a run' in html
-        assert shown.client.get("/run-r1").status_code == 200
-        damaged = shown.client.get("/run-r2")
-        assert damaged.status_code in {404, 500}
-        assert "Traceback" not in damaged.text
-        assert shown.client.get("/run-wild").status_code in {200, 404, 500}
-        assert shown.client.get("/run-r3").status_code == 200
-
-
-def test_a_page_is_sent_while_it_is_made(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    received = threading.Event()
-
-    def slow(*given: object, **options: object) -> Iterator[str]:
-        yield "<p>begun</p>" * 10_000
-        assert received.wait(10)
-        yield "<p>finished</p>"
-        raise ValueError("<b>damaged</b>")
-
-    monkeypatch.setattr(project, "report_page", slow)
-    with showing(results) as shown, shown.client.stream("GET", "/run-r1") as reply:
-        pieces = reply.iter_text()
-        assert "begun" in next(pieces)
-        received.set()
-        rest = "".join(pieces)
-    assert rest.endswith(
-        "<p>finished</p><p>The page could not be finished: "
-        "ValueError: &lt;b&gt;damaged&lt;/b&gt;</p>"
-    )
 
 
 # --- notes ---------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.authoring.keyed.page import STALE
 from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.web.page import CONFLICT
@@ -312,27 +311,6 @@ def test_the_page_is_never_wider_than_the_window(
     assert tab.locator("#top").bounding_box()["height"] < 844 * 0.65  # type: ignore[index]
 
 
-def test_where_the_keys_go_is_seen_and_told(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    tab = open_page(serve(session_of()))
-    assert focused(tab) == "rows"
-    outline = "getComputedStyle(document.querySelector('%s')).outlineStyle"
-    assert tab.evaluate(outline % ".row.current") == "solid"
-    go(tab, ["down", "space"])
-    rows = tab.locator("#rows")
-    assert rows.get_attribute("aria-activedescendant") == "row-2"
-    assert tab.locator("#row-2").get_attribute("aria-selected") == "true"
-    assert tab.inner_text("#row-2 .mark") == "✓ 2"
-    assert tab.inner_text("#row-3 .mark").strip() == "○ 3"
-    assert "evidence, gold 1" in tab.inner_text("#row-2")
-    assert said(tab) == "row 2 is evidence"
-    tab.keyboard.press("Tab")
-    assert focused(tab) == "do-space-browse"
-    assert tab.evaluate(outline % "#do-space-browse") == "solid"
-    assert tab.evaluate(outline % ".row.current") == "dashed"
-
-
 # --- keys ----------------------------------------------------------------------------------------
 
 
@@ -361,27 +339,6 @@ def test_keys_wait_for_a_slow_target_in_their_order(
     assert len(served.session.marking.draft.golds) == 3
 
 
-def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    text = " ".join(f"Item {i} is kept." for i in range(1, 451))
-    served = serve(session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=text)])))
-    tab = open_page(served)
-    go(tab, ["s"])
-    assert tab.locator("#passages li").count() == 200
-    assert "200 of 450 sentences; / searches all of them" in tab.inner_text("#quote")
-    go(tab, ["/"])
-    assert focused(tab) == "typed"
-    go(tab, [*"item 44", "8", "enter"])
-    assert tab.locator("#passages li").all_inner_texts() == ["○ 448\nItem 448 is kept."]
-    assert focused(tab) == "passages"
-    go(tab, ["space", "escape"])
-    assert tab.locator("#passages li").count() == 50
-    assert tab.locator("#passage-448").is_visible()
-    go(tab, ["enter"])
-    assert served.session.marking.draft.golds[0]["snippets"] == ["Item 448 is kept."]
-
-
 def test_a_pointer_works_too_and_gives_the_keys_back(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
@@ -405,29 +362,6 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
 
 
 # --- what others do meanwhile --------------------------------------------------------------------
-
-
-def test_a_second_tab_that_is_behind_is_told_and_changes_nothing(
-    open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
-) -> None:
-    served = serve(session_of())
-    first = open_page(served)
-    second = first.context.new_page()
-    second.goto(f"{served.base}/")
-    go(first, ["3"])
-    press(second, ["space", "n", "a"])
-    settled(second)
-    assert second.inner_text("#alarm") == STALE
-    assert "✓ 3" in second.inner_text("#row-3")
-    assert served.session.index == 0
-    assert [gold["rel_path"] for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
-    go(second, ["escape"])
-    assert second.inner_text("#alarm") == ""
-    go(second, ["1"])
-    assert len(served.session.marking.draft.golds) == 2
-    go(first, ["u"])
-    assert first.inner_text("#alarm") == STALE
-    assert len(served.session.marking.draft.golds) == 2
 
 
 @pytest.mark.parametrize(("key", "kept"), [("m", 2), ("t", 1), ("escape", 1)])
@@ -470,36 +404,3 @@ def test_leaving_ends_the_command_and_the_page_says_so(
     assert served.ended.wait(10)
     go(tab, ["space"])
     assert watched.faults == []
-
-
-def test_without_scripts_the_page_names_another_way(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    tab = open_page(serve(session_of()), java_script_enabled=False)
-    assert "rageval label" in tab.inner_text("noscript")
-
-
-def test_a_phone_marks_quotes_and_saves_without_scrolling(
-    tmp_path: Path, open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    path = write_cases(tmp_path / "cases.jsonl")
-    tab = open_page(serve(file_session(path)), viewport={"width": 390, "height": 844})
-    for name in ("Mark or unmark", "Quote sentences", "Save and next", "More"):
-        box = tab.get_by_role("button", name=name, exact=False).first.bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= 844, name
-        assert box["height"] >= 44, name
-    assert not tab.get_by_role("button", name="Previous case").is_visible()
-
-    tab.get_by_role("button", name="More").click()
-    tab.get_by_role("button", name="Previous case").wait_for()
-
-    tab.locator("#row-2").click()
-    tab.wait_for_selector("#row-2.current")
-    tab.get_by_role("button", name="Mark or unmark").click()
-    tab.wait_for_selector("#row-2.marked")
-    before = path.read_bytes()
-    tab.get_by_role("button", name="Save and next").click()
-    tab.wait_for_selector("#row-2:not(.marked)")
-    assert tab.title().startswith("2/")
-    assert path.read_bytes() != before
