@@ -167,6 +167,10 @@ def _metric(
         scale_end=scale_end(info),
         reason=text,
         population=info.population if info is not None else "",
+        direction=info.direction if info is not None else "",
+        best=info is not None
+        and info.direction != "neutral"
+        and value == info.bounds[info.direction == "higher"],
         traceback=said.traceback,
     )
 

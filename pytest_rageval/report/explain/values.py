@@ -167,6 +167,10 @@ class MetricReason:
     """The arithmetic in one line, the rule that makes it not applicable, or the error."""
     population: str
     """The cases to which the metric applies."""
+    direction: str = ""
+    """Direction of better values, ``higher``, ``lower`` or ``neutral``; empty: not known."""
+    best: bool = False
+    """Whether no value could be better."""
     traceback: str = ""
     """Lines of the project's code that raised; empty: none did."""
 
@@ -224,20 +228,20 @@ class Explanation:
     """The explanation of one record."""
 
     record: CaseRecord
-    stage_meaning: str | None
-    next_steps: tuple[str, ...]
-    expectations: tuple[Expectation, ...]
-    golds: tuple[AnchorReason, ...]
-    groups: tuple[GroupReason, ...]
-    irrelevant: tuple[AnchorReason, ...]
-    chunks: tuple[ChunkReason, ...] | None
+    stage_meaning: str | None = None
+    next_steps: tuple[str, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    golds: tuple[AnchorReason, ...] = ()
+    groups: tuple[GroupReason, ...] = ()
+    irrelevant: tuple[AnchorReason, ...] = ()
+    chunks: tuple[ChunkReason, ...] | None = None
     """In rank order; None: not reported."""
-    citations: tuple[CitationReason, ...] | None
-    left_out: tuple[LeftOut, ...]
+    citations: tuple[CitationReason, ...] | None = None
+    left_out: tuple[LeftOut, ...] = ()
     """Parts of the answer that are not read as what it states, in order."""
-    judgements: tuple[JudgementReason, ...]
+    judgements: tuple[JudgementReason, ...] = ()
     """Every requested verdict."""
-    metrics: tuple[MetricReason, ...]
+    metrics: tuple[MetricReason, ...] = ()
     """In the order of the registry."""
     notes: tuple[str, ...] = ()
     """Remarks on the run, and what people noted of the case."""

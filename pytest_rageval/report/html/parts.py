@@ -84,7 +84,8 @@ class Piece:
 
     text: str
     status: Status = ""
-    note: str = ""
+    note: Sequence[tuple[str, str]] = ()
+    """Parts of the small print, each with its address."""
     link: str = ""
     tone: str = ""
     drawn: Element | None = None
@@ -114,7 +115,7 @@ def parts(
             yield _part(block, links, title, public)
 
 
-_BETWEEN: Final = re.compile(r"([\s,;:]+)")
+_BETWEEN: Final = re.compile(r"(\brank [0-9]+|[\s,;:]+)")
 
 
 def linked(text: str, links: Links = NO_LINKS) -> Iterator[tuple[str, str]]:
@@ -173,14 +174,19 @@ def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[Piece]:
             yield Piece(
                 text=text,
                 status=value.status,
-                note=value.note,
+                note=((value.note, ""),) if value.note else (),
                 link=value.link or links.get(text, ""),
                 tone=value.tone,
             )
         case tuple():
             first, *rest = value or (("", ""),)
             note = plain(tuple(rest)).removeprefix("; ")
-            yield Piece(text=first[0], status=first[1], note=note, link=links.get(first[0], ""))
+            yield Piece(
+                text=first[0].strip(),
+                status=first[1],
+                note=[*linked(note, links)] if note else (),
+                link=links.get(first[0], ""),
+            )
         case _:
-            text = cell_text(value)
+            text = cell_text(value).strip()
             yield Piece(text=text, link=links.get(text, ""))

@@ -6,7 +6,7 @@ Words carry the meaning; colour only repeats it.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -32,6 +32,7 @@ from pytest_rageval.report.explain.verdict import (
 from pytest_rageval.report.scale import scaled
 from pytest_rageval.report.view.blocks import (
     Block,
+    Cell,
     Command,
     Fact,
     Group,
@@ -44,8 +45,9 @@ from pytest_rageval.report.view.blocks import (
     indented,
     paragraph,
 )
-from pytest_rageval.support.text import TOLERANCE, clean, counted, cut, format_value
+from pytest_rageval.support.text import TOLERANCE, clean, counted, cut, format_value, shortened
 from pytest_rageval.values.lenient import USAGE
+from pytest_rageval.values.record import CaseRecord
 
 _STATUSES: Final[dict[str, Status]] = {"passed": "good", "error": "bad"}
 """Of each outcome; the others are warnings."""
@@ -65,8 +67,10 @@ _ROLES: Final[dict[str, tuple[str, Status]]] = {
     "undecided": ("?", "warn"),
     "other": ("-", ""),
 }
+_FOLDED: Final = frozenset({"details", "left out of the answer", "reranking", "metrics"})
 _TEXT_CHARS: Final = 600
 _NAME_CHARS: Final = 44
+_MESSAGE_CHARS: Final = 4_000
 
 
 def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") -> View:
@@ -88,11 +92,29 @@ def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") ->
         (f"  {outcome.upper()}", status),
         (f"  {link} {stage}" if stage else "", status),
     )
-    groups = (
-        Group(name, blocks, folded=True) for name, found in _parts(explanation)
-        if (blocks := [*found])
-    )  # fmt: skip
-    return View(title, (*_brief(explanation, run_id, repeats), *groups))
+    return View(title, (*_brief(explanation, run_id, repeats), *groups_of_case(explanation)))
+
+
+def groups_of_case(
+    explanation: Explanation, *, before: CaseRecord | None = None, short: bool = False
+) -> Iterator[Group]:
+    """Yield everything that is known of a case, folded, below titles.
+
+    Args:
+        explanation: result of ``explain_record``.
+        before: record of the same case in the baseline; None if absent.
+        short: without the chunks, the trace and what does not apply, and with all metrics together.
+    """
+    for title, found in _parts(explanation, before, short=short):
+        if blocks := [*found]:
+            yield Group(title, blocks, folded=not short or title in _FOLDED)
+
+
+def why_blocks(explanation: Explanation) -> Iterator[Fact]:
+    """Yield why a case failed, and what to try first."""
+    yield from _why(explanation)
+    if explanation.next_steps:
+        yield Fact("try", explanation.next_steps[0], lines=3)
 
 
 # --- the first screen ------------------------------------------------------------------------
@@ -107,9 +129,7 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
         abstained = "(abstained) " if record.reply.abstained else ""
         yield Fact("answered", f"{abstained}{record.answer or '(empty)'}", lines=3)
     yield from _first_passage(explanation)
-    yield from _why(explanation)
-    if explanation.next_steps:
-        yield Fact("try", explanation.next_steps[0], lines=3)
+    yield from why_blocks(explanation)
     for note in explanation.notes[:1]:
         yield Fact("note", note, "warn", lines=1)
     yield Command("again", f"pytest {shlex.quote(record.item_nodeid)}", "--all shows more")
@@ -158,10 +178,11 @@ def _first_passage(explanation: Explanation) -> Iterator[Block]:
         yield Fact("", f'"{first.chunk.text}"', lines=2)
 
 
-def _why(explanation: Explanation) -> Iterator[Block]:
+def _why(explanation: Explanation) -> Iterator[Fact]:
     record = explanation.record
     if (error := record.error) is not None:
-        yield Fact("error", f"{error.kind}: {error.message}", status="bad", lines=2)
+        said = shortened(error.message, _MESSAGE_CHARS)
+        yield Fact("error", f"{error.kind}: {said}", status="bad", lines=2)
         return
     if record.scores.unchecked:
         why = "Nothing of this case could be checked."
@@ -195,23 +216,29 @@ def _scaled(explanation: Explanation, key: str, value: float | None) -> str:
 # --- everything ------------------------------------------------------------------------------
 
 
-def _parts(explanation: Explanation) -> Iterator[tuple[str, Iterator[Block]]]:
-    yield "details", _details(explanation)
+def _parts(
+    explanation: Explanation, before: CaseRecord | None, *, short: bool
+) -> Iterator[tuple[str, Iterator[Block]]]:
+    yield "details", _details(explanation, trace=not short)
     yield "to pass", _rows(_expectations(explanation))
-    yield "golds", _rows(_anchors(explanation.golds, wanted=True))
+    yield "golds", _rows(_anchors(explanation, explanation.golds, wanted=True))
     yield "groups (one of them must be whole)", _groups(explanation)
-    yield "irrelevant supports", _rows(_anchors(explanation.irrelevant, wanted=False))
+    yield "irrelevant supports", _rows(_anchors(explanation, explanation.irrelevant, wanted=False))
     yield "folders", _folders(explanation)
-    yield "chunks: rank, gold matched, passage", _rows(_chunks(explanation), (">", "", ""))
+    if not short:
+        yield "chunks: rank, gold matched, passage", _rows(_chunks(explanation), (">", "", ""))
     yield "citations", _rows(_citations(explanation.citations))
     yield "left out of the answer", _left_out(explanation.left_out)
     for one in explanation.judgements:
         yield clean(f"judge: {one.rubric} by {one.judge}"), _judgement(explanation, one)
-    for level, title in _LEVELS.items():
-        yield f"metrics: {title}", _rows(_metrics(explanation, level), ("", ">", ""))
+    levels = {f"metrics: {title}": {level} for level, title in _LEVELS.items()}
+    for title, found in ({"metrics": {*_LEVELS}} if short else levels).items():
+        rows = _metrics(explanation, found, before)
+        yield title, _rows(rows, ("", ">", *([""] if before else []), ""))
     yield "reranking", _rows(_reranking(explanation))
     yield "metrics in error", _unscored(explanation, "error")
-    yield "not applicable", _unscored(explanation, "not_applicable")
+    if not short:
+        yield "not applicable", _unscored(explanation, "not_applicable")
 
 
 def _beside(head: str, text: str, style: Status = "") -> Note:
@@ -224,7 +251,7 @@ def _stack(*parts: tuple[str, Status]) -> Line:
     return tuple(chain.from_iterable((part, ("\n", "")) for part in shown))[:-1]
 
 
-def _details(explanation: Explanation) -> Iterator[Block]:
+def _details(explanation: Explanation, *, trace: bool) -> Iterator[Block]:
     """Yield what the reply reports beside its answer, further steps and notes."""
     record = explanation.record
     if record.reply.abstained and record.reply.abstain_reason:
@@ -240,7 +267,7 @@ def _details(explanation: Explanation) -> Iterator[Block]:
             found = "" if search.chunks is None else f"found {counted(len(search.chunks), 'chunk')}"
             parts = (search.tool, search.query, found)
             yield _beside("  search  ", " | ".join(filter(None, parts)) or "-")
-    if record.trace_id is not None:
+    if trace and record.trace_id is not None:
         # On one line, however wide: a broken address cannot be opened.
         yield f"  trace  {explanation.trace_link or clean(record.trace_id, _TEXT_CHARS)}"
     yield from (_beside("  note  ", note, "warn") for note in explanation.notes[1:])
@@ -267,14 +294,18 @@ def _place(path: str, heading: str | None) -> str:
     return f"{path} | {heading}" if heading else path
 
 
-def _anchors(anchors: Sequence[AnchorReason], *, wanted: bool) -> Iterator[Row]:
+def _anchors(
+    explanation: Explanation, anchors: Sequence[AnchorReason], *, wanted: bool
+) -> Iterator[Row]:
     for one in anchors:
         vault = f"{one.anchor.vault}: " if one.anchor.vault else ""
         place = f"{vault}{_place(one.anchor.rel_path, one.anchor.heading_path)}"
         if wanted and one.anchor.grade != 1:
             place += f" (grade {one.anchor.grade})"
         style: Status = "good" if one.found == wanted else "warn" if wanted else "bad"
-        yield f"  [{one.index}]", _stack((place, ""), (one.reason, style))
+        word = "" if explanation.chunks is None else "retrieved" if one.found else "missed"
+        mark: Line = ((f"  {word} [{one.index}]" if word else f"  [{one.index}]", style),)
+        yield mark, _stack((place, ""), (one.reason, style))
 
 
 def _groups(explanation: Explanation) -> Iterator[Block]:
@@ -355,7 +386,7 @@ def _judgement(explanation: Explanation, one: JudgementReason) -> Iterator[Block
 def _claims(one: JudgementReason) -> Iterator[Row]:
     for claim in sorted(one.claims, key=lambda claim: claim.supported):
         mark: Line = (("  supported", "good") if claim.supported else ("  UNSUPPORTED", "bad"),)
-        yield mark, _stack((f'"{claim.text}"', ""), (_deciding(claim), "weak"))
+        yield mark, _stack((claim.text and f'"{claim.text}"', ""), (_deciding(claim), "weak"))
     for fact in one.facts:
         text = f'key fact "{fact.text}"'
         if fact.in_context is not None:
@@ -375,11 +406,27 @@ def _deciding(claim: ClaimReason) -> str:
     return ": ".join(filter(None, (cut(place, 300), claim.reason))) or "no reason given"
 
 
-def _metrics(explanation: Explanation, level: str) -> Iterator[Row]:
+def _metrics(
+    explanation: Explanation, levels: Container[str], before: CaseRecord | None
+) -> Iterator[Row]:
     for one in explanation.metrics:
-        if one.status == "scored" and one.level == level:
+        if one.status == "scored" and one.level in levels:
             value = scaled(one.value, one.scale_end, one.key)
-            yield f"  {clean(one.key, _NAME_CHARS)}", value, _stack((f"= {one.reason}", "weak"))
+            was = () if before is None else (_was(one, before.scores.metrics.get(one.key)),)
+            reason = _stack((one.reason and f"= {one.reason}", "weak"))
+            yield f"  {clean(one.key, _NAME_CHARS)}", value, *was, reason
+
+
+def _was(one: MetricReason, before: float | None) -> Cell:
+    """Compare a metric with its value in the baseline; empty: it is the same, or has none there."""
+    if before is None or one.value is None or before == one.value:
+        return Cell("")
+    value = scaled(before, one.scale_end, one.key)
+    if one.direction == "neutral":
+        return Cell(f"was {value}")
+    if (one.value > before) == (one.direction != "lower"):
+        return Cell(f"better than {value}", status="good")
+    return Cell(f"worse than {value}", status="bad")
 
 
 def _reranking(explanation: Explanation) -> Iterator[Row | Note]:

@@ -12,16 +12,11 @@ from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.metrics.scoring import outside_population
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import chunk_facts
 from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
-from pytest_rageval.report.explain.values import (
-    AnchorReason,
-    CitationReason,
-    Explanation,
-    JudgementReason,
-)
+from pytest_rageval.report.explain.values import AnchorReason, Explanation, JudgementReason
+from pytest_rageval.report.explain.values import ranks as rank_words
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
     stage_in_words,
@@ -38,9 +33,9 @@ from pytest_rageval.report.html.run.values import (
     CaseDetail,
     ChunkView,
     FactView,
-    MetricLine,
     ReportOptions,
 )
+from pytest_rageval.report.view.explanation import groups_of_case, why_blocks
 from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
 from pytest_rageval.values.case import Anchor
@@ -87,22 +82,30 @@ def view_detail(
     """
     record = run.whole(record)
     before = None if read_before is None else read_before()
+    plainly = before is None and _passed_plainly(record)
+    found = (
+        _seen(record, run) if plainly else explain_record(record, run.scoring, registry=registry)
+    )
     detail = _plain(record, run)
-    if before is None and _passed_plainly(record):
-        case = record.case
-        golds = explain_golds(case, record, run.scoring) if _misses(record) else ()
-        citations = explain_citations(case, record, run.scoring)
-        _with_evidence(detail, record, number, explain_judgements(record), golds, citations)
-        return redacted(detail, record, run) if options.redact else detail
-    found = explain_record(record, run.scoring, registry=registry)
-    _with_evidence(detail, record, number, found.judgements, found.golds, found.citations)
-    lines = tuple(_metric_lines(found, before, registry))
-    detail.steps, detail.values = found.next_steps, Element()
-    detail.metrics = tuple(line for line, best in lines if not best)
-    detail.at_best = ", ".join(line.key for line, best in lines if best)
-    detail.not_applicable = tuple(_not_applicable(found, run))
+    detail.why = () if plainly or options.redact else tuple(why_blocks(found))
+    detail.facts = facts = tuple(_facts(record, found.judgements))
+    detail.chunks = _chunks(record, facts)
+    if not plainly:
+        found, best = _telling(found, before)
+        detail.values = Element(harmless(f"at their best: {', '.join(best)}" if best else ""))
+    cited = {rank for citation in found.citations or () for rank in citation.ranks or ()}
+    answer, phrases = detail.answer or "", [(fact.text, fact.letter) for fact in facts]
+    detail.answer_marks = (
+        *phrase_marks(answer, phrases, "fact"),
+        *citation_marks(answer, cited, number),
+    )
     if before is not None:
-        detail = _side_by_side(detail, before, record)
+        detail = _side_by_side(detail, found, before)
+        moved = (replace(g, reason=_with_place(g, before)) for g in found.golds)
+        found = replace(found, golds=tuple(moved))
+    shown = _bare_explanation(found) if options.redact else found
+    groups = groups_of_case(shown, before=before, short=True)
+    detail.groups = tuple(groups)
     return redacted(detail, record, run) if options.redact else detail
 
 
@@ -121,33 +124,37 @@ def _passed_plainly(record: CaseRecord) -> bool:
     return not [k for k, v in record.scores.metrics.items() if v is None and k not in reasons]
 
 
-def _misses(record: CaseRecord) -> bool:
-    """Return whether a gold did not come back; those that did are marked on their chunks."""
-    found = {
-        gold for chunk in record.reply.retrieved_chunks or () for gold in chunk.matched_golds or ()
-    }
-    return len(found) < len(record.case.gold_supports)
-
-
-def _with_evidence(
-    detail: CaseDetail,
-    record: CaseRecord,
-    number: int,
-    judgements: tuple[JudgementReason, ...],
-    golds: tuple[AnchorReason, ...],
-    citations: tuple[CitationReason, ...] | None,
-) -> None:
-    """Add what was retrieved, cited and judged, and mark facts and citations in the texts."""
-    detail.facts = facts = tuple(_facts(record, judgements))
-    cited = {rank for citation in citations or () for rank in citation.ranks or ()}
-    answer, phrases = detail.answer or "", [(fact.text, fact.letter) for fact in facts]
-    detail.answer_marks = (
-        *phrase_marks(answer, phrases, "fact"),
-        *citation_marks(answer, cited, number),
+def _seen(record: CaseRecord, run: StoredRun) -> Explanation:
+    """Explain a case that passed: its verdicts, its citations, and its golds if one was missed."""
+    chunks = record.reply.retrieved_chunks or ()
+    found = {gold for chunk in chunks for gold in chunk.matched_golds or ()}
+    missed = len(found) < len(record.case.gold_supports)
+    return Explanation(
+        record=record,
+        golds=explain_golds(record.case, record, run.scoring) if missed else (),
+        chunks=None if record.reply.retrieved_chunks is None else (),
+        citations=explain_citations(record.case, record, run.scoring),
+        judgements=explain_judgements(record),
     )
-    detail.citations = citations or ()
-    detail.chunks = _chunks(record, facts)
-    detail.golds, detail.judgements = golds, judgements
+
+
+def _telling(found: Explanation, before: CaseRecord | None) -> tuple[Explanation, list[str]]:
+    """Leave out metrics that say no more than the chunks, the error or a verdict does.
+
+    Those of whole documents follow from the ranks of the chunks. Returned beside it are the keys of
+    those that are at their best, and were no worse in the baseline.
+    """
+    said = {f"judge: {one.reasoning}" for one in found.judgements}
+    then = {} if before is None else before.scores.metrics
+    seen = [
+        one
+        for one in found.metrics
+        if one.level != "document"
+        and (one.value is not None or found.record.error is None)
+        and (one.reason not in said or then.get(one.key) not in {None, one.value})
+    ]
+    best = [one.key for one in seen if one.best and then.get(one.key) in {None, one.value}]
+    return replace(found, metrics=tuple(one for one in seen if one.key not in best)), best
 
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
@@ -202,58 +209,9 @@ def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterato
         )
 
 
-def _metric_lines(
-    found: Explanation, before: CaseRecord | None, registry: Registry
-) -> Iterator[tuple[MetricLine, bool]]:
-    """Yield the metrics that were scored, or could not be, and whether they are at their best.
-
-    One that changed since the baseline is not. Left out are those of whole documents, which follow
-    from the ranks of the chunks, what an error of the answer leaves without a value, and sentences
-    of the judge that stand beside its verdict.
-    """
-    said = {f"judge: {one.reasoning}" for one in found.judgements}
-    failed = found.record.error is not None
-    for one in found.metrics:
-        old = None if before is None else before.scores.metrics.get(one.key)
-        if one.status == "not_applicable" or one.level == "document":
-            continue
-        if failed and one.value is None and old is None:
-            continue
-        info = registry.info(one.key)
-        change = ""
-        if old is not None and one.value is not None and old != one.value:
-            better = (one.value > old) == (info is None or info.direction != "lower")
-            neutral = info is not None and info.direction == "neutral"
-            change = "" if neutral else "better" if better else "worse"
-        best = info is not None and info.direction != "neutral" and not change
-        best = best and one.value == (info.bounds[info.direction == "higher"] if info else None)
-        line = MetricLine(
-            key=one.key,
-            value="error" if one.value is None else score_text(one.value),
-            base="" if old is None or old == one.value else score_text(old),
-            change=change,
-            reason="" if one.reason in said else one.reason,
-        )
-        yield line, best
-
-
-def _not_applicable(explained: Explanation, run: StoredRun) -> Iterator[tuple[str, str]]:
-    """Yield the metrics that other cases of the run have, by the reason why this one has not."""
-    record, numbers = explained.record, run.aggregate
-    keys = [one.key for one in explained.metrics]
-    # The kind of the case is in its labels.
-    outside = outside_population(record.case, run.scoring, {"case"}, keys)
-    found: dict[str, list[str]] = {}
-    for one in explained.metrics:
-        known = numbers.metrics.get(one.key) if numbers is not None else None
-        elsewhere = one.status == "not_applicable" and known is not None and known.n
-        if elsewhere and one.key not in outside:
-            found.setdefault(one.reason, []).append(one.key)
-    yield from ((reason, ", ".join(keys)) for reason, keys in found.items())
-
-
-def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
+def _side_by_side(detail: CaseDetail, found: Explanation, before: CaseRecord) -> CaseDetail:
     """Add the baseline's side, if it differs."""
+    now = found.record
     old, new, was = _chunks(before, detail.facts), detail.chunks, _answer(before)
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
     alike = (
@@ -272,10 +230,9 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
         diff=diff,
         chunks=None if same_chunks else old,
         same=tuple(name for name, same, both in alike if same and both is not None),
-        golds=tuple(_earlier_place(gold, before) for gold in detail.golds),
         lost=tuple(
             f"gold [{gold.index}], at rank {ranks[0]} then"
-            for gold in detail.golds
+            for gold in found.golds
             if detail.chunks is not None and not gold.found
             if (ranks := gold_ranks(before.reply.retrieved_chunks, gold.index))
         ),
@@ -283,14 +240,13 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
 
 
-def _earlier_place(gold: AnchorReason, before: CaseRecord) -> str:
-    """Show where a gold stood in the baseline, if it was elsewhere."""
+def _with_place(gold: AnchorReason, before: CaseRecord) -> str:
+    """Return the reason of a gold, with its place in the baseline if it was elsewhere."""
     ranks = gold_ranks(before.reply.retrieved_chunks, gold.index)
     if before.reply.retrieved_chunks is None or ranks == gold.ranks:
-        return ""
-    if not ranks:
-        return "not retrieved in the baseline"
-    return f"in the baseline at rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        return gold.reason
+    place = f"in the baseline at {rank_words(ranks)}" if ranks else "not retrieved in the baseline"
+    return f"{gold.reason}; {place}"
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
@@ -320,8 +276,7 @@ def _answer(record: CaseRecord, most: int = _ANSWER_CHARS) -> str | None:
 def _error(record: CaseRecord) -> str:
     if record.error is None:
         return ""
-    text = f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
-    return "\n\n".join(filter(None, (text, record.error.traceback)))
+    return f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
 
 
 def _abstained(record: CaseRecord) -> str:
@@ -389,18 +344,32 @@ def redacted(detail: CaseDetail, record: CaseRecord, run: StoredRun) -> CaseDeta
         answer_marks=(),
         error="" if record.error is None else record.error.kind,
         abstained="abstained" if record.reply.abstained else "",
-        citations=(),
         chunks=_bare_chunks(detail.chunks),
-        golds=tuple(replace(gold, anchor=Anchor(rel_path=""), reason="") for gold in detail.golds),
-        judgements=tuple(_bare_judgement(one) for one in detail.judgements),
-        steps=(),
-        metrics=tuple(replace(one, reason="") for one in detail.metrics),
-        not_applicable=(),
         commands=(_explain_command(run, record.name),),  # without its file
         trace_link="",
         base=None
         if base is None
         else replace(base, answer=None, diff=None, chunks=_bare_chunks(base.chunks)),
+    )
+
+
+def _bare_explanation(found: Explanation) -> Explanation:
+    """Keep only ids, numbers and fixed words."""
+    error = found.record.error
+    bare = None if error is None else replace(error, message="", traceback="")
+    nowhere = Anchor(rel_path="")
+    return replace(
+        found,
+        record=replace(found.record, response=None, error=bare),
+        next_steps=(),
+        notes=(),
+        golds=tuple(replace(one, anchor=nowhere, reason="") for one in found.golds),
+        irrelevant=tuple(replace(one, anchor=nowhere, reason="") for one in found.irrelevant),
+        citations=None,
+        left_out=(),
+        expectations=tuple(replace(one, reason="") for one in found.expectations),
+        judgements=tuple(_bare_judgement(one) for one in found.judgements),
+        metrics=tuple(replace(one, reason="", traceback="") for one in found.metrics),
     )
 
 

@@ -10,10 +10,12 @@ from typing import Final
 
 from pytest_rageval.report.html.charts import Ranked, phase_bar, rank_moves
 from pytest_rageval.report.html.markup import Element, harmless, script_json
+from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.frame import PageFrame
 from pytest_rageval.report.html.run.highlight import chunk_link, chunk_place, marked_text
-from pytest_rageval.report.html.run.values import ChunkView
+from pytest_rageval.report.html.run.values import CaseDetail, ChunkView
 from pytest_rageval.report.html.run.view import ReportView
+from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.report.view.word_diff import Piece
 
 _BEFORE: Final = (
@@ -54,6 +56,7 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
         marked=marked_text,
         phase_bar=phase_bar,
         rank_moves=_moves,
+        parts_of_case=parts_of_case,
         rank_links=rank_links,
     )
     anchors = view.cases.anchors
@@ -92,6 +95,12 @@ def rank_links(ranks: Sequence[int], case: int, between: str = " ") -> Element:
     start = chunk_link("", case)
     links = [f'<a href="{start}{rank}">rank {rank}</a>' for rank in map(str, ranks)]
     return Element(between.join(links))
+
+
+def parts_of_case(blocks: Sequence[Block], detail: CaseDetail, number: int) -> list[Part]:
+    """Return blocks of a case with a number, in which ranks lead to its chunks."""
+    ranks = [one.rank for one in detail.chunks or ()]
+    return [*parts(blocks, {f"rank {rank}": chunk_link(rank, number) for rank in ranks})]
 
 
 def _moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:

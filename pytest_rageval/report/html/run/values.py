@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.highlight import Mark
+from pytest_rageval.report.view.blocks import Fact, Group
 from pytest_rageval.report.view.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.record import CaseRecord
@@ -71,19 +71,6 @@ class FactView:
     """Ranks of the cut whose text states it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricLine:
-    """One metric of a case."""
-
-    key: str
-    value: str
-    base: str
-    """Value in the baseline; empty: the same, or none."""
-    change: str
-    """``better``, ``worse`` or empty."""
-    reason: str
-
-
 @dataclass(slots=True, kw_only=True)
 class CaseDetail:
     """Details of one case; without text on a redacted page."""
@@ -95,22 +82,18 @@ class CaseDetail:
     answer_marks: tuple[Mark, ...] = ()
     """Key facts and citations in the answer."""
     error: str
+    """Kind and message; empty: the target answered."""
     abstained: str
-    citations: tuple[CitationReason, ...] = ()
     chunks: tuple[ChunkView, ...] | None = None
-    golds: tuple[AnchorReason, ...] = ()
-    judgements: tuple[JudgementReason, ...] = ()
     stage_name: str
     """Failure stage in a few words."""
     stage_meaning: str
-    steps: tuple[str, ...] = ()
+    why: tuple[Fact, ...] = ()
+    """As ``rageval explain`` says it first."""
+    groups: tuple[Group, ...] = ()
+    """As ``rageval explain --all`` shows them, without what the page draws itself."""
     values: Element
-    """Of all metrics, in one line; empty: they are in lines of their own, with reasons."""
-    metrics: tuple[MetricLine, ...] = ()
-    at_best: str = ""
-    """Metrics that could not be better; they have no line."""
-    not_applicable: tuple[tuple[str, str], ...] = ()
-    """Reason, and the metrics that do not apply for it."""
+    """All metrics in one line, or those that are at their best."""
     phases: tuple[tuple[str, float], ...]
     """Milliseconds by phase of the answer, without the total."""
     total_ms: float | None
@@ -135,8 +118,6 @@ class BaseDetail:
     """None: not reported, or the same."""
     same: tuple[str, ...]
     """Equal parts: ``answer``, ``chunks``."""
-    golds: tuple[str, ...] = ()
-    """Earlier place of each gold of the case; empty: the same."""
     lost: tuple[str, ...] = ()
     """Golds that only the baseline retrieved, with their rank there."""
     diff: WordDiff | None = None

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.html.run.cases import case_anchors, view_cases
 from pytest_rageval.report.html.run.detail import view_detail
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import CaseDetail, CaseRow, ReportOptions
 from pytest_rageval.report.html.run.view import view_report
+from pytest_rageval.report.view.blocks import Group, Note, Table, cell_text
+from pytest_rageval.report.view.explanation import view_of_case
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
@@ -23,6 +26,14 @@ def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
 
 def detail(record: CaseRecord) -> CaseDetail:
     return rows(record)[0].detail
+
+
+def table(found: CaseDetail, title: str) -> list[list[str]]:
+    """Texts of the rows of a group."""
+    (block,) = next(one.blocks for one in found.groups if one.title == title)
+    assert isinstance(block, Table)
+    rows = [row for row in block.rows if not isinstance(row, Note)]
+    return [[cell_text(cell).strip() for cell in row] for row in rows]
 
 
 def compared(now: CaseRecord, before: CaseRecord, *, redact: bool = False) -> CaseDetail:
@@ -98,17 +109,21 @@ def test_chunks_stand_in_rank_order_with_golds_and_cut_marked() -> None:
     assert second.facts == "score 0.5, rank 7 before reranking"
 
 
-def test_a_gold_that_was_retrieved_names_its_ranks() -> None:
-    (gold,) = detail(passed("a", failure_stage="not_cited")).golds
+@pytest.mark.parametrize(
+    "record", [missed("a"), errored("a"), passed("a", failure_stage="not_cited")]
+)
+def test_the_page_says_of_a_case_what_explain_says(record: CaseRecord) -> None:
+    explained = explain_record(record, run([record]).scoring)
+    whole = view_of_case(explained, run_id="run-1")
 
-    assert (gold.found, gold.ranks) == (True, (1,))
+    found = detail(record)
 
-
-def test_a_gold_that_was_missed_says_how_near_it_came() -> None:
-    (gold,) = detail(missed("a")).golds
-
-    assert not gold.found
-    assert gold.reason
+    assert found.why
+    assert [fact for fact in whole.blocks if fact in found.why] == [*found.why]
+    ours = {one.title: one.blocks for one in found.groups if one.title != "metrics"}
+    theirs = {one.title: one.blocks for one in whole.blocks if isinstance(one, Group)}
+    assert ours
+    assert {title: theirs[title] for title in ours} == ours
 
 
 @pytest.mark.parametrize("field", ["answer", "retrieved_chunks"])
@@ -161,8 +176,10 @@ def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: s
     found = compared(now, old)
 
     assert found.base is not None
-    assert found.base.golds == (words, "")
     assert found.base.lost == ()
+    first, second = table(found, "golds")
+    assert first[-1].endswith(f"; {words}" if words else "; cited by #1")
+    assert "baseline" not in second[-1]
 
 
 def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
@@ -188,8 +205,6 @@ def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() 
     metrics = {"hit_at_k": 1.0, "mrr": 0.5, "over_abstention_rate": 0.0, "correctness": None}
     found = detail(passed("a", metrics=metrics, retrieved_chunks=chunks))
 
-    assert found.at_best == "hit_at_k, over_abstention_rate"
-    assert [(line.key, line.value, line.reason) for line in found.metrics] == [
-        ("mrr", "0.500", "1 / rank 2, the first relevant chunk"),
-        ("correctness", "error", "no valid verdict of the judge"),
-    ]
+    assert found.values == "at their best: hit_at_k, over_abstention_rate"
+    assert table(found, "metrics") == [["mrr", "0.500", "= 1 / rank 2, the first relevant chunk"]]
+    assert "metrics in error" in {one.title for one in found.groups}

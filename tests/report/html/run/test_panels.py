@@ -69,6 +69,6 @@ def test_cells_of_abstention_lead_to_their_cases() -> None:
     assert panel is not None
     ((head, answered, abstained),) = panel.table[0].rows
     assert (head[0].text, answered[0].text, answered[0].link) == ("answerable", "0", "")
-    assert (abstained[0].text, abstained[0].note) == ("1", "100%, ✗ wrong")
+    assert (abstained[0].text, [*abstained[0].note]) == ("1", [("100%, ✗ wrong", "")])
     assert abstained[0].link == "#over_abstention_rate=1"
     assert abstention_panel([passed("b")]) is None

@@ -15,7 +15,7 @@ const cases = (() => {
   }
 
   const texts = new Array(n), lowered = new Array(n);
-  const text = (i) => texts[i] ??= (html(i) ?? "").replace(/<[^>]*>/g, " ")
+  const text = (i) => texts[i] ??= (html(i) ?? "").replace(/<wbr>/g, "").replace(/<[^>]*>/g, " ")
     .replace(/&(#?\w+);/g, (whole, name) => ENTITIES[name] ?? " ").replace(/\s+/g, " ").normalize("NFC");
   const words = (i) => lowered[i] ??= folded(`${data.id[i]} ${data.question[i]} ${text(i)}`);
 
