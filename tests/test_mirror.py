@@ -40,6 +40,7 @@ TESTED_BY = {
     "authoring/labelling/test_app_tmux": "authoring.keyed.app",
     "authoring/labelling/web/test_page": "authoring.keyed.page",
     "authoring/review/test_session": "authoring.keyed.session report.view.review",
+    "authoring/viewing/test_app": "authoring.viewing.project",
     "cli/commands/test_ask": "report.view.asked",
     "cli/commands/test_label": "cli.keyed",
     "cli/commands/test_compare": "report.comparison_document report.view.comparison",
