@@ -11,7 +11,6 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
-from tests.authoring.generation.test_generate import BIKE
 from tests.build.files import write_lines
 from tests.build.projects import work_in
 from tests.build.runs import run_of, write_run
@@ -86,18 +85,6 @@ def test_the_last_run_is_compared_with_the_one_before(arguments: list[str], caps
     assert pair(capsys, *arguments) == ("r2", "r3", said)
 
 
-def test_a_whole_run_is_not_compared_with_one_over_a_part(capsys: Output) -> None:
-    whole: dict[str, Any] = {"set": {"hash": "a" * 64}}
-    write_run(RESULTS, "r4", run_of(1), day=4, **whole)
-    write_run(RESULTS, "r5", run_of(5), day=5)
-    base, new, err = pair(capsys)
-    assert (base, new) == ("r3", "r5")
-    assert err[1] == "assumed BASE: r3, the last run before that asked the whole set"
-    write_run(RESULTS, "r6", run_of(1), day=6, **whole)
-    assert pair(capsys)[:2] == ("r5", "r6")
-    assert pair(capsys, "last")[:2] == ("r5", "r6")
-
-
 def test_the_last_run_is_compared_with_the_one_tagged_main(capsys: Output) -> None:
     write_tag(RESULTS, "main", "r1")
     assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, tagged main"])
@@ -118,20 +105,6 @@ def test_the_only_run_cannot_be_compared(capsys: Output) -> None:
 
 
 # --- case files --------------------------------------------------------------------------------
-
-
-def test_all_case_files_are_checked_and_exported(capsys: Output) -> None:
-    write_lines(Path("evals/more/b.jsonl"), {**CASE, "id": "b", "question": "Where?"})
-    write_lines(Path("evals/labels/x.jsonl"), {"id": "not a case"})
-    write_lines(Path("evals/answers.jsonl"), {"id": "a", "response": {"answer": "x"}})
-    said = "evals/more/b.jsonl, evals/set.jsonl"
-    out, err = call(capsys, "check")
-    assert err[0] == f"assumed FILES: {said}"
-    *lines, last = out.splitlines()
-    assert [line.split(":")[0] for line in lines[::2]] == said.split(", ")
-    assert last == "ok"
-    out, err = call(capsys, "export", "trec", "-o", "out")
-    assert (out.splitlines()[0], err) == ("trec: 2 cases", [f"assumed CASES: {said}"])
 
 
 def test_the_only_case_file_is_scored_and_labelled(capsys: Output) -> None:
@@ -199,24 +172,6 @@ def test_a_case_is_added_to_the_only_file(capsys: Output) -> None:
 # --- notes -------------------------------------------------------------------------------------
 
 
-def test_cases_are_drafted_from_the_notes_of_the_target(capsys: Output) -> None:
-    Path("notes").mkdir()
-    Path("notes/a.md").write_text(BIKE, encoding="utf-8")
-    _, err = call(capsys, "generate", code=ExitCode.USAGE)
-    assert err == [
-        "rageval generate: VAULT: none given, and [tool.rageval.target] has no vault; expected a "
-        "folder of Markdown notes"
-    ]
-    setting('target.vault = "notes"')
-    out, err = call(capsys, "generate")
-    assert err == ["assumed VAULT: notes, of [tool.rageval.target]"]
-    assert out.startswith("evals/generated.jsonl: ")
-    _, err = call(capsys, "generate", code=ExitCode.USAGE)
-    assert err == [
-        "rageval: evals/generated.jsonl: exists; name another file with -o, or remove it"
-    ]
-
-
 def test_the_notes_of_the_target_are_served(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,11 +181,3 @@ def test_the_notes_of_the_target_are_served(
     _, err = call(capsys, "serve", code=ExitCode.USAGE)
     assert err[0] == "assumed --vault: nowhere, of [tool.rageval.target]"
     assert "nowhere" in err[1]
-
-
-def test_score_without_files_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["score"]) == ExitCode.USAGE
-    assert capsys.readouterr().err == (
-        "rageval score: RESPONSES: none given, expected a .jsonl file of recorded responses, each "
-        'line {"id": case id, "response": {...}}: rageval score [CASES] RESPONSES\n'
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -125,28 +124,3 @@ def test_a_project_that_cannot_be_read_offers_no_words(
     whole = [] if broken != "evals/a.jsonl" else ["c-000", "c-001", "c-002"]
     assert offered(monkeypatch, capsys, "explain", "last", "c") == whole
     assert offered(monkeypatch, capsys, "case", "edit", "c") == []
-
-
-def test_the_last_run_is_offered_first_and_of_its_cases_the_misses(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    write_run(RESULTS, "2026-3", run_of(3, missed=(2,)), day=3)  # as is the first
-    runs, cases = ["last", "main", "2026-3", "2026-2", "2026-1"], ["c-000", "c-002", "c-001"]
-    assert offered(monkeypatch, capsys, "explain", "") == [*runs, *cases]
-    assert offered(monkeypatch, capsys, "explain", "2026-3", "") == cases
-
-
-def test_metrics_of_the_last_run_are_offered_and_no_code_of_the_project_is_imported(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    (project / "pyproject.toml").write_text('[tool.rageval]\nplugins = ["acme_loud"]\n')
-    (project / "acme_loud.py").write_text("raise SystemExit('imported')\n")
-    results = project / "evals/results"
-    write_run(results, "9999-own", run_of(2), day=9)
-    path = results / "9999-own/config.json"
-    config = json.loads(path.read_text(encoding="utf-8"))
-    defined = {"direction": "higher", "scale": [0, 1], "level": "own", "source": "acme_loud:x"}
-    defined |= {"title": "X", "population": "cases"}
-    config["metric_definitions"] = {"acme.x": defined}
-    path.write_text(json.dumps(config), encoding="utf-8")
-    assert offered(monkeypatch, capsys, "runs", "trend", "acm") == ["acme.x"]

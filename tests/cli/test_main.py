@@ -187,23 +187,6 @@ def test_streams_that_are_closed_are_none(tmp_path: Path, closed: str) -> None:
         assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed")
-def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
-    command = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
-    given = [sys.executable, "-m", "pytest_rageval.cli.main", "runs"]
-    paths = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        ["sh", "-c", command, "sh", *given],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": paths},
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
-    assert done.stderr == "the working folder is gone: go to another\n"
-
-
 @pytest.mark.parametrize(
     ("table", "folder", "is_warned"),
     [("[tool.rageval.target]", "evals", True), ("[tool.rageval.target]", ".", False),
@@ -219,30 +202,6 @@ def test_a_subfolder_of_a_project_is_reported(
     assert cli.run(["runs", "list"]) == 0
     warning = f"warning: commands work in the project's folder: go to {tmp_path}\n"
     assert capsys.readouterr().err == (warning if is_warned else "")
-
-
-def test_a_folder_above_that_may_not_be_looked_into_is_no_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    stat = os.stat
-
-    def refuse(path: Any, *args: Any, **options: Any) -> os.stat_result:
-        if Path(path) == tmp_path / "pyproject.toml":
-            raise PermissionError(13, "Permission denied", str(path))
-        return stat(path, *args, **options)
-
-    (tmp_path / "evals").mkdir()
-    monkeypatch.chdir(tmp_path / "evals")
-    monkeypatch.setattr("os.stat", refuse)
-    assert cli.run(["runs", "list"]) == 0
-    assert capsys.readouterr().err == ""
-
-
-def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q", "category": "日本"})
-    done = rageval("check", path, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
-    assert done.returncode == 0
-    assert r"\u65e5\u672c 1" in done.stdout
 
 
 # --- check -----------------------------------------------------------------------------------
@@ -389,39 +348,6 @@ def test_the_cutoff_is_that_of_the_command_line(recorded: list[str], capsys: Out
     assert (good["outcome"], good["metrics"]["hit_at_k"]) == ("missed", 0.0)
 
 
-def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys: Output) -> None:
-    assert cli.run(["score", *recorded]) == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "4 cases: 2 passed, 0 missed, 0 flawed, 2 errors, 0 with nothing checked"
-    assert ["mrr", "1", "1", "2", "0.500"] in [line.split()[:5] for line in lines]
-    assert lines[-2:] == [
-        "error    broken protocol: answer: expected a string, got 7",
-        "error    unasked not_attempted: no response is recorded for this case",
-    ]
-
-
-def test_whether_headings_are_reported_is_asked_of_the_whole_set(
-    tmp_path: Path, capsys: Output
-) -> None:
-    anchor = {"rel_path": "a.md", "heading_path": "# A"}
-    cases = [{**GOOD, "id": name, "gold_supports": [anchor]} for name in ("with", "without")]
-    bare = {"chunk_id": "1", "rel_path": "a.md", "text": "t"}
-
-    def score(*chunks: dict[str, str]) -> list[float | None]:
-        responses = [
-            {"id": case["id"], "response": {"answer": "a", "debug": {"retrieved_chunks": [one]}}}
-            for case, one in zip(cases, chunks, strict=True)
-        ]
-        files = [write(tmp_path / "c.jsonl", *cases), write(tmp_path / "r.jsonl", *responses)]
-        assert cli.run(["score", "--json", *files]) == ExitCode.YES
-        return [
-            case["metrics"]["hit_at_k"] for case in json.loads(capsys.readouterr().out)["cases"]
-        ]
-
-    assert score(chunk("a.md"), bare) == [1.0, 0.0]
-    assert score(bare, bare) == [None, None]
-
-
 def test_faulty_responses_are_all_named(
     recorded: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -485,14 +411,6 @@ def test_the_server_answers_at_the_url_it_prints_until_ctrl_c(tmp_path: Path) ->
         finally:
             server.kill()
     assert (server.returncode, rest, errors) == (130, "", "")
-
-
-def test_a_model_endpoint_that_is_not_there_is_code_4(tmp_path: Path, capsys: Output) -> None:
-    (tmp_path / "note.md").write_text("# Cats\n\nCats sleep.\n", encoding="utf-8")
-    endpoint = ["--embedder", "endpoint", "--embedder-url", "http://127.0.0.1:9/v1"]
-    arguments = ["--vault", str(tmp_path), *endpoint, "--embedder-model", "m"]
-    assert cli.run(["serve", "--port", "0", *arguments]) == ExitCode.UNREACHABLE
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_model_endpoint_that_repeats_its_key_escaped_is_an_error_without_it(

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-import time
 from typing import Any
 
 import pytest
@@ -86,23 +84,6 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
     assert record.scores.metrics["recall_at_k"] is None
 
 
-@pytest.mark.parametrize("now", [1e12, math.nan, math.inf, "noon"])
-def test_a_clock_that_the_client_replaced_leaves_out_the_time(
-    monkeypatch: pytest.MonkeyPatch, now: object
-) -> None:
-    monkeypatch.setattr(time, "time", lambda: now)
-    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
-    assert (record.status, record.asked_at) == ("ok", None)
-
-
-def test_a_case_given_up_says_why_and_has_no_time() -> None:
-    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
-    assert record.error is not None
-    assert (record.error.kind, record.error.message) == ("not_attempted", "gave up")
-    assert record.error.attempts == 0
-    assert "total_ms" not in record.latency
-
-
 def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None:
     record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
     assert record.scores.metrics["recall_at_k"] is None
@@ -120,14 +101,6 @@ def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> Non
 def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() -> None:
     record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
     assert settle(record, located().case, SETTINGS, Reported(headings=True)) is record
-
-
-def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
-    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
-    assert "recall_at_k" not in record.scores.not_applicable
-    again = settle(record, located().case, SETTINGS, Reported(headings=False))
-    assert "recall_at_k" in again.scores.not_applicable
-    assert (again.scores.outcome, again.error) == ("error", record.error)
 
 
 def test_records_are_the_same_one_by_one_and_together() -> None:

@@ -14,10 +14,9 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.explanation import view_of_case
-from pytest_rageval.values.case import Anchor, AnswerRule, Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import JudgeRequest, Passage
 from tests.build.records import measure
 
 CHUNKS = (
@@ -93,31 +92,6 @@ def test_an_answer_is_scored_without_its_other_parts(answer: str) -> None:
 def test_what_declines_abstains(answer: str) -> None:
     record = ask(answer, answerable=False, gold_supports=())
     assert (record.scores.metrics["abstention_accuracy"], record.scores.outcome) == (1, "passed")
-
-
-def test_rules_see_what_a_user_reads() -> None:
-    rules = (AnswerRule(not_contains="perhaps"), AnswerRule(contains="Sources: cafe.md"))
-    record = ask(f"<think>Perhaps six.</think>{STATED}.\nSources: cafe.md", answer_rules=rules)
-    assert record.scores.metrics["answer_rules_pass_rate"] == 1
-    assert "2 of 2 rules kept" in explained(record)
-
-
-@pytest.mark.parametrize(
-    ("passage", "answer", "supported"),
-    [
-        ("Dogs may enter the cafe.", "Yes.", 1),
-        ("Dogs may not enter the cafe.", "Yes.", 0),
-        ("Dogs may not enter the cafe.", "No.", 1),
-        ("Dogs may enter the cafe.", "No.", 0),
-    ],
-)
-def test_a_bare_yes_or_no_claims_what_was_asked(passage: str, answer: str, supported: int) -> None:
-    request = JudgeRequest(
-        question="May dogs enter the cafe?", answer=answer, context=(Passage(text=passage),)
-    )
-    verdict = OfflineJudge().judge("claims", request).verdict
-    assert verdict is not None
-    assert verdict.scores["claim_support_rate"] == supported
 
 
 def test_the_explanation_shows_what_was_left_out_and_why() -> None:

@@ -46,14 +46,6 @@ def test_a_comparison_has_the_checks_the_groups_and_the_notes_that_reports_show(
     assert same.notes[0] == "both names are of one run"
 
 
-@pytest.mark.parametrize("ranked", [True, False])
-def test_cases_without_ranks_are_compared_however_many_chunks_came(ranked: bool) -> None:
-    settings = Settings(rootdir=".", judge="none", ranked=ranked)
-    base = side([scored("a", 1, k=5)], settings, run_id="b")
-    new = side([scored("a", 0, k=7)], settings, run_id="n")
-    assert len(compare_runs(base, new).comparison.pairing.pairs) == (0 if ranked else 1)
-
-
 def test_more_repeats_of_a_case_are_no_regression() -> None:
     def asked(run_id: str, *repeats: tuple[float, ...]) -> StoredRun:
         records = [

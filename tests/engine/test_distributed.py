@@ -102,16 +102,6 @@ def test_shards_have_the_numbers_and_warnings_of_the_whole(tmp_path: Path, judge
     assert [(record.name, record.repeat) for record in found.failures.shown] == names
 
 
-def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> None:
-    files = tmp_path / "cases.jsonl", tmp_path / "responses.jsonl"
-    for file in files:
-        file.write_text("")
-    settings = Settings(rootdir=str(tmp_path))
-    totals, _, warnings = at_once(*files, settings)
-    found = in_shards(*files, settings)
-    assert (aggregate_rows(found.columns), found.findings.warnings) == (totals, warnings)
-
-
 def test_every_fault_is_reported_with_its_line(tmp_path: Path) -> None:
     more = ["{", '{"id": "ä-1"}', '{"id": "ä-2", "repeat": -1, "response": {}}', '{"id": 3}']
     files = write_both(tmp_path, more=more)
@@ -124,22 +114,3 @@ def test_every_fault_is_reported_with_its_line(tmp_path: Path) -> None:
         in_shards(*files, settings)
     assert str(shards.value) == str(whole.value)
     assert shards.value.faults == whole.value.faults
-
-
-def test_half_a_surrogate_pair_in_an_id_is_named_as_by_one_process(tmp_path: Path) -> None:
-    odd = {"answer": "\ud800", "debug": {"retrieved_chunks": [], "latency": {"\ud800_ms": 1}}}
-    more = [json.dumps({"id": name, "response": odd}) for name in ("\ud800", "ä-4")]
-    files = write_both(tmp_path, more=more)
-    settings = Settings(rootdir=str(tmp_path))
-    totals, scored, warnings = at_once(*files, settings)
-    found = in_shards(*files, settings)
-    assert (aggregate_rows(found.columns), found.findings.warnings) == (totals, warnings)
-    assert found.failures.shown == scored.failures.shown
-    with files[1].open("a") as file:
-        file.write("\n" + "\n".join(more * 2))
-    with pytest.raises(DatasetError) as whole:
-        at_once(*files, settings)
-    with pytest.raises(DatasetError) as shards:
-        in_shards(*files, settings)
-    assert str(shards.value) == str(whole.value)
-    assert r"'\ud800' is already that of the response" in str(whole.value)

@@ -10,23 +10,20 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine import finish
-from pytest_rageval.engine.finish import EndedRun, finish_run, open_gate, thresholds_of
+from pytest_rageval.engine.finish import EndedRun, finish_run, open_gate
 from pytest_rageval.engine.merge import merge_parts
-from pytest_rageval.engine.scored import ScoredRun
 from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs import store
-from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
 from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Check, GateResult, Thresholds
-from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import CaseNote, StoredRun
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import selection_of
-from tests.build.runs import config_from, config_of, run_of, write_run
+from tests.build.runs import config_of, run_of, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
 FILES = ["config.json", "groups.json", "metrics.json", "gate.json", "summary.md", "report.html"]
@@ -120,19 +117,6 @@ def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
     monkeypatch.setattr(os, "replace", noted)
     finished(run)
     assert replaced == [".gitignore", *FILES]
-
-
-def test_the_documents_are_complete_before_the_page_is_drawn(
-    project: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, seen = ended(project, run_of(20)), set[str]()
-
-    def drawn(run: StoredRun, _: object) -> None:
-        seen.update(path.name for path in run.folder.iterdir() if path.name[0] != ".")
-
-    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", drawn)
-    finished(run)
-    assert seen == {*FILES, "results.jsonl"} - {"report.html"}
 
 
 def test_an_interrupted_run_keeps_its_numbers_and_is_not_decided(project: Settings) -> None:
@@ -247,27 +231,6 @@ def test_merged_parts_are_decided_as_one_run(project: Settings) -> None:
     assert not lacking.gate.complete
 
 
-def test_a_merged_run_takes_over_the_notes_of_its_parts(project: Settings) -> None:
-    parts = parts_of(project, run_of(20))
-    for part in parts:
-        part.folder.mkdir(parents=True)
-        record = part.records[0]
-        put_note(part.folder, CaseNote(file=record.file, case_id=record.name, text="a note"))
-    (parts[1].folder / "notes.json").write_text("{", encoding="utf-8")  # damaged: left out
-    merged = merge_parts(parts, project, run_id="whole").run.folder
-    assert [note.case_id for note in read_notes(merged)] == [parts[0].records[0].name]
-    assert "a note" in (merged / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_merge_that_cannot_be_written_leaves_no_half_run(
-    project: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail(monkeypatch, "gate.json")
-    with pytest.raises(StorageError, match=r"gate\.json"):
-        merge_parts(parts_of(project, run_of(20)), project, run_id="whole")
-    assert not (results(project) / "whole").exists()
-
-
 def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
     (Path(project.rootdir) / "thresholds.toml").write_text(
         "[overall]\nhit_at_k = { min = 0.7, min_n = 1 }\n", encoding="utf-8"
@@ -280,16 +243,6 @@ def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
     assert (again.n_expected, again.n_reported) == (20, 20)
 
 
-def test_a_stored_run_that_lost_a_line_is_incomplete(project: Settings) -> None:
-    folder = merge_parts(parts_of(project, run_of(20)), project, run_id="whole").run.folder
-    results_file = folder / "results.jsonl"
-    lines = results_file.read_text(encoding="utf-8").splitlines(keepends=True)
-    results_file.write_text("".join(lines[1:]), encoding="utf-8")
-    found = open_gate(folder, project)
-    assert (found.n_expected, found.n_reported) == (20, 19)
-    assert not found.with_numbers().decide(None).complete
-
-
 def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:
     records = run_of(20)
     folder = write_run(results(project), "killed", records, project, set={"n_asked": 25})
@@ -297,30 +250,3 @@ def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings
     found = open_gate(folder, project)
     assert (found.n_expected, found.n_reported) == (25, 20)
     assert not found.with_numbers().decide(None).complete
-
-
-def save_scored(project: Settings) -> Aggregate:
-    cases = Path(project.rootdir) / "evals/set.jsonl"
-    with ScoredRun(project, run_id="saved", cases=cases) as run:
-        for one in run_of(5):
-            run.add(one)
-        return run.finish()
-
-
-def test_scored_responses_that_cannot_be_saved_leave_no_half_run(
-    project: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail(monkeypatch, "metrics.json")
-    with pytest.raises(StorageError, match=r"metrics\.json"):
-        save_scored(project)
-    assert not (results(project) / "saved").exists()
-
-
-def test_gates_of_the_project_come_before_those_of_its_runs(project: Settings) -> None:
-    project = replace(project, extra_gates=("mrr>=0.1",))
-    runs = [
-        StoredRun(folder=Path("a"), config=config_from(settings={"extra_gates": gates}))
-        for gates in (["map>=0.2", "mrr>=0.1"], [])
-    ]
-    found = thresholds_of(runs, project).checks
-    assert [one.metric for one in found if not one.implicit] == ["mrr", "map"]

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.engine.judge_notes import judge_facts
@@ -13,11 +10,10 @@ from pytest_rageval.judges.calibrations import (
     calibration_path,
     write_calibration,
 )
-from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import JudgeSettings, Settings
+from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement
-from tests.build.records import changed, record
+from tests.build.records import record
 from tests.build.verdicts import judged_by
 
 
@@ -67,24 +63,3 @@ def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -
     dated = "gpt-4o-2024-08-06"
     pinned = judge_facts([judged("a", judge=f"{dated} at h", level="json_schema")])
     assert len(pinned.notes(settings(tmp_path, judge=dated))) == 1
-
-
-@pytest.mark.parametrize("judge", ["offline", "acme_judge:Judge"])
-def test_the_name_of_the_settings_is_not_that_of_the_model_of_a_judge_in_code(
-    tmp_path: Path, judge: str
-) -> None:
-    records = [judged("a", judge="acme/1", level="json_schema", model="gpt-4o")]
-    notes = judge_facts(records).notes(settings(tmp_path, judge=judge))
-    assert notes == [f"acme/1: {NOT_VALIDATED}"]
-
-
-def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:
-    second = verdict("gpt-4o at h", "json_schema", model="gpt-4o-2024-08-06")
-    records = [judged("a"), changed(judged("b"), spot_check=second)]
-    given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
-    assert any("gpt-4o" in note for note in judge_facts(records).notes(given))
-    assert not any("gpt-4o" in note for note in judge_facts(records[:1]).notes(given))
-    facts = RunFacts.of(records)
-    (kept,) = facts.second_judges.values()
-    assert (kept.model, kept.rubrics) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
-    assert [judge.judge for judge in facts.judges.values()] == ["offline/7"]

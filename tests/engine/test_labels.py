@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
+from pytest_rageval.analysis.trust.calibration import LabelledAnswer
 from pytest_rageval.engine.labels import load_judge_labels, load_labels
 from pytest_rageval.values.errors import DatasetError
 from tests.build.files import write_lines
-from tests.build.shared_data import shared_path
 
 ROW: dict[str, Any] = {"id": "a", "question": "Q?", "answer": "A.", "label": "grounded"}
 
@@ -88,12 +87,6 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("label", ["answer", "abstain", "partial", "clarify"])
-def test_abstention_knows_two_labels_that_are_left_out(tmp_path: Path, label: str) -> None:
-    (row,) = load_labels(write_lines(tmp_path / "l.jsonl", {**ROW, "label": label}), "abstention")
-    assert row.label == label
-
-
 def test_labels_of_cases_and_of_answers_are_each_sent_to_the_right_command(tmp_path: Path) -> None:
     path = write_lines(
         tmp_path / "labels.jsonl",
@@ -104,11 +97,3 @@ def test_labels_of_cases_and_of_answers_are_each_sent_to_the_right_command(tmp_p
         load_labels(path, "groundedness")
     with pytest.raises(DatasetError, match=r'"grounded", .*answer is for rageval calibrate'):
         load_judge_labels(path, display="labels.jsonl")
-
-
-@pytest.mark.parametrize("rubric", RUBRICS)
-def test_the_shared_labels_are_read_to_the_last_row(rubric: Any) -> None:
-    path = shared_path("data", "labels", f"{rubric}.jsonl")
-    rows = load_labels(path, rubric)
-    assert len(rows) == path.read_bytes().count(b"\n")
-    assert {row.label for row in rows} == {*LABELS[rubric], *LEFT_OUT.get(rubric, ())}

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_rageval.engine.own_metrics import compute, own_notes, own_scores, run_scores
+from pytest_rageval.engine.own_metrics import compute, own_scores, run_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.view import FAILED
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.own_metric import Scored
-from pytest_rageval.values.record import MetricDetail
 from pytest_rageval.values.reply import AskResponse
 from pytest_rageval.values.settings import Settings
-from tests.build.records import record
 
 SETTINGS = Settings(rootdir=".")
 INFO = MetricInfo(key="acme.x", title="x", population="all", level="own", source="acme:x")
@@ -83,17 +81,3 @@ def test_a_metric_gets_a_copy() -> None:
     found = own_scores(case, AskResponse(answer="c"), registry, SETTINGS)["acme.x"]
     assert found.score == 1.0
     assert case.metadata == {"list": []}
-
-
-def test_errors_are_counted_by_metric_and_place() -> None:
-    said = MetricDetail(error="ValueError: secret text", place="acme:x (acme.py:3)")
-    bad = record("a", {"mrr": 0.5})
-    bad = replace(bad, scores=replace(bad.scores, metric_details={"acme.x": said}))
-    assert own_notes([bad, bad, record("b", {"mrr": 1.0})]) == [
-        "acme.x: 2 errors of acme:x (acme.py:3), shown by `rageval explain last a`"
-    ]
-    twin = replace(bad, file="evals/de.jsonl")
-    (note,) = own_notes([twin, bad])
-    assert note.endswith("shown by `rageval explain last evals/de.jsonl::a`")
-    (note,) = own_notes([replace(bad, case=replace(bad.case, id="--a"))])
-    assert note.endswith("shown by `rageval explain last -- --a`")

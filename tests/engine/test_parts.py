@@ -11,7 +11,6 @@ from pytest_rageval.engine.parts import (
     DifferentRunsError,
     missing_shards,
     refuse_different,
-    reported_cases,
     selection_of,
 )
 from pytest_rageval.values.record import CaseRecord
@@ -44,14 +43,6 @@ def test_a_selection_is_counted_against_the_set_that_the_runs_name() -> None:
     assert found.by_tag == {"t": (1, 2)}
 
 
-def test_cases_that_were_skipped_are_selected_and_reported() -> None:
-    file = A.file
-    parts = [part("one", A, B), part("two", skipped=[f"{file}::c", f"{file}::d"])]
-    found = selection_of(parts, records_of(*parts))
-    assert (found.n_selected, found.by_category["x"]) == (4, (3, 3))
-    assert len(reported_cases(parts, records_of(*parts))) == 4
-
-
 @pytest.mark.parametrize(
     ("shards", "missing"),
     [
@@ -66,20 +57,6 @@ def test_cases_that_were_skipped_are_selected_and_reported() -> None:
 def test_shards_that_nobody_brought_are_named(shards: list[Any], missing: list[str]) -> None:
     parts = [part(f"r{n}", settings={"shard": shard}) for n, shard in enumerate(shards)]
     assert missing_shards(parts) == missing
-
-
-@pytest.mark.parametrize(
-    ("told", "name"),
-    [
-        ({"llm_model": "m1"}, "answerer_version"),
-        ({"embedding_model": "m1"}, "retriever_version"),
-    ],
-)
-def test_targets_of_other_versions_are_no_parts_of_one(told: dict[str, str], name: str) -> None:
-    other = dict.fromkeys(told, "m2")
-    parts = [part("one", record("a", models=told)), part("two", record("b", models=other))]
-    with pytest.raises(DifferentRunsError, match=f"{name}: 'm1' in run one, 'm2' in run two"):
-        refuse_different(parts)
 
 
 def test_a_repeat_of_a_case_in_another_run_is_refused_only_if_both_hold_it() -> None:

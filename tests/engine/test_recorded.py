@@ -114,42 +114,6 @@ def test_responses_over_several_lines_are_one_fault(tmp_path: Path, listed: bool
     assert len(caught.value.faults) == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            {"question": "q?", "test_case_id": "a", "answer": "x", "retrieved_chunks": []},
-            'got no id and no response, expected {"id": case id, "response": an ask response}; '
-            "found the keys question, test_case_id, answer, retrieved_chunks: write test_case_id "
-            "as id, answer as response.answer, retrieved_chunks as response.debug.retrieved_chunks",
-        ),
-        (
-            {"id": "a", "actual_output": "x"},
-            'got no response, expected {"id": case id, "response": an ask response}; '
-            "found the keys id, actual_output: write actual_output as response.answer",
-        ),
-        ({"id": "a", "x\x1b[31m": 1}, "; found the keys id, x"),
-        ({f"key{n}": n for n in range(14)}, "key10, key11 and 2 more"),
-        ({}, "; found no keys"),
-    ],
-)
-def test_a_row_of_another_tool_is_named_with_its_keys(
-    line: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(DatasetError) as caught:
-        scored(tmp_path, [case_line("a")], [line])
-    assert str(caught.value).endswith(message)
-
-
-def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: Path) -> None:
-    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
-    responses = [{"id": "a", "response": bare}, response_line("b", "b.md")]
-    first, _ = scored(tmp_path, [case_line("a"), case_line("b")], responses)
-    assert first.scores.metrics["hit_at_k"] == 0.0
-    (alone,) = scored(tmp_path, [case_line("a")], responses[:1])
-    assert "hit_at_k" in alone.scores.not_applicable
-
-
 def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:
     responses = [
         {"id": "a", "error": {"kind": "timeout", "message": "no reply within 60 s"}},
@@ -178,17 +142,6 @@ def test_a_recorded_failure_of_no_kind_is_named(
     assert message in str(caught.value)
 
 
-def test_recordings_of_a_retriever_alone_need_no_answer(tmp_path: Path) -> None:
-    reply = {"debug": {"retrieved_chunks": [{"rel_path": "a.md", "heading_path": "# A"}]}}
-    cases = write_lines(tmp_path / "c.jsonl", case_line("a"))
-    responses = write_lines(tmp_path / "r.jsonl", {"id": "a", "response": reply})
-    retrieval = Settings(rootdir=".", retrieval_only=True)
-    (found,) = RecordedRun(cases, responses, retrieval).records()
-    assert (found.status, found.scores.metrics["hit_at_k"]) == ("ok", 1.0)
-    (strict,) = RecordedRun(cases, responses, SETTINGS).records()
-    assert strict.status == "error"
-
-
 def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
     run = RecordedRun(
         write_lines(tmp_path / "c.jsonl", *[case_line(name) for name in NAMES]),
@@ -197,22 +150,3 @@ def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
     )
     list(run.records())
     assert run.findings.warnings == ("29 of 30 cases have no recorded response",)
-
-
-def test_a_record_has_the_hash_of_its_case_only_where_it_may_be_stored(tmp_path: Path) -> None:
-    cases = write_lines(tmp_path / "c.jsonl", case_line("a"))
-    responses = write_lines(tmp_path / "r.jsonl", response_line("a", "a.md"))
-    for stored in (True, False):
-        [record] = RecordedRun(cases, responses, SETTINGS, stored=stored).records()
-        assert bool(record.case_hash) is stored
-
-
-@pytest.mark.parametrize("place", [0, 150, 299])
-def test_responses_are_known_by_ids_anywhere_in_the_case_file(tmp_path: Path, place: int) -> None:
-    """Whether replies have headings is asked before scoring, of responses of cases alone."""
-    names = [f"c{i:03}" for i in range(300)]
-    cases = [case_line(name) for name in names]
-    bare = {"id": "unknown", "response": {"answer": "a"}}
-    record = scored(tmp_path, cases, [bare, response_line(names[place], "x.md")])[place]
-    assert record.scores.metrics["hit_at_k"] == 0.0
-    assert record.scores.metrics["doc_hit_at_k"] == 0.0

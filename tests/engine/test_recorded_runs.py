@@ -60,14 +60,6 @@ def test_every_published_score_of_every_question_is_reproduced(pipeline: str) ->
         assert sum(values) / len(values) == pytest.approx(expected["mean"][name], abs=1e-12)
 
 
-def test_the_failed_call_is_an_error_and_not_a_zero() -> None:
-    (row,) = (row for row in _recorded("base") if row.get("error"))
-    scores = _score(row)
-    assert scores.metrics["recall_at_k"] is None
-    assert "recall_at_k" not in scores.not_applicable
-    assert scores.outcome == "error"
-
-
 # --- trec_eval -----------------------------------------------------------------------------
 
 MEASURES = {

@@ -22,7 +22,7 @@ from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import Settings
 from tests.build.records import record
 from tests.build.scores import case, chunk
-from tests.build.targets import Reply, fake_target, http_reply, json_reply, unused_port
+from tests.build.targets import Reply, fake_target, http_reply, json_reply
 
 KEY = "s3cret-rerank-key"
 
@@ -131,25 +131,6 @@ def test_another_shape_is_an_error_that_names_the_field(body: Any, says: str) ->
     assert says in str(caught.value)
 
 
-def test_a_failure_on_the_first_case_ends_the_study() -> None:
-    url = f"http://127.0.0.1:{unused_port()}"
-    with endpoint(url, retries=0) as client, pytest.raises(EndpointError, match="refused"):
-        reorder(cases(2), client)
-
-
-def test_several_queries_are_in_flight_and_keep_their_cases() -> None:
-    many = cases(20)
-    with fake_target(*([results((1, 1.0), (0, 0.0))] * 20)) as target:
-        client = EndpointReranker(ModelEndpoint(url=target.url, model=None), concurrency=4)
-        with client:
-            found = reorder(many, client)
-    assert found.orders == {one.key: [1, 0] for one in many}
-    assert {json.loads(one.body)["query"] for one in target.received} == {
-        f"q{number}" for number in range(20)
-    }
-    assert all("model" not in json.loads(one.body) for one in target.received)
-
-
 # --- functions -------------------------------------------------------------------------------
 
 
@@ -178,13 +159,3 @@ def test_the_error_of_a_function_is_shown_with_its_place(tmp_path: Path) -> None
 def test_another_result_of_a_function_is_refused(wrong: object, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected 2 finite numbers"):
         reorder(cases(1), of_function(lambda *_: wrong, tmp_path))
-
-
-def test_scores_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    np = pytest.importorskip("numpy")
-    # As of a model with two classes, which gives two numbers for each document.
-    pairs = of_function(lambda *_: np.array([[0.25, 0.75], [0.5, 0.5]]), tmp_path)
-    late = of_function(lambda *_: (1 / n for n in (1, 0)), tmp_path)
-    for function, message in ((pairs, "expected 2 finite numbers"), (late, "ZeroDivisionError: ")):
-        with pytest.raises(ConfigError, match=message):
-            reorder(cases(1), function)

@@ -13,7 +13,6 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.table import TargetErrorKind
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from tests.build.records import failed, record
@@ -66,11 +65,6 @@ def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:
     assert (found.n_cases, found.is_on_disk) == (1, False)
 
 
-def test_a_run_that_holds_just_what_is_kept_is_not_written_again(tmp_path: Path) -> None:
-    case = Case(id="a", question="?", metadata={"x": [1]})
-    assert resumed(tmp_path, of(case, lineno=4, case=case), cases=(case,)).is_on_disk
-
-
 def test_line_and_groups_of_a_case_are_those_of_today(tmp_path: Path) -> None:
     then = Case(id="a", question="?", category="old")
     now = Case(id="a", question="?", category="new", tags=("t",), required=True)
@@ -94,19 +88,3 @@ def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:
         "run r resumes: 0 cases are done; what is selected is asked again: 1 of changed content"
     )
     assert second.endswith("cases that the set no longer has: b")
-
-
-def test_errors_that_are_kept_are_counted_with_the_way_to_ask_them_again() -> None:
-    kept = {(f"{FILE}::{name}", 0): failed(name, kind="http") for name in "ab"}
-    [said] = ResumedRun(kept=kept).sentences("r")
-    assert said == (
-        "run r resumes: 2 cases are done; 2 target errors are kept, a new run with "
-        "--rageval-failed-from r asks again"
-    )
-
-
-def test_cases_of_a_file_that_is_there_but_not_read_are_no_vanished_cases(tmp_path: Path) -> None:
-    (tmp_path / "other.jsonl").touch()
-    case = Case(id="a", question="?")
-    with pytest.raises(ConfigError, match=r"contains cases of other\.jsonl"):
-        resumed(tmp_path, record("x", file="other.jsonl"), of(case), cases=(case,))

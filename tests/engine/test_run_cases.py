@@ -39,14 +39,6 @@ def expecting(*names: str, repeats: int = 1) -> RunCases:
     return cases
 
 
-def test_only_cases_of_the_set_are_located() -> None:
-    found = run_cases().locate([nodeid("a"), f"{nodeid('b')}[x]", nodeid("z"), "test_x.py::a"])
-    assert {n: located.case.id for n, located in found.items()} == {
-        nodeid("a"): "a",
-        f"{nodeid('b')}[x]": "b",
-    }
-
-
 def test_a_case_is_reported_once_every_repeat_is_there() -> None:
     cases = expecting("a", "b", repeats=2)
     cases.add(nodeid("a"), of("a", repeat=1))
@@ -90,13 +82,6 @@ def test_progress_tells_this_session_from_earlier_ones() -> None:
     cases.add(nodeid("b"), of("b", outcome="missed"))
     assert sorted(cases.outcomes(earlier=False)) == [("missed", ""), ("passed", "")]
     assert cases.outcomes(earlier=True) == [("passed", "")]
-
-
-def test_the_stored_record_of_a_case_that_is_parametrized_now_is_dropped() -> None:
-    cases = run_cases()
-    cases.take_over({(nodeid("a"), 0): of("a")})
-    cases.expect(cases.locate([f"{nodeid('a')}[x]", f"{nodeid('a')}[y]"]))
-    assert (cases.records, len(cases.asked)) == ({}, 2)
 
 
 def test_the_hash_is_over_what_was_asked() -> None:

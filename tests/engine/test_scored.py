@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +59,6 @@ def test_the_gate_leaves_out_limits_of_times_that_nothing_measured(
     found = {one["name"]: one["status"] for one in json.loads(capsys.readouterr().out)["checks"]}
     times = {"latency_ms.p95": "skip", "suite_wall_s": "skip"}
     assert found == {"hit_at_k": "pass", **times, "error_rate": "pass"}
-
-
-@pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (1, 2)])
-def test_a_saved_run_says_how_many_repeats_it_holds(
-    files: list[str], numbers: Sequence[int]
-) -> None:
-    Path("pyproject.toml").write_text("[tool.rageval]\nrepeats = 5\n", encoding="utf-8")
-    write_lines("r.jsonl", *({**one, "repeat": number} for number in numbers for one in RESPONSES))
-    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
-    settings = read_json(Path("evals/results/recorded-1/config.json"))["settings"]
-    assert settings["repeats"] == len(numbers)
 
 
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
@@ -149,12 +137,6 @@ def test_a_run_is_never_written_over(files: list[str], capsys: Output) -> None:
     assert Path("evals/results/one/metrics.json").read_bytes() == before
 
 
-def test_a_name_that_is_no_run_id_is_refused(files: list[str], capsys: Output) -> None:
-    assert cli.run(["score", *files, "--save", "../up"]) == ExitCode.USAGE
-    assert "run id: got '../up'" in capsys.readouterr().err
-    assert not Path("evals/up").exists()
-
-
 def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Output) -> None:
     Path("pyproject.toml").write_text('[tool.rageval.matching]\nsnippets = "all"\n', "utf-8")
     gold: dict[str, Any] = {**GOLD, "snippets": ["not in the text"]}
@@ -162,17 +144,6 @@ def test_the_matching_settings_of_the_project_hold(files: list[str], capsys: Out
     Path("c.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     assert cli.run(["score", *files, "--json"]) == ExitCode.YES
     assert json.loads(capsys.readouterr().out)["cases"][0]["metrics"]["hit_at_k"] == 0.0
-
-
-def test_a_run_that_is_broken_off_is_not_kept(
-    files: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(self: object, record: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pytest_rageval.analysis.aggregate.table.RecordRows.add", interrupt)
-    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.INTERRUPTED
-    assert not Path("evals/results/one").exists()
 
 
 # --- the page ----------------------------------------------------------------------------------
@@ -198,22 +169,6 @@ def test_the_page_can_be_left_out(
     assert cli.run(["score", *files, "--save", "one", *flags]) == ExitCode.YES
     assert not Path("evals/results/one/report.html").exists()
     assert "report" not in capsys.readouterr().out.splitlines()[-1]
-
-
-def test_a_page_that_cannot_be_written_costs_nothing_else(
-    files: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> str:
-        raise RuntimeError("no luck")
-
-    monkeypatch.setattr("pytest_rageval.report.html.run.files.render_report", broken)
-    assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
-    said = "report.html was not written: RuntimeError: no luck"
-    assert capsys.readouterr().out.splitlines()[-1] == f"note     {said}"
-    assert cli.run(["score", *files, "--save", "two", "--json"]) == ExitCode.YES
-    shown = capsys.readouterr()
-    assert json.loads(shown.out)["cases"]
-    assert shown.err == f"warning: {said}\n"
 
 
 # --- without headings ------------------------------------------------------------------------
@@ -257,38 +212,3 @@ def test_a_run_without_headings_finds_evidence_by_its_snippets_and_says_so() -> 
     assert "snippet 1" in (folder / "report.html").read_text(encoding="utf-8")
     [found, *_] = read_records(folder)
     assert [one.matched_by for one in found.reply.retrieved_chunks or ()] == [("snippet",)]
-
-
-@pytest.mark.usefixtures("files")
-def test_a_run_of_paths_alone_scores_documents_and_names_what_is_missing() -> None:
-    metrics = save("paths")
-    statistics = metrics["metrics"]
-    # "lost" names a whole document, for which a path is enough.
-    assert (statistics["recall_at_k"]["n"], statistics["recall_at_k"]["mean"]) == (1, 0)
-    assert statistics["doc_recall_at_k"]["mean"] == 0.5
-    [found, *_] = read_records(Path("evals/results/paths"))
-    reason = "No chunk of the run reports a heading or its whole text, which an anchor of the case"
-    assert reason in found.scores.not_applicable["recall_at_k"]
-    assert metrics["matching"] == {"undecided": 1}
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "translation_of",
-        r"translation_\u006ff",
-        r"\u0074ranslation_of",
-        r"translation\u005fof",
-        r"translation\u005Fof",
-    ],
-)
-def test_a_translation_is_compared_however_its_key_is_written(
-    files: list[str], capsys: Output, key: str
-) -> None:
-    other = json.dumps({**CASES[0], "id": "other"})
-    write_lines("r.jsonl", *RESPONSES, {**RESPONSES[0], "id": "other"})
-    with Path("c.jsonl").open("a", encoding="utf-8") as cases:
-        cases.write(f'{other[:-1]}, "{key}": "found"}}\n')
-    assert cli.run(["score", *files, "--save", "pair"]) == ExitCode.YES
-    metrics = read_json(Path("evals/results/pair/metrics.json"))
-    assert metrics["cross_lingual"]["n"] == 1

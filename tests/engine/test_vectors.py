@@ -13,7 +13,6 @@ import pytest
 from pytest_rageval.engine import vectors as embeddings
 from pytest_rageval.engine.endpoint import ModelEndpoint
 from pytest_rageval.engine.vectors import EmbeddingsClient
-from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from tests.build.targets import (
     FakeTarget,
@@ -123,17 +122,6 @@ def test_an_echoed_key_is_blotted_out(status: str, caplog: pytest.LogCaptureFixt
     assert error.__context__ is None or error.__suppress_context__
 
 
-def test_a_key_echoed_with_a_refused_text_is_blotted_out() -> None:
-    echo = http_reply(f"too long {KEY}".encode(), "413 Large")
-    both = vectors([1])
-    with fake_target(echo, both, echo) as target:
-        client = client_of(target.url, environ={"EMB_KEY": KEY}, api_key_env="EMB_KEY")
-        found = client.embed(["one", "two"])
-    assert (found.n_refused, [*found.vectors]) == (1, ["one"])
-    assert found.refusal is not None
-    assert found.refusal.endswith("HTTP 413; the reply begins: too long ***")
-
-
 @pytest.mark.parametrize(
     ("variable", "environ", "message"),
     [
@@ -152,14 +140,6 @@ def test_a_wrong_key_variable_is_refused_without_showing_it(
     assert message in str(caught.value)
     assert "sk4b9" not in str(caught.value)
     assert KEY not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "url", ["", "localhost:8000", "ftp://h", "http://h:99999", "http://h/?k=1"]
-)
-def test_a_wrong_url_is_refused_by_its_option(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"^--embeddings-url: "):
-        client_of(url)
 
 
 # --- failures --------------------------------------------------------------------------------
@@ -187,23 +167,6 @@ def test_a_server_that_is_silent_meets_the_deadline(over: threading.Event) -> No
     error = failure(silence(over), timeout_s=0.1)
     assert (error.kind, error.attempts) == ("timeout", 1)
     assert "no complete reply within 0.1 s" in str(error)
-
-
-def test_a_redirect_is_not_followed() -> None:
-    error = failure(
-        http_reply(b"", "301 Moved", location="https://ann:pw99@other.test/v1/?token=abc")
-    )
-    assert error.kind == "http"
-    assert "HTTP 301 redirects to https://other.test/v1/" in str(error)
-    assert "set the URL to the final address" in str(error)
-    assert "pw99" not in str(error)
-
-
-def test_a_reply_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_exchange, "MAX_BODY_BYTES", 1000)
-    error = failure(http_reply(b"x" * 2000))
-    assert error.kind == "protocol"
-    assert "the reply is larger than" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -263,12 +226,3 @@ def test_a_refused_text_is_found_by_halves_and_left_out() -> None:
         {"a": [0], "b": [1], "d": [3]},
         1,
     )
-
-
-def test_an_endpoint_that_refuses_even_the_first_text_has_failed() -> None:
-    with (
-        fake_target(json_reply({"error": "no model"}, "400 Bad")) as target,
-        pytest.raises(EndpointError, match="no model"),
-    ):
-        client_of(target.url).embed([str(number) for number in range(64)])
-    assert [len(received.json["input"]) for received in target.received] == [64, 32, 16, 8, 4, 2, 1]

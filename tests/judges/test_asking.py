@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -148,12 +147,6 @@ def test_the_record_keeps_verdicts_their_cost_and_what_was_judged() -> None:
     assert found.prompt_hash == "ab" * 32
 
 
-def test_a_record_keeps_the_reason_of_a_failure_without_the_reply() -> None:
-    raw = replace(FAILED, raw="Sure! Here it is")
-    record = judged(GOLD, reply(), FakeJudge({"groundedness": raw}))
-    assert record.verdicts.judgements["groundedness"].failure == FAILED
-
-
 def test_a_score_that_is_no_number_is_an_error_and_not_stored() -> None:
     odd = Verdict(scores={"correctness": 5.0, "key_fact_recall": float("nan")})
     record = judged(GOLD, reply(), FakeJudge({"correctness": odd}))
@@ -216,15 +209,6 @@ def test_the_judge_says_whether_an_answer_abstains_where_the_target_does_not(
     assert judge.rubrics == ["abstention"]
     assert record.scores.metrics["abstention_accuracy"] == accuracy
     assert record.verdicts.of("abstention") == Verdict(abstained=said)
-
-
-def test_an_abstention_that_nobody_could_classify_is_an_error() -> None:
-    record = judged(
-        case(answerable=False), reply(abstained=None), FakeJudge({"abstention": FAILED})
-    )
-    assert record.scores.metrics["abstention_accuracy"] is None
-    assert "abstention_accuracy" not in record.scores.not_applicable
-    assert record.verdicts.judgements["abstention"].failure == FAILED
 
 
 def test_a_failed_case_is_not_judged_and_its_judged_metrics_are_errors() -> None:
@@ -297,19 +281,6 @@ def test_a_score_outside_the_scale_of_an_own_metric_is_an_error(score: Any) -> N
     assert record.scores.metrics["tone.plainness"] == 1.0
 
 
-@pytest.mark.parametrize("said", [FAILED, None])
-def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_failed(
-    said: JudgeFailure | None,
-) -> None:
-    judge = FakeJudge({} if said is None else {"tone.jinja": said})
-    record = toned(GOLD, None if said is None else reply(), judge)
-    assert record.scores.metrics["tone.warmth"] is None
-    assert "tone.warmth" not in record.scores.not_applicable
-    found = aggregate([record], registry=REGISTRY).metrics
-    assert {(found[key].n, found[key].n_error) for key in TONE} == {(0, 1)}
-    assert found["tone.warmth"].mean_errors_as_worst == 0.0
-
-
 def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() -> None:
     judge = FakeJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
     records = [toned(GOLD, reply(), judge)]
@@ -321,33 +292,6 @@ def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() ->
     assert (warmth.mean, warmth.n, warmth.n_error, warmth.n_not_applicable) == (0.5, 1, 1, 0)
     assert (plainness.n, plainness.n_error, plainness.n_not_applicable) == (0, 1, 1)
     assert found.rates["judge_error_rate"] == 0.5
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"judge": "none"}, "The run has no judge."),
-        ({"retrieval_only": True}, "The run measures retrieval only."),
-    ],
-)
-def test_own_metrics_that_nobody_was_asked_for_say_why(
-    settings: dict[str, Any], reason: str
-) -> None:
-    trial = Trial(
-        LocatedCase(case=GOLD, lineno=1),
-        "evals/s.jsonl",
-        Settings(rootdir="", **settings),
-        registry=REGISTRY,
-    )
-    record = session_loop().run(record_of(trial, answered(reply(), total_ms=1.0)))
-    assert {record.scores.not_applicable[key] for key in TONE} == {reason}
-
-
-def test_retrieval_only_asks_no_judge() -> None:
-    judge = FakeJudge()
-    record = judged(GOLD, reply(), judge, retrieval_only=True)
-    assert judge.rubrics == []
-    assert record.verdicts.judgements == {}
 
 
 @pytest.mark.parametrize(
@@ -464,17 +408,6 @@ def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_f
     assert aggregate([record]).rates["judge_error_rate"] == 1.0
 
 
-def test_a_judgement_is_that_of_the_rubric_asked_about() -> None:
-    class Careless(FakeJudge):
-        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-            return replace(super().judge(rubric, request), rubric="mine")
-
-    assert [*judged(GOLD, reply(), Careless()).verdicts.judgements] == [
-        "groundedness",
-        "correctness",
-    ]
-
-
 def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
     class Wrong(FakeJudge):
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
@@ -482,19 +415,6 @@ def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
 
     with pytest.raises(ConfigError, match=r"Wrong\.judge returned dict, expected a .*Judgement"):
         judged(GOLD, reply(), Wrong())
-
-
-def test_an_async_judge_is_awaited() -> None:
-    class Later(FakeJudge):
-        async def judge(  # type: ignore[override]
-            self, rubric: str, request: JudgeRequest, *, repeat: int = 0
-        ) -> Judgement:
-            await asyncio.sleep(0)
-            return super().judge(rubric, request, repeat=repeat)
-
-    plain, later = FakeJudge(), Later()
-    assert judged(GOLD, reply(), later) == judged(GOLD, reply(), plain)
-    assert later.asked == plain.asked != []
 
 
 class Second(FakeJudge):
@@ -525,15 +445,3 @@ ODD: list[dict[str, Any]] = [
     {"duration_ms": "3"},
     {"verdict": None, "failure": JudgeFailure(kind=NO_KIND, message="")},
 ]
-
-
-@pytest.mark.parametrize("odd", ODD)
-def test_a_judgement_that_no_record_can_hold_failed(odd: dict[str, Any]) -> None:
-    class Odd(FakeJudge):
-        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-            return replace(super().judge(rubric, request), **odd)
-
-    record = judged(GOLD, reply(), Odd(), rubrics=("correctness",))
-    found = record.verdicts.judgements["correctness"]
-    assert (found.verdict, found.failure and found.failure.kind) == (None, "out_of_range")
-    assert record_of_line(record_line(record)) == record

@@ -53,13 +53,3 @@ def test_what_is_no_calibration_is_an_error_with_its_path(tmp_path: Path, text: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(StorageError, match=r"a\.json: cannot be read: .*; write it anew with"):
         read_calibrations(tmp_path)
-
-
-def test_what_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a.json").mkdir()
-    with pytest.raises(StorageError, match=r"a\.json: cannot be written: "):
-        write_calibration(tmp_path / "a.json", {})
-    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StorageError, match="cannot be written"):
-        write_calibration(tmp_path / "file" / "b.json", {})

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from pytest_rageval.cli import main as cli
 from tests.build.projects import clear_settings
 from tests.docs.examples import read_document, sections
 from tests.plugin.scratch import Project, case
@@ -60,31 +59,6 @@ def test_it_is_the_second_judge_where_it_is_named_as_that(acme: Project) -> None
     score = second["verdict"]["scores"]["groundedness"]
     assert (second["judge"], score) == ("acme-length/1", 5.0)
     assert "unpinned alias" not in result.stdout.str()
-
-
-def test_commands_use_it(acme: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    acme.run("--rageval-run-id", "one", "--judge", "none")
-    capsys.readouterr()
-    assert cli.run(["judge", "one", "--dry-run"]) == 0
-    assert "what acme_judge:LengthJudge costs is not known" in capsys.readouterr().out
-    assert cli.run(["judge", "one"]) == 0
-    assert "acme-length/1" in capsys.readouterr().out
-    assert cli.run(["doctor"]) in {0, 1}
-    assert "acme-length/1: made by acme_judge:LengthJudge" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("way", ["def", "async def"])
-def test_what_a_judge_said_is_kept_where_it_cannot_be_closed(
-    acme: Project, capsys: pytest.CaptureFixture[str], way: str
-) -> None:
-    acme.run("--rageval-run-id", "one", "--judge", "none")
-    method = f"    {way} close(self):\n        raise RuntimeError('Event loop is closed')\n"
-    acme.write("acme_judge.py", FILES["acme_judge.py"] + "\n" + method)
-    capsys.readouterr()
-    said = "acme_judge:LengthJudge: close: RuntimeError: Event loop is closed"
-    with pytest.warns(UserWarning, match=said):
-        assert cli.run(["judge", "one"]) == 0
-    assert "saved" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import stat
 import subprocess
 import sys
 import textwrap
@@ -67,14 +66,6 @@ def test_bom_line_ends_and_other_lines_stay_as_they_are(file: Path) -> None:
     )
 
 
-@pytest.mark.posix
-@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
-def test_the_mode_of_the_file_stays(file: Path, mode: int) -> None:
-    file.chmod(mode)
-    change_line(file, line_with(file, '"a"'), {"k": 2})
-    assert stat.S_IMODE(file.stat().st_mode) == mode
-
-
 def test_a_symlink_is_followed_and_stays(file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -96,14 +87,6 @@ def test_what_a_killed_editor_left_is_removed_and_nothing_else(file: Path) -> No
 
 
 # --- what others do meanwhile --------------------------------------------------------------------
-
-
-def test_a_change_of_another_line_meanwhile_is_kept(file: Path) -> None:
-    line = line_with(file, '"b"')
-    file.write_bytes(ODD.replace(b'"c"', b'"d"'))
-    change_line(file, line, {"k": 3})
-    assert b'"d"' in file.read_bytes()
-    assert b'"k": 3' in file.read_bytes()
 
 
 def test_a_line_that_moved_meanwhile_is_found(file: Path) -> None:
@@ -154,25 +137,6 @@ def test_a_value_that_json_cannot_hold_is_refused(file: Path, value: object) -> 
     with pytest.raises(DatasetError, match=r"^x:1: .*JSON does not allow"):
         change_line(file, line_with(file, '"a"'), {"k": value}, display="x")
     assert file.read_bytes() == ODD
-
-
-def test_a_faulty_line_is_named_by_file_line_and_field(file: Path) -> None:
-    file.write_bytes(b'{"id": "a"}\n{"k": 1, "k": 2}\n')
-    with pytest.raises(DatasetError, match=r"^x\.jsonl:2: k: duplicate key"):
-        change_line(file, line_with(file, '"k"'), {"k": 3}, display="x.jsonl")
-
-
-def test_utf16_folders_and_pipes_are_refused(tmp_path: Path) -> None:
-    wide = tmp_path / "wide.jsonl"
-    wide.write_text('{"id": "a"}\n', encoding="utf-16")
-    with pytest.raises(DatasetError, match="text in UTF-16; save it in UTF-8"):
-        read_file_lines(wide)
-    with pytest.raises(DatasetError, match="cannot be read"):
-        read_file_lines(tmp_path)
-    with pytest.raises(DatasetError, match="cannot be read: No such file"):
-        append_texts(tmp_path / "none.jsonl", ["{}"])
-    with pytest.raises(DatasetError, match="is not a plain file"):
-        read_file_lines(Path(os.devnull))
 
 
 # --- at random -----------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.values.errors import DatasetError, Fault
-from tests.build.shared_data import shared_path
 
 
 def write(tmp_path: Path, *lines: str | bytes | Mapping[str, Any]) -> Path:
@@ -68,12 +67,6 @@ def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> 
     assert loaded.cases[1].case.question == "one\u2028two"
 
 
-def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
-    path = write(tmp_path, '{"id": "a", "question": "q"}', "é".encode() + b"\xff", '{"id": "a"}')
-    assert [fault.line for fault in faults_of(path)] == [2, 3, 3]
-    assert faults_of(path)[0].text == "byte 0xff, expected UTF-8 text"
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -105,33 +98,6 @@ def test_a_line_that_is_no_plain_json_object_is_refused(
     assert message in faults_of(write(tmp_path, line))[0].text
 
 
-@pytest.mark.parametrize("line", ['{"id": "a", "question": }', '{"id": "a", "question": , "k": 1}'])
-def test_a_forgotten_value_is_not_taken_for_a_comma_after_the_object(
-    tmp_path: Path, line: str
-) -> None:
-    (fault,) = faults_of(write(tmp_path, line))
-    assert fault.text.startswith("not JSON: Expecting value at column 25, ")
-
-
-@pytest.mark.parametrize("end", ["", "\r"])
-def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
-    listed = write(
-        tmp_path, "\ufeff[", *(f'  {{"id": "{n}",\n"question": "q"}},' for n in "ab"), "{}]" + end
-    )
-    assert list(map(str, faults_of(listed))) == [
-        "evals/cases.jsonl:1: one JSON value is on lines 1 to 6; write each object on one line; "
-        "`rageval import json` reads a list if the file is named .json"
-    ]
-    objects = ['{"id": "a", "question": "q", "k": 0}', *['{"id": "b",', '"tags": []}'] * 3, "x"]
-    assert list(map(str, faults_of(write(tmp_path, *(one + end for one in objects))))) == [
-        "evals/cases.jsonl:1: k: got 0, expected an integer of at least 1",
-        "evals/cases.jsonl:2: one JSON value is on lines 2 to 3, and 2 more such; "
-        "write each object on one line",
-        "evals/cases.jsonl:8: not JSON: Expecting value at column 1, "
-        "expected one JSON object on this line",
-    ]
-
-
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
     (fault,) = faults_of(tmp_path / name)
@@ -158,9 +124,3 @@ def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
         "rule",
         "c.jsonl:11: expected_key_facts: a blank one says nothing about the answer: blank",
     )
-
-
-def test_the_shared_cases_load() -> None:
-    loaded = load_cases(shared_path("data", "rag", "eval_full.jsonl"))
-    assert len(loaded.cases) == 788
-    assert sum(not located.case.answerable for located in loaded.cases) == 185

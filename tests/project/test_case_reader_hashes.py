@@ -74,13 +74,6 @@ def test_every_part_of_a_rule_changes_the_hash_and_no_rule_keeps_it() -> None:
     assert case_hash(parse_case({**FULL, "answer_rules": []})) == case_hash(parse_case(FULL))
 
 
-@pytest.mark.parametrize("field", ["heading_path", "snippets", "pages", "grade", "vault"])
-def test_every_part_of_an_anchor_changes_the_hash(field: str) -> None:
-    golds = [dict(FULL["gold_supports"][0]), FULL["gold_supports"][1]]
-    del golds[0][field]
-    assert case_hash(parse_case({**FULL, "gold_supports": golds})) != case_hash(parse_case(FULL))
-
-
 def test_the_hash_of_a_set_is_about_its_content_not_its_order(tmp_path: Path) -> None:
     one, two = {"id": "a", "question": "q"}, {"id": "b", "question": "q"}
     forward = load_cases(write_lines(tmp_path / "cases.jsonl", one, two)).dataset_hash

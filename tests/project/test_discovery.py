@@ -72,14 +72,6 @@ def test_a_test_path_within_the_vault_holds_case_files(tree: Path, vault: str) -
     assert found(tree, "evals", vault=vault) == found(tree, "evals")
 
 
-def test_overlapping_test_paths_give_every_file_once(tree: Path) -> None:
-    assert found(tree, "evals", "evals/deep", "evals/a.jsonl") == found(tree, "evals")
-
-
-def test_a_test_path_that_does_not_exist_holds_nothing(tree: Path) -> None:
-    assert found(tree, "nowhere") == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -99,11 +91,6 @@ def test_arguments_select_files(tree: Path, arguments: list[str], expected: list
     assert [file.relative_to(tree).as_posix() for file in chosen] == expected
 
 
-def test_arguments_count_from_where_pytest_was_called(tree: Path) -> None:
-    known = [tree / "evals/a.jsonl", tree / "evals/deep/c.jsonl"]
-    assert selected_files(["."], known, invocation_dir=tree / "evals/deep") == known[1:]
-
-
 def test_what_a_killed_command_left_beside_a_case_file_is_no_case_file(tmp_path: Path) -> None:
     (tmp_path / "evals").mkdir()
     for name in ("set.jsonl", ".set.jsonl.lock", ".set.jsonl.rageval-7.tmp"):
@@ -111,13 +98,3 @@ def test_what_a_killed_command_left_beside_a_case_file_is_no_case_file(tmp_path:
     assert list(iter_case_files(rootdir=tmp_path, testpaths=["evals"])) == [
         tmp_path / "evals/set.jsonl"
     ]
-
-
-def test_the_file_of_labels_is_no_case_file(tmp_path: Path) -> None:
-    for name in ("set.jsonl", "judge_labels.jsonl"):
-        (tmp_path / "evals").mkdir(exist_ok=True)
-        (tmp_path / "evals" / name).touch()
-    found = iter_case_files(
-        rootdir=tmp_path, testpaths=("evals",), labels="evals/judge_labels.jsonl"
-    )
-    assert [path.name for path in found] == ["set.jsonl"]

@@ -47,8 +47,3 @@ def test_so_is_a_name_within_an_anchor(name: str, field: str) -> None:
     golds = [{"rel_path": "a.md", name: "A"}]
     with pytest.raises(DatasetError, match=rf'\[0\]\.{name}: .* did you mean "{field}"'):
         parse_case({"id": "a", "question": "b?", "gold_supports": golds})
-
-
-def test_a_misspelt_field_is_still_answered_with_the_nearest_one() -> None:
-    with pytest.raises(DatasetError, match=r'gold_suports: .* did you mean "gold_supports"'):
-        parse_case({"id": "a", "question": "b?", "gold_suports": []})

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
-from pytest_rageval.project.selecting import is_selector, limits_of, select_cases
+from pytest_rageval.project.selecting import is_selector, select_cases
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.gate import Check, Thresholds
 
 FILE = Path("evals/a.jsonl")
 
@@ -47,13 +46,3 @@ def test_a_group_that_no_case_has_is_an_error_with_the_nearest_one() -> None:
 @pytest.mark.parametrize(("text", "good"), [("tag:x", True), ("tag:", False), ("id:x", False)])
 def test_a_selector_is_a_tag_or_a_category(text: str, good: bool) -> None:
     assert is_selector(text) is good
-
-
-def test_limits_on_groups_without_a_case_do_not_apply() -> None:
-    checks = (
-        Check(metric="recall_at_k", kind="min", limit=0.5),
-        Check(metric="recall_at_k", kind="min", limit=0.5, table="category", group="faq"),
-        Check(metric="recall_at_k", kind="min", limit=0.5, table="tag", group="slow"),
-    )
-    found = limits_of(Thresholds(checks=checks), {"faq"}, {"smoke"})
-    assert [one.group for one in found.checks] == [None, "faq"]

@@ -20,26 +20,6 @@ def test_credentials_in_a_url_are_refused_and_not_repeated(tmp_path: Path, url: 
     assert fault.endswith('"Basic env:RAG_LOGIN", where the variable holds user:password in base64')
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://traces.example.com/", "a URL with {trace_id} and no other braces"),
-        ("https://traces.example.com/{trace_id}/{case}", "a URL with {trace_id} and no other"),
-        ("https://traces.example.com/{trace_id} x", "a URL with {trace_id} and no other braces"),
-        ("javascript:open('{trace_id}')", "a URL such as"),
-        ("https://ann:hunter2@traces.example.com/{trace_id}", "an address without them"),
-    ],
-)
-def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
-    tmp_path: Path, url: str, expected: str
-) -> None:
-    write(tmp_path, f'[tool.rageval.target]\ntrace_url = "{url}"\n')
-    (fault,) = faults(tmp_path)
-    assert fault.startswith("pyproject.toml:2: [tool.rageval.target] trace_url: got ")
-    assert f"expected {expected}" in fault
-    assert "hunter2" not in fault
-
-
 def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval.target]\nheaders = { Authorization = ['hunter2'] }\n")
     (fault,) = faults(tmp_path)
@@ -47,18 +27,6 @@ def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
         "pyproject.toml:2: [tool.rageval.target] headers.Authorization: got a value of type list, "
         'expected a string such as "env:RAG_TOKEN"'
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("'hunter2'", ": got a value of type str, expected a table"),
-        ("{ X = 'env: ' }", ".X: got 'env:', expected env: and the name of a variable"),
-    ],
-)
-def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str) -> None:
-    write(tmp_path, f"[tool.rageval.target]\nheaders = {text}\n")
-    assert faults(tmp_path) == [f"pyproject.toml:2: [tool.rageval.target] headers{expected}"]
 
 
 @pytest.mark.parametrize(
@@ -86,14 +54,6 @@ def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
     })  # fmt: skip
     names = ["params api_key", "params openAIApiKey", "params accessToken"]
     assert [warning.split(":")[0] for warning in list(map(str, config_warnings(settings)))] == names
-
-
-def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
-    settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
-    (warning,) = list(map(str, config_warnings(settings)))
-    assert "path" in warning
-    assert "abc" not in warning
-    assert list(map(str, config_warnings(Settings(rootdir="")))) == []
 
 
 @pytest.mark.parametrize(

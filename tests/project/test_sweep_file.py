@@ -4,7 +4,6 @@ import pytest
 
 from pytest_rageval.project.sweep_file import parse_sweep, read_sweep
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.sweep import Range
 
 WHOLE = """
 objective = ["recall_at_k", "context_tokens", "latency_ms.p95"]
@@ -46,21 +45,6 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     assert (found.build, found.build_embedded, found.build_fixture) == ("make index", False, None)
     assert (found.method, found.budget, found.holdout, found.seed) == ("halving", 2000, 0.25, 11)
     assert (found.path, found.continuous) == (path.as_posix(), False)
-
-
-def test_a_range_and_weights_are_read() -> None:
-    found = parse_sweep(
-        'objective = "sweep_score"\nweights = { recall_at_k = 0.7, mrr = 0.3 }\n'
-        "[query]\nvector_weight = { min = 0.0, max = 1.0, step = 0.1 }\n"
-        "k = { min = 1, max = 20 }",
-        display="sweep.toml",
-    )
-    assert found.weights == {"recall_at_k": 0.7, "mrr": 0.3}
-    assert found.query["vector_weight"] == Range(min=0.0, max=1.0, step=0.1)
-    assert found.continuous
-    k = found.query["k"]
-    assert isinstance(k, Range)
-    assert k.whole
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.project.thresholds import add_gates, parse_gate_expression
+from pytest_rageval.project.thresholds import parse_gate_expression
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.gate import Check, Thresholds
-from tests.project.threshold_texts import KNOWN, parse
+from pytest_rageval.values.gate import Check
+from tests.project.threshold_texts import parse
 
 
 @pytest.mark.parametrize(
@@ -64,28 +64,6 @@ def test_an_expression_with_a_wrong_metric_is_refused(text: str, message: str) -
     assert str(caught.value) == message
 
 
-def test_a_gate_adds_a_check_with_the_defaults_of_the_file() -> None:
-    found = parse("defaults.min_n = 3\n[overall]\nmrr = '>= 0.5'", "map>=0.4")
-    assert [check.name for check in found.checks] == ["mrr", "map"]
-    assert found.checks[1] == Check(metric="map", kind="min", limit=0.4, min_n=3)
-
-
 def test_a_gate_replaces_the_same_check_of_the_file_in_its_place() -> None:
     found = parse("[overall]\nmrr = '>= 0.5'\nmap = '>= 0.5'", "mrr>=0.9", "mrr>=0.8")
     assert [(check.name, check.limit) for check in found.checks] == [("mrr", 0.8), ("map", 0.5)]
-
-
-def test_all_wrong_gates_come_at_once() -> None:
-    with pytest.raises(ConfigError) as caught:
-        add_gates(
-            Thresholds(),
-            ["mr>=1", "mrr>=1", "mrr[multihop]>=1", "mrr[tag play]>=1"],
-            known=KNOWN,
-        )
-    assert str(caught.value).splitlines() == [
-        '--gate: got \'mr>=1\': unknown metric "mr", did you mean "mrr"?',
-        "--gate: got 'mrr[multihop]>=1': unknown category \"multihop\" (no case has it), "
-        'did you mean "multi_hop"?',
-        "--gate: got 'mrr[tag play]>=1': unknown tag \"play\" (no case has it), "
-        "the case files hold work",
-    ]

@@ -53,19 +53,6 @@ def test_json_holds_the_answer_and_the_chunks_of_a_case(cases: Path, capsys: Out
     assert "groundedness" in document["judgements"]
 
 
-def test_the_outcome_of_a_case_is_that_by_the_judge(cases: Path, capsys: Output) -> None:
-    gold = {"rel_path": "work/queue.md", "heading_path": "# Queue", "snippets": ["Five."]}
-    write_lines(cases, {**CASE, "expected_key_facts": ["seven"], "gold_supports": [gold]})
-    chunk = {"rel_path": "work/queue.md", "text": "Five."}
-    reply = {"answer": "Five. [1]", "debug": {"retrieved_chunks": [chunk]}}
-    with fake_target(json_reply(reply)) as target:
-        arguments = ["ask", "--case", "queue", "--rag-url", target.url]
-        assert cli.run([*arguments, "--judged"]) == ExitCode.YES
-    asked, _, judged = capsys.readouterr().out.partition("\njudge ")
-    assert "outcome  passed, without a judge of the answer\n" in asked
-    assert judged.endswith("\noutcome  flawed: incorrect\n")
-
-
 @pytest.mark.parametrize(
     ("answer", "verdict", "outcome"),
     [("I do not know.", "abstained", "passed"), ("Five.", "answered", "missed: hallucinated")],
@@ -83,28 +70,6 @@ def test_an_unanswerable_case_has_an_outcome_once_it_is_judged(
     assert f"abstention: {verdict}\n" in judged
     assert judged.endswith(f"\noutcome  {outcome}\n")
     assert json.loads(capsys.readouterr().out)["outcome"] == outcome.split(":")[0]
-
-
-def test_parameters_and_folders_are_sent(project: Path, capsys: Output) -> None:
-    with fake_target(json_reply({"answer": "yes"})) as target:
-        arguments = ["--rag-url", target.url, "--set", "rerank=true", "--folder", "work", "-k", "7"]
-        assert cli.run(["ask", "Which?", *arguments]) == ExitCode.YES
-    body = json.loads(target.received[0].body)
-    assert (body["rerank"], body["folders"], body["k"]) == (True, ["work"], 7)
-
-
-def test_a_case_of_several_files_is_named_with_its_file(
-    cases: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_lines(cases.with_name("more cases.jsonl"), {**CASE, "question": "What is the limit?"})
-    assert cli.run(["ask", "--case", "queue"]) == ExitCode.USAGE
-    named = "evals/eval_set.jsonl::queue, evals/more cases.jsonl::queue"
-    assert f"several files have the id 'queue': {named}" in capsys.readouterr().err
-    type_lines(monkeypatch, ":case evals/more cases.jsonl::queue", ":again")
-    assert cli.run(["ask"]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert "question What is the limit?" in out
-    assert out.count("\noutcome ") == 2  # asked again, it is the case with its golds
 
 
 @pytest.mark.parametrize("judged", [[], ["--judged"]])
@@ -150,14 +115,6 @@ def test_a_failed_line_of_a_pipe_ends_in_its_exit_code_and_the_rest_is_asked(
     assert "second" in capsys.readouterr().out
 
 
-def test_an_answer_of_five_megabytes_is_cut(project: Path, capsys: Output) -> None:
-    with fake_target(json_reply({"answer": "word " * 1_000_000})) as target:
-        assert cli.run(["ask", "Which?", "--rag-url", target.url]) == ExitCode.YES
-    out = capsys.readouterr().out
-    assert len(out) < 5_000
-    assert "4,998,000 more characters" in out
-
-
 def test_a_case_file_with_a_fault_costs_its_own_cases_alone(cases: Path, capsys: Output) -> None:
     write_lines(cases.with_name("broken.jsonl"), {"id": "x", "question": 3})
     assert cli.run(["ask", "--case", "queue"]) == ExitCode.YES
@@ -181,10 +138,3 @@ def test_wrong_arguments_are_named(
 ) -> None:
     assert cli.run(["ask", *arguments]) == ExitCode.USAGE
     assert says in capsys.readouterr().err
-
-
-def test_without_a_target_the_settings_are_named(project: Path, capsys: Output) -> None:
-    assert cli.run(["ask", "Which?"]) == ExitCode.USAGE
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "a rag_client fixture is not reached from here" in line
-    assert "[tool.rageval.target]" in line

@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
 from tests.build.judges import Opened, ScriptedJudge, scores, word_overlap
-from tests.build.shared_data import shared_path
-from tests.docs.examples import read_document, sections
+from tests.docs.examples import read_document
 from tests.plugin.long_runs import WAIT_S
 
 Output = pytest.CaptureFixture[str]
@@ -96,33 +94,7 @@ def test_the_figures_are_one_document(opened: Open, capsys: Output) -> None:
     assert found == {"s": (3, 1.0, pytest.approx(0.4)), "t": (1, None, 0.0)}
 
 
-def test_the_threshold_is_that_of_the_command_line(opened: Open, capsys: Output) -> None:
-    opened(scores({**SCORES, "Five.": 2}))
-    write(ROWS)
-    document = run_json(capsys, "--threshold", "3")
-    assert (document["threshold"], document["accuracy"], document["kappa"]) == (3.0, 1.0, 1.0)
-    assert document["best_threshold"] == {"threshold": 3.0, "kappa": 1.0}
-
-
 # --- the judge -----------------------------------------------------------------------------------
-
-
-def test_the_judge_is_opened_as_the_flags_say(opened: Open, capsys: Output) -> None:
-    found = opened(scores(SCORES))
-    Path("pyproject.toml").write_text(
-        '[tool.rageval.judge]\nspot_check_model = "n"\nrubrics = ["quality"]\n[tool.rageval]\n'
-        "retrieval_only = true\n",
-        encoding="utf-8",
-    )
-    write(ROWS)
-    flags = ["--judge-base-url", "http://h/v1", "--judge-api-key-env", "MY_KEY", "--no-judge-cache"]
-    run_json(capsys, *flags)
-    settings = found.settings
-    assert settings is not None
-    assert (settings.judge, settings.retrieval_only) == ("m", False)
-    judging = settings.judging
-    assert (judging.base_url, judging.api_key_env) == ("http://h/v1", "MY_KEY")
-    assert (judging.no_cache, judging.rubrics) == (True, ("groundedness",))
 
 
 def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) -> None:
@@ -150,39 +122,6 @@ def test_several_answers_are_judged_at_once(
     write(ROWS)
     document = run_json(capsys)
     assert (document["n"], document["errors"]) == (4, {})
-
-
-def test_an_own_judge_that_raises_costs_its_answer(opened: Open, capsys: Output) -> None:
-    def say(rubric: str, request: JudgeRequest) -> Verdict:
-        if request.answer == "Five.":
-            raise SystemExit(3)
-        known: Mapping[str, Any] = {"Three.": 3, "Four.": np.float32(1)}
-        return Verdict(scores={rubric: known[request.answer]})
-
-    opened(ScriptedJudge(say))
-    write(ROWS)
-    assert calibrate("--json") == ExitCode.YES
-    out, err = capsys.readouterr()
-    document = json.loads(out)
-    assert (document["n"], document["errors"]) == (2, {"unreachable": 2})
-    # The version is that of the answers that were judged, although the last one was not.
-    assert document["rubric_version"] == "groundedness-v1"
-    assert err == "rageval: first failure: unreachable: KeyError: 'One. Two.'\n"
-
-
-def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
-    opened: Open, capsys: Output
-) -> None:
-    judge = ScriptedJudge(
-        lambda rubric, request: (
-            "unreachable" if request.answer == "x" else Verdict(scores={rubric: 5})
-        )
-    )
-    opened(judge)
-    write([ROWS[0], *({**ROWS[0], "id": f"x{i}", "answer": "x"} for i in range(40))])
-    assert calibrate("--json") == ExitCode.UNREACHABLE
-    assert len(judge.asked) == 11
-    assert "given up after 10 failures in a row: unreachable: no luck" in capsys.readouterr().err
 
 
 # --- probes --------------------------------------------------------------------------------------
@@ -282,47 +221,10 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert message in err
 
 
-def test_faults_of_the_labels_are_told_all_at_once(opened: Open, capsys: Output) -> None:
-    judge = word_overlap()
-    opened(judge)
-    write([ROWS[0], {"id": "x"}, {**ROWS[0], "id": "y", "label": "correct"}])
-    assert calibrate() == ExitCode.USAGE
-    err = capsys.readouterr().err.splitlines()
-    assert [line.split(": ")[1] for line in err] == ["answer", "label", "label"]
-    assert judge.asked == []
-
-
 # --- the page ------------------------------------------------------------------------------------
 
 
-def test_the_lines_of_the_page_are_labels(opened: Open, capsys: Output) -> None:
-    opened(word_overlap())
-    examples = {
-        block.text.splitlines()[0]: block.text
-        for section in sections(LABELS)
-        for block in section.blocks
-        if block.language == "json"
-    }
-    assert len(examples) == 1
-    for text in examples.values():
-        Path("labels.jsonl").write_text(text, encoding="utf-8")
-        assert run_json(capsys)["n"] == text.count("\n")
-
-
 # --- the shared labels ---------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_counting_words_reaches_the_floor_that_the_labels_publish(
-    opened: Open, capsys: Output
-) -> None:
-    opened(word_overlap())
-    path = shared_path("data", "labels", "groundedness.jsonl")
-    Path("labels.jsonl").write_bytes(path.read_bytes())
-    document = run_json(capsys)
-    assert (document["n"], document["n_error"]) == (1666, 0)
-    found = {name: round(row["auroc"], 1) for name, row in document["by_source"].items()}
-    assert found == {"hagrid": 0.8, "attributedqa": 0.8, "begin-wow": 0.9, "fm2": 0.6, "mtrag": 0.9}
 
 
 def test_disagreements_are_listed_the_clearest_first_and_without_texts(

@@ -56,25 +56,10 @@ def test_a_case_is_added_below_others_that_stay(two_cases: str) -> None:
     assert written().endswith("}\r\n")
 
 
-def test_an_edit_changes_its_values_alone(two_cases: str) -> None:
-    assert run("edit", "a", "--question", "What else?", "--tag", "y") == 0
-    text = '{"id": "a", "question": "What else?", "tags": ["y"], "metadata": {"own": 1.0}}\r\n'
-    assert written() == "\ufeff" + text + two_cases.split("\n", 1)[1]
-
-
 def test_cases_are_removed_and_translations_of_them_told_of(two_cases: str, capsys: Output) -> None:
     assert run("remove", "a") == 0
     assert capsys.readouterr().err == "warning: b is a translation of a, which is gone\n"
     assert written() == "\ufeff" + two_cases.split("\n", 1)[1]
-
-
-def test_several_go_at_once_or_none(two_cases: str, capsys: Output) -> None:
-    assert run("remove", "a", "c") == 2
-    assert written() == two_cases
-    assert run("remove", "b", "a", "a", "--json") == 0
-    out = capsys.readouterr().out
-    assert json.loads(out)["removed"] == ["b", "a"]
-    assert written() == "\ufeff\r\n"
 
 
 def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str) -> None:

@@ -40,20 +40,6 @@ def test_a_set_that_fits_its_vault_is_sound(capsys: Output) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_an_anchor_that_is_lost_is_an_error_with_file_and_line(capsys: Output) -> None:
-    write("a.jsonl", {"question": "Who?", "answerable": False}, gold(heading_path="# Gate"))
-    assert cli.run(["check", "a.jsonl", "--vault", "vault"]) == ExitCode.NO
-    err = capsys.readouterr().err
-    assert err == (
-        "a.jsonl:2: error: c2: gold_supports[0].heading_path: no section '# Gate' in gates.md, did "
-        "you mean '# Gates'? [unknown-section]\n"
-    )
-
-
-def test_without_a_vault_anchors_are_not_looked_for() -> None:
-    assert cli.run(["check", write("a.jsonl", gold(rel_path="none.md"))]) == ExitCode.YES
-
-
 def test_the_index_of_a_target_is_looked_through(capsys: Output) -> None:
     write("a.jsonl", gold(heading_path="# Gates > ## Northern gate"))
     with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
@@ -110,54 +96,6 @@ def test_what_a_case_says_acts_on_no_terminal(capsys: Output) -> None:
     cli.run(["check", "a.jsonl", "--vault", "vault"])
     out, err = capsys.readouterr()
     assert not any(char in out + err for char in "\x1b\u202e")
-
-
-def test_of_very_many_faults_the_first_are_printed_and_all_are_in_the_json(capsys: Output) -> None:
-    write("a.jsonl", *({"question": "Who?", "answerable": 1} for _ in range(500)))
-    assert cli.run(["check", "a.jsonl"]) == ExitCode.USAGE
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[19].startswith("a.jsonl:20:")
-    assert lines[20:] == [
-        "and 480 more faults, from a.jsonl:21 on",
-        "  480 x answerable: 1",
-    ]
-    assert cli.run(["check", "a.jsonl", "--json"]) == ExitCode.USAGE
-    assert len(json.loads(capsys.readouterr().out)["files"][0]["faults"]) == 500
-
-
-def test_the_set_of_another_tool_is_to_be_imported(capsys: Output) -> None:
-    named = "none of its lines is a case; `rageval import` reads other tools' sets"
-    assert cli.run(["check", write("a.jsonl", {"input": "Who?", "ideal": "x"})]) == ExitCode.USAGE
-    assert capsys.readouterr().err.endswith(f"{named}\n")
-    assert cli.run(["check", write("a.jsonl", {"question": "Who?", "gold": "x"})]) == ExitCode.USAGE
-    assert named not in capsys.readouterr().err
-
-
-def test_a_mapped_name_that_nobody_reads_is_a_warning(capsys: Output) -> None:
-    Path("pyproject.toml").write_text(
-        "[tool.rageval.target.response]\nanswer = 'a'\n"
-        "retrieved_chunks = 'hits[].{rel_path: f, score: bm25}'\n",
-        encoding="utf-8",
-    )
-    path = write("a.jsonl", gold())
-    assert cli.run(["check", path]) == ExitCode.YES
-    assert capsys.readouterr().err == (
-        "pyproject.toml: warning: tool.rageval.target.response.retrieved_chunks: 'score' is not "
-        "read, did you mean 'score_final'? [unread-field]\n"
-    )
-    assert cli.run(["check", path, "--strict"]) == ExitCode.NO
-
-
-def test_golds_are_looked_up_under_the_names_that_the_settings_give(capsys: Output) -> None:
-    Path("pyproject.toml").write_text(
-        '[tool.rageval.target]\nstrip_root = "north"\n', encoding="utf-8"
-    )
-    write("a.jsonl", gold())
-    (Path("vault") / "north").mkdir()
-    Path("vault/gates.md").rename("vault/north/gates.md")
-    with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
-        cli.run(["check", "a.jsonl", "--rag-url", handle.url])
-    assert "1 of 1 golds found" in capsys.readouterr().out
 
 
 def test_a_gate_is_tried_on_the_last_run_without_reading_case_files(capsys: Output) -> None:

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.compare.flips import FLIP_METRICS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement
-from tests.build.records import changed, failed, record
+from tests.build.records import changed, failed
 from tests.build.runs import SETTINGS, run_of, scored, write_run
 from tests.build.verdicts import judged_by
 
@@ -104,31 +102,6 @@ def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output)
     assert said.endswith("; 1 limit on changes met (thresholds.toml)")
 
 
-def test_only_regression_checks_decide(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200), day=2)
-    thresholds("[overall]\nrecall_at_k = { min = 0.99, max_drop = 0.05 }\n")
-    lines = printed(capsys, "base", "new")
-    assert title(lines).endswith("; 1 limit on changes met (thresholds.toml)")
-
-
-def test_without_a_check_the_verdict_decides_if_it_is_asked(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
-    lines = printed(capsys, "base", "new")
-    assert lines[0].startswith("worse: 24 broke, 0 fixed, of 200")
-    assert "regression" not in title(lines)
-    ask = ("--fail-on", "worse")
-    printed(capsys, "base", "new", *ask, code=ExitCode.NO)
-    printed(capsys, "new", "base", *ask)
-    printed(capsys, "base", "base", *ask)
-    write_run(RESULTS, "one", run_of(1), day=3)
-    write_run(RESULTS, "two", run_of(1), day=3)
-    printed(capsys, "one", "two")
-    lines = printed(capsys, "one", "two", *ask, code=ExitCode.CANNOT_TELL)
-    assert lines[0].startswith("cannot tell: ")
-    write_run(RESULTS, "other", run_of(200), replace(SETTINGS, k=10), day=4)
-    printed(capsys, "base", "other", *ask, code=ExitCode.NOT_COMPARABLE)
-
-
 def test_a_lost_document_is_worse_and_named(capsys: Output) -> None:
     def run(lost: frozenset[int]) -> list[CaseRecord]:
         return [
@@ -198,61 +171,6 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     assert "groundedness" not in found["metrics"]
 
 
-def test_runs_of_a_renamed_case_file_are_refused_with_both_names(capsys: Output) -> None:
-    write_run(RESULTS, "new", [replace(one, file="evals/qa.jsonl") for one in run_of(200)], day=2)
-    said = " ".join(line.strip() for line in printed(capsys, "base", "new", code=3))
-    (file,) = {one.file for one in run_of(200)}
-    assert f"(200 cases of {file}) in base, " in said
-    assert "(200 cases of evals/qa.jsonl) in new" in said
-    assert "no case of the same file, id and content is in both" in said
-
-
-def test_one_changed_question_leaves_199_cases(capsys: Output) -> None:
-    records = run_of(200)
-    records[7] = replace(records[7], case_hash="changed")
-    write_run(RESULTS, "new", records, day=2)
-    found = compared(capsys, "base", "new")
-    assert (found["comparable"], found["n_paired"], found["n_left_out"]) == (True, 199, 1)
-    assert found["left_out"] == [
-        {"file": "evals/set.jsonl", "case_id": "c-007", "reason": "content_changed"}
-    ]
-    assert "         199 paired cases; left out: 1 changed content" in printed(
-        capsys, "base", "new"
-    )
-
-
-def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
-    for n, name in enumerate(("old", "new"), 1):
-        two = replace(SETTINGS, retriever_version=f"r{n}", index_build_version=f"i{n}")
-        write_run(RESULTS, name, run_of(200), two, day=2)
-    found = compared(capsys, "old", "new")["config_diff"]
-    assert {name: (one["base"], one["new"]) for name, one in found.items()} == {
-        "index_build_version": ("i1", "i2"),
-        "retriever_version": ("r1", "r2"),
-    }
-    lines = printed(capsys, "old", "new")
-    assert ["index_build_version", "i1", "i2"] in [line.split() for line in lines]
-    assert any(line.startswith("warning  index build and retriever changed") for line in lines)
-    lines = printed(capsys, "base", "new")  # base does not know its versions
-    assert ["index_build_version", "not", "set", "i2"] in [line.split() for line in lines]
-    assert not any(line.startswith("warning ") for line in lines)
-
-
-def test_flips_of_one_id_in_two_files_are_named_with_their_file(capsys: Output) -> None:
-    def records(value: float, other: float) -> list[CaseRecord]:
-        cases = (("de", "a", value), ("en", "a", 1.0), ("en", "b", value), ("en", "c", other))
-        return [scored(id, v, file=f"evals/{file}.jsonl") for file, id, v in cases]
-
-    write_run(RESULTS, "one", records(1.0, 0.0), day=2)
-    write_run(RESULTS, "two", records(0.0, 1.0), day=3)
-    names = ["evals/de.jsonl::a", "b", "c"]
-    lines = printed(capsys, "one", "two", "--md", "diff.md")
-    assert [line.split()[1] for line in flips(lines)] == names
-    table = Path("diff.md").read_text(encoding="utf-8").replace("\\", "").splitlines()
-    rows = [line.split(" | ") for line in table if line.startswith(("| worse", "| better"))]
-    assert [row[1] for row in rows] == names
-
-
 def test_files_are_written_on_request(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     printed(capsys, "base", "new", "--md", "out/diff.md", "--out-dir", "deep/er")
@@ -263,27 +181,6 @@ def test_files_are_written_on_request(capsys: Output) -> None:
     assert "| worse | c-101 | general | hit 1.00 -\\> 0.00 |" in markdown
     document = json.loads(Path("deep/er/diff.json").read_text(encoding="utf-8"))
     assert document == compared(capsys, "base", "new")
-
-
-def test_hostile_names_are_inert_in_markdown_and_on_a_terminal(capsys: Output) -> None:
-    evil = "a\x1b[31m|<b>\u202e"
-    write_run(RESULTS, "one", [scored("c", 1.0, category=evil)], day=2)
-    write_run(RESULTS, "two", [scored("c", 0.0, category=evil)], day=3)
-    lines = printed(capsys, "one", "two", "--md", "diff.md")
-    assert not any("\x1b" in line or "\u202e" in line for line in lines)
-    markdown = Path("diff.md").read_text(encoding="utf-8")
-    assert "a\\|\\<b\\>" in markdown
-    assert "\u202e" not in markdown
-
-
-def test_a_run_is_known_by_its_tag(capsys: Output) -> None:
-    write_tag(RESULTS, "main", "base")
-    write_run(RESULTS, "new", run_of(200), day=2)
-    found = compared(capsys, "main", "last")
-    assert (found["base"], found["new"]) == ("base", "new")
-    assert found["runs"]["base"]["tags"] == ["main"]
-    lines = printed(capsys, "main", "last")
-    assert any(line.startswith("base     base [main], 200 cases") for line in lines)
 
 
 def test_a_run_without_records_is_a_data_error(capsys: Output) -> None:
@@ -303,18 +200,6 @@ def test_cases_of_one_document_decide_by_themselves_and_it_is_said(capsys: Outpu
     ]
 
 
-def test_the_unit_is_that_of_the_project_of_the_later_run(capsys: Output) -> None:
-    records = [scored(f"c{i:02}", 1.0, cluster=f"d{i % 6}.md") for i in range(60)]
-    write_run(RESULTS, "chosen", records, day=2)
-    write_run(RESULTS, "sample", records, replace(SETTINGS, cluster="document"), day=3)
-    widths = []
-    for base, new in (("chosen", "chosen"), ("chosen", "sample")):
-        found = compared(capsys, base, new)
-        assert found["comparable"]
-        widths.append(found["metrics"]["hit_at_k"]["high"])
-    assert widths[0] < widths[1]
-
-
 def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
     capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,18 +210,6 @@ def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
     printed(capsys, "base", "new", "--md", "diff.md")
     diff = Path("diff.md").read_text(encoding="utf-8")
     assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"
-
-
-@pytest.mark.parametrize("metric", FLIP_METRICS)
-def test_a_case_is_shown_whichever_metric_it_changed_in(capsys: Output, metric: str) -> None:
-    for name, value in (("one", 0.0), ("two", 1.0)):
-        write_run(RESULTS, name, [record("c", {metric: value})])
-    (flip,) = compared(capsys, "one", "two")["flips"]
-    assert [change["metric"] for change in flip["changes"]] == [metric]
-    (row,) = flips(printed(capsys, "one", "two", "--md", "diff.md"))
-    assert row.split()[:2] == [flip["direction"], "c"]
-    assert " 0.00 -> 1.00 " in row
-    assert " 0.00 -\\> 1.00 |" in Path("diff.md").read_text(encoding="utf-8")
 
 
 # --- by group ----------------------------------------------------------------------------------
@@ -383,18 +256,6 @@ def test_a_drop_beyond_a_limit_that_is_not_proven_is_called_so_twice(capsys: Out
     text = " ".join(" ".join(printed(capsys, "few", "one", "-v")).split())
     assert "beyond: past the limit of thresholds.toml, and not proven" in text
     assert "warn recall_at_k max_drop: drop 0.077 is above max_drop 0.050, not proven" in text
-
-
-def test_a_drop_within_its_limit_is_not_beyond_it_where_a_case_errs_now(capsys: Output) -> None:
-    erred = failed("c-029", case_hash="c-029-content")
-    write_run(RESULTS, "few", run_of(30), day=2)
-    write_run(RESULTS, "one", [*run_of(29, missed=[1]), erred], day=3)
-    thresholds("[overall]\nrecall_at_k = { max_drop = 0.1 }\n")
-    lines = printed(capsys, "few", "one")
-    assert not any(line.startswith("recall_at_k  ") for line in lines)
-    text = " ".join(" ".join(lines).split())
-    assert "warn recall_at_k max_drop: drop 0.034 is at most max_drop 0.100; 1 case is" in text
-    assert "past the limit" not in text
 
 
 def test_latency_is_compared_only_at_equal_concurrency(capsys: Output) -> None:

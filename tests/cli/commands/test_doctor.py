@@ -70,53 +70,12 @@ def test_a_project_without_a_target_fails_as_pytest_does(project: Path, capsys: 
     assert f"FAIL  target none: {clean(NO_TARGET)}" in capsys.readouterr().out
 
 
-def test_a_project_without_cases_still_has_its_target_checked(
-    project: Path, capsys: Output
-) -> None:
-    (project / "evals/eval_set.jsonl").unlink()
-    assert cli.run(["doctor"]) == ExitCode.NO
-    out = capsys.readouterr().out
-    assert "FAIL  project cases: no .jsonl file" in out
-    assert "ok    target reachable: answered" in out
-
-
 def test_what_a_target_says_acts_on_no_terminal(capsys: Output) -> None:
     with rag_server(but(lambda r, c, n: c[0].update(rel_path="a\x1b[2J\u202e.md"))) as server:
         cli.run(["doctor", "--rag-url", server.url])
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "\u202e" not in out
-
-
-def test_each_setting_is_shown_with_its_origin(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.setenv("RAGEVAL_JUDGE", "none")
-    assert cli.run(["doctor", "--config", "--rag-url", "http://x:1"]) == ExitCode.YES
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    by_name = {row[0]: row[1:] for row in rows}
-    assert by_name["judge:"] == ["'none'", "env", "RAGEVAL_JUDGE"]
-    assert by_name["target.url:"] == ["'http://x:1'", "flag"]
-    assert by_name["target.vault:"] == ["'evals/vault'", "pyproject.toml"]
-    assert by_name["k:"] == ["5", "default"]
-
-
-def test_settings_are_shown_by_the_names_that_pyproject_accepts(
-    project: Path, capsys: Output
-) -> None:
-    assert cli.run(["doctor", "--config", "--json"]) == ExitCode.YES
-    document = json.loads(capsys.readouterr().out)["settings"]
-    shown = {name: one["value"] for name, one in document.items() if one["value"] is not None}
-    assert (shown["target.timeout"], shown["judge.temperature"]) == (60, 0)
-    del shown["judge"]  # TOML has either this key or the table
-    lines = [
-        f"{name} = {json.dumps(value)}\n" for name, value in shown.items() if value not in ([], {})
-    ]
-    (project / "pyproject.toml").write_text(f"[tool.rageval]\n{''.join(lines)}", encoding="utf-8")
-    assert cli.run(["doctor", "--config"]) == ExitCode.YES
-    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {
-        f"{name}:" for name in document
-    }
 
 
 RAGFLOW = '[tool.rageval.target]\npreset = "ragflow"\nvars = { chat_id = "chat-7", usr = 1 }\n'
@@ -132,14 +91,4 @@ def test_a_preset_is_shown_with_its_variables_and_what_it_cannot_know(
     assert "project preset: it cannot know: versions before 0.25 have another path" in out
     assert "warn  project settings: [tool.rageval.target] vars usr: ignored, because" in out
     assert "fix: remove it, or write the name as the preset does" in out
-    assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out
-
-
-def test_the_address_of_a_preset_is_asked_for_without_cases_too(
-    project: Path, capsys: Output
-) -> None:
-    (project / "pyproject.toml").write_text(RAGFLOW, encoding="utf-8")
-    (project / "evals/eval_set.jsonl").unlink()
-    assert cli.run(["doctor"]) == ExitCode.NO
-    out = capsys.readouterr().out
     assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -163,24 +162,6 @@ def test_the_similarity_is_that_of_the_served_vectors(
     assert mean == pytest.approx(sum(cosines) / len(cosines), abs=1e-5)
 
 
-def test_save_writes_the_numbers_and_no_text(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    folder = store(project, measured)
-    before = (folder / "results.jsonl").read_bytes()
-    shown = run_json(capsys, "run-1", *at(server.url), "--save")
-    text = (folder / "embeddings.json").read_text(encoding="utf-8")
-    assert json.loads(text) == shown
-    assert "retry" not in text
-    assert "tomatoes" not in text.lower()
-    assert (folder / "results.jsonl").read_bytes() == before
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "config.json",
-        "embeddings.json",
-        "results.jsonl",
-    ]
-
-
 def test_cut_texts_are_refused_with_what_to_do(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:
@@ -191,17 +172,6 @@ def test_cut_texts_are_refused_with_what_to_do(
     assert "chunk texts are stored cut" in err
     assert "run the cases again" in err
     assert "--allow-cut-texts" in err
-
-
-def test_cut_texts_are_used_on_request_and_said(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured, full_text=False)
-    command = ["embeddings", "run-1", *at(server.url), "--allow-cut-texts"]
-    assert cli.run(command) == ExitCode.YES
-    out, err = capsys.readouterr()
-    assert ", some texts cut;" in out.splitlines()[0]
-    assert "warning: chunk texts cut when they were stored: " in err
 
 
 def write_vectors(path: Path, records: Sequence[CaseRecord]) -> list[str]:
@@ -239,14 +209,6 @@ def test_an_unreachable_endpoint_is_code_4(
     assert (out, err.count("\n")) == ("", 1)
     assert "HTTP 404" in err
     assert "no such model" in err
-
-
-def test_a_server_with_another_model_is_code_4_and_names_its_own(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured)
-    assert cli.run(["embeddings", "run-1", *at(server.url, "ada")]) == ExitCode.UNREACHABLE
-    assert "expected 'lsa' or 'lsa-192/1'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -305,22 +267,6 @@ def test_vectors_of_other_texts_are_refused(
     out, err = capsys.readouterr()
     assert out == ""
     assert "v.jsonl: no vector of this run's 4 questions and " in err
-    assert not (project / "map.html").exists()
-
-
-def test_umap_without_its_library_names_the_extra(
-    project: Path,
-    measured: list[CaseRecord],
-    server: ServerHandle,
-    capsys: Output,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "umap", None)
-    store(project, measured)
-    vault = write_vault(project / "notes", {f"{n}.md": f"# N{n}\n\ntext {n}" for n in range(9)})
-    given = ["--html", "map.html", "--projection", "umap", "--vault", str(vault)]
-    assert cli.run(["embeddings", "run-1", *at(server.url), *given]) == ExitCode.USAGE
-    assert "--projection umap" in capsys.readouterr().err
     assert not (project / "map.html").exists()
 
 

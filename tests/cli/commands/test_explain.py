@@ -98,17 +98,6 @@ def test_misses_are_listed_by_cause_with_the_command_for_one(capsys: Output) -> 
     assert capsys.readouterr() == (listed, "assumed RUN: one, the last run\n")
 
 
-def test_misses_as_json_are_one_object(capsys: Output) -> None:
-    write_run([record("alpha", U), record("beta", S)], config={})
-    (cause,) = document("one", capsys=capsys)["misses"]
-    case = {"case_id": "alpha", "nodeid": "evals/set.jsonl::alpha", "outcome": "missed"}
-    assert cause == {
-        "cause": "not_retrieved",
-        "n_cases": 1,
-        "cases": [{**case, "question": "Where is it?"}],
-    }
-
-
 # --- naming run and case ---------------------------------------------------------------------
 
 
@@ -119,16 +108,6 @@ def test_misses_as_json_are_one_object(capsys: Output) -> None:
 def test_run_and_case_are_named_in_the_usual_ways(run: str, case: str, capsys: Output) -> None:
     write_run([record("alpha-1", S), record("beta-1", U)], config={})
     assert explain(run, case, capsys=capsys).startswith("alpha-1  PASSED")
-
-
-def test_an_id_of_two_files_asks_for_the_node_id(capsys: Output) -> None:
-    write_run([record("c", S, file="evals/a.jsonl"), record("c", U, file="evals/b.jsonl")])
-    assert cli.run(["explain", "one", "c"]) == ExitCode.USAGE
-    assert capsys.readouterr().err == (
-        "rageval: case 'c': 2 cases are meant, name one of evals/a.jsonl::c, evals/b.jsonl::c\n"
-    )
-    found = document("one", "evals/b.jsonl::c", capsys=capsys)
-    assert found["repeats"][0]["file"] == "evals/b.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -168,12 +147,6 @@ def test_a_name_alone_may_be_that_of_a_case_of_the_last_run(capsys: Output) -> N
     )
 
 
-def test_a_run_without_records_is_no_traceback(capsys: Output) -> None:
-    write_run([])
-    assert cli.run(["explain", "one", "x"]) == ExitCode.USAGE
-    assert capsys.readouterr().err == "rageval: case 'x': the run holds no records\n"
-
-
 def test_a_broken_record_is_named_by_its_line(capsys: Output) -> None:
     write_run([record("alpha", S)])
     with Path("evals/results/one/results.jsonl").open("a", encoding="utf-8") as file:
@@ -203,12 +176,6 @@ def test_the_worst_repeat_is_shown_unless_another_is_chosen(capsys: Output) -> N
     assert second["outcome"] == "missed"
 
 
-def test_the_last_record_of_a_case_asked_again_counts(capsys: Output) -> None:
-    write_run([record("c", U), record("c", S)], config={})
-    (only,) = document("one", "c", capsys=capsys)["repeats"]
-    assert only["outcome"] == "passed"
-
-
 # --- what is explained -----------------------------------------------------------------------
 
 
@@ -223,26 +190,6 @@ def test_json_is_one_object_with_every_metric(capsys: Output) -> None:
     assert mrr["reason"] == "1 / rank 2, the first relevant chunk"
     assert [chunk["chunk"]["matched_golds"] for chunk in one["chunks"]] == [[], [0]]
     assert one["notes"] == []
-
-
-def test_the_settings_of_the_run_decide(capsys: Output) -> None:
-    write_run([record("c", "A.md | # S")], config={"path_case": "sensitive", "k": 5})
-    assert 'path_case = "insensitive"' in explain("one", "c", "--all", capsys=capsys)
-    write_run([record("c", "A.md | # S")], "two", config={"path_case": "insensitive"})
-    assert 'path_case = "insensitive"' not in explain("two", "c", "--all", capsys=capsys)
-
-
-def test_headings_are_judged_by_the_whole_run_as_its_figures_are(capsys: Output) -> None:
-    """A line of results.jsonl is written before the run knows whether headings are reported."""
-    write_run([record("c", "a.md"), record("d", S)], config={})
-    (one,) = document("one", "c", capsys=capsys)["repeats"]
-    values = {metric["key"]: metric["value"] for metric in one["metrics"]}
-    assert (values["mrr"], values["doc_mrr"]) == (0.0, 1.0)
-    assert one["notes"] == []
-    write_run([record("c", "a.md")], "two", config={})
-    (alone,) = document("two", "c", capsys=capsys)["repeats"]
-    (mrr,) = [metric for metric in alone["metrics"] if metric["key"] == "mrr"]
-    assert mrr["reason"] == "No chunk of the run reports a heading, and the case names one."
 
 
 # --- the terminal ----------------------------------------------------------------------------

@@ -49,29 +49,6 @@ def test_a_set_goes_out_and_comes_in_again(name: str, garden: Path) -> None:
         ]
 
 
-def test_documents_below_two_folders_are_no_dataset(capsys: Output) -> None:
-    Path("evals/documents").mkdir(parents=True)
-    files = []
-    for name in ("beans", "roses"):
-        files.append(f"evals/{name}.jsonl")
-        Path(files[-1]).write_text(json.dumps({"id": name, "question": "When?"}), encoding="utf-8")
-        lines = [{"scope_prefix": f"set/{name}/"}, {"rel_path": f"set/{name}/a.md", "text": "May."}]
-        text = "\n".join(map(json.dumps, lines))
-        Path(f"evals/documents/{name}.jsonl").write_text(text, encoding="utf-8")
-    assert cli.run(["export", "beir", *files, "-o", "out"]) == 2
-    assert "below set/beans/, set/roses/; export each file by itself" in capsys.readouterr().err
-    assert cli.run(["export", "beir", files[1], "-o", "out"]) == 0
-    assert cli.run(["import", "beir", "out", "-o", "back/roses.jsonl"]) == 0
-
-
-@pytest.mark.parametrize("name", ["beir", "trec"])
-def test_metadata_that_a_person_wrote_under_our_names_does_no_harm(name: str) -> None:
-    odd = {"judged_not_relevant": [1], "docnos": None, "split": 3}
-    case = {"id": "a", "question": "Why?", "metadata": {"beir": odd, "trec": odd}}
-    Path("odd.jsonl").write_text(json.dumps(case), encoding="utf-8")
-    assert cli.run(["export", name, "odd.jsonl", "-o", "out"]) == 0
-
-
 def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> None:
     scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
     assert cli.run(scored) == 0
@@ -107,12 +84,6 @@ def test_a_stored_run_is_printed_as_spans(capsys: Output) -> None:
     assert cli.run(["export", "otlp", "first", "--content"]) == 0
     assert "gen_ai.input.messages" in capsys.readouterr().out
     assert "gen_ai.input.messages" not in out
-
-
-def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
-    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
-    assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 2
-    assert "out/topics.tsv: exists, and nothing is overwritten" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

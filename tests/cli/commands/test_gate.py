@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
-from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from tests.build.repository import NEEDS_GIT, Repository, forget_git
 from tests.build.runs import SETTINGS, run_of, write_run
@@ -77,34 +74,11 @@ def test_a_drop_against_the_baseline_of_the_file_is_exit_1(capsys: Output) -> No
     assert gate(capsys, "r2", "--allow-regressions")["checks"][0]["status"] == "warn"
 
 
-def test_the_numbers_of_each_run_are_computed_once(
-    capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    computed: list[int] = []
-
-    def counted(records: Sequence[CaseRecord], **settings: Any) -> Aggregate:
-        computed.append(len(records))
-        return aggregate(records, **settings)
-
-    monkeypatch.setattr("pytest_rageval.analysis.two_runs.aggregate", counted)
-    runs(run_of(199, missed=DROPPED))
-    thresholds(DROP + '"latency_ms.p95" = { max_rise = 1000.0 }\n')
-    gate(capsys, "r2", code=ExitCode.NO)
-    assert sorted(computed) == [199, 200]
-
-
 def test_a_baseline_can_be_named(capsys: Output) -> None:
     runs(run_of(200, missed=DROPPED))
     write_run(RESULTS, "r0", run_of(200, missed=DROPPED), day=3)
     thresholds(DROP)
     assert gate(capsys, "r2", "--baseline", "r0")["verdict"] == "pass"
-
-
-def test_last_is_another_run_than_the_one_decided(capsys: Output) -> None:
-    runs(run_of(200, missed=DROPPED))
-    thresholds(DROP)
-    found = gate(capsys, "r2", "--baseline", "last", code=ExitCode.NO)
-    assert found["baseline"]["run_id"] == "r1"
 
 
 def test_a_baseline_made_otherwise_is_exit_3(capsys: Output) -> None:
@@ -151,15 +125,6 @@ def test_a_run_is_not_its_own_baseline(capsys: Output) -> None:
     assert "is the run that is to be compared" in found["checks"][0]["message"]
 
 
-def test_a_part_of_the_set_is_not_decided(capsys: Output) -> None:
-    told = {"hash": "h", "n_cases": 400, "by_category": {"general": 400}, "by_tag": {}}
-    runs(run_of(200, missed=DROPPED), set=told)
-    thresholds(DROP)
-    found = gate(capsys, "r2")
-    assert found["checks"][0]["message"] == "needs the whole set (200 of 400 cases selected)"
-    assert found["checks"][0]["status"] == "skip"
-
-
 def test_a_run_without_records_of_its_cases_fails(capsys: Output) -> None:
     runs([])
     thresholds('[overall]\nrecall_at_k = ">= 0.1"\n')
@@ -175,14 +140,6 @@ def test_a_run_that_was_killed_is_incomplete(capsys: Output) -> None:
     assert found["sentence"].startswith("INCOMPLETE: 150 of 200 cases reported")
 
 
-def test_the_gates_of_the_command_line_of_a_run_are_decided_again(capsys: Output) -> None:
-    gated = replace(SETTINGS, extra_gates=("hit_at_k>=0.9",))
-    write_run(RESULTS, "r2", run_of(200), gated)
-    thresholds("version = 1\n")
-    found = gate(capsys, "r2", code=ExitCode.NO)
-    assert [check["name"] for check in found["checks"]] == ["hit_at_k", "error_rate"]
-
-
 def test_the_decision_is_appended_to_the_summary_of_a_ci_step(
     capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,33 +153,6 @@ def test_the_decision_is_appended_to_the_summary_of_a_ci_step(
     assert said.startswith("earlier\n\n## rageval: FAIL 1 of 2 checks")
     assert "\n- **run** r2\n- **baseline** main" in said
     assert "\n- **FAIL** recall\\_at\\_k max\\_drop: drop 0.120 is above" in said
-
-
-def test_a_step_summary_that_cannot_be_written_changes_no_exit_code(
-    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    runs(run_of(200))
-    thresholds(DROP)
-    assert cli.run(["gate", "r2"]) == 0
-    (warning,) = capsys.readouterr().err.splitlines()
-    assert warning.startswith("warning: the step summary was not written: GITHUB_STEP_SUMMARY ")
-
-
-def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
-    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step = tmp_path / "step-summary"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
-    write_run(RESULTS, "r2", run_of(200))
-    thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
-    gate(capsys, "r2")
-    said = step.read_text(encoding="utf-8")
-    advice = (
-        "\\`rageval runs tag RUN main\\`, and baseline = "
-        '"main" above the first \\[table\\] of thresholds.toml'
-    )
-    assert f"\n- **baseline** no baseline is named: {advice}\n" in said
 
 
 @NEEDS_GIT

@@ -54,14 +54,6 @@ def test_withheld_notes_are_listed(capsys: Output) -> None:
     assert lines[start + 1] == "  bike.md"
 
 
-def test_a_pattern_that_withholds_no_note_is_refused(capsys: Output) -> None:
-    arguments = ["generate", "vault", "-o", "g.jsonl", "--withhold", "bike.md"]
-    assert cli.run([*arguments, "--withhold", "drafts"]) == ExitCode.USAGE
-    err = capsys.readouterr().err
-    assert "--withhold: no note of vault matches 'drafts', expected a pattern of whole" in err
-    assert not Path("g.jsonl").exists()
-
-
 def test_what_was_made_and_dropped_is_in_the_json(capsys: Output) -> None:
     Path("old.jsonl").write_text(
         json.dumps({"id": "x", "question": "What is Keyholder?", "answerable": False}),
@@ -84,25 +76,9 @@ def test_a_model_writes_further_questions(capsys: Output) -> None:
     assert {GOOD["question"], "What is Keyholder?"} <= asked
 
 
-@pytest.mark.parametrize(("model", "sent"), [("m-1", True), ("m-2", False)])
-def test_further_fields_are_those_of_the_model_of_the_judge(model: str, sent: bool) -> None:
-    table = '[tool.rageval.judge]\nmodel = "m-1"\nextra_body = { reasoning_effort = "low" }\n'
-    Path("pyproject.toml").write_text(table, encoding="utf-8")
-    with HostileJudge([completion(json.dumps({"cases": [GOOD]}))]) as server:
-        cli.run(["generate", "vault", "--model", model, "--judge-base-url", server.url])
-    assert {"reasoning_effort" in asked.body for asked in server.asked} == {sent}
-
-
 def test_a_model_that_is_not_there_exits_with_4_and_writes_nothing(capsys: Output) -> None:
     Path("pyproject.toml").write_text("[tool.rageval.judge]\nretries = 0\n", encoding="utf-8")
     arguments = ["--model", "m-1", "--judge-base-url", "http://127.0.0.1:9/v1"]
     assert cli.run(["generate", "vault", "-o", "g.jsonl", *arguments]) == ExitCode.UNREACHABLE
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not Path("g.jsonl").exists()
-
-
-def test_hostile_names_of_notes_act_on_no_terminal(capsys: Output) -> None:
-    Path("vault/\x1b[2J\u202e.md").write_bytes(b"a\0b")
-    cli.run(["generate", "vault", "-o", "g.jsonl", "--withhold", "*"])
-    out, err = capsys.readouterr()
-    assert not any(char in out + err for char in "\x1b\u202e")

@@ -87,15 +87,6 @@ def test_ids_that_are_taken_are_refused_and_nothing_is_written(capsys: Output) -
     assert "renamed c2 to c2-2" in capsys.readouterr().out
 
 
-def test_other_documents_of_the_same_set_are_not_overwritten(capsys: Output) -> None:
-    assert run("unrag", *samples("unrag"), "-o", "evals/set.jsonl") == 0
-    before = Path("evals/documents/set.jsonl").read_bytes()
-    assert run("beir", *samples("beir"), "-o", "evals/set.jsonl") == 2
-    assert "evals/documents/set.jsonl: exists" in capsys.readouterr().err
-    assert Path("evals/documents/set.jsonl").read_bytes() == before
-    assert len(load_cases(Path("evals/set.jsonl")).cases) == 4
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -121,16 +112,6 @@ def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: Out
     assert "Traceback" not in err
 
 
-def test_hostile_text_reaches_the_terminal_harmless(capsys: Output) -> None:
-    rows = [{"user_input": "a \x1b[31m?", "\x1b]0;x\x07": 1, "id": "\u202ex y"}]
-    Path("r.json").write_text(json.dumps(rows), encoding="utf-8")
-    assert run("ragas", "r.json", "-o", "\x1bo.jsonl") == 0
-    out = capsys.readouterr().out
-    assert "\x1b" not in out
-    assert "\u202e" not in out
-    assert load_cases(Path("\x1bo.jsonl")).cases[0].case.id == "x-y"
-
-
 def test_the_next_command_scores_answers_where_nothing_was_retrieved(capsys: Output) -> None:
     rows = [{"input": "When?", "expected_output": "In May.", "actual_output": "In May."}]
     Path("g.json").write_text(json.dumps(rows), encoding="utf-8")
@@ -143,45 +124,6 @@ def test_the_next_command_scores_answers_where_nothing_was_retrieved(capsys: Out
     assert (
         "1 passed, 0 missed, 0 flawed, 0 errors, 0 with nothing checked" in capsys.readouterr().out
     )
-
-
-@pytest.mark.parametrize(
-    ("files", "command"),
-    [
-        (["topics.tsv", "qrels.txt", "demo.run"], "score set.jsonl r.jsonl --retrieval-only"),
-        (["topics.tsv", "demo.run"], "check set.jsonl"),
-        (["topics.tsv", "qrels.txt"], "check set.jsonl"),
-    ],
-)
-def test_the_next_command_of_a_run_needs_golds(
-    files: list[str], command: str, capsys: Output
-) -> None:
-    paths = [str(SAMPLES / file) for file in files]
-    assert run("trec", *paths, "-o", "set.jsonl", "--responses", "r.jsonl") == 0
-    assert f"next    rageval {command}\n" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "text"),
-    [
-        ("deepeval", "g.json", '[{"scenario": "s", "turns": [{"role": "user"}]}]'),
-        ("ragas", "r.json", '[{"user_input": [{"content": "a", "type": "human"}]}]'),
-        ("promptfoo", "t.json", '[{"vars": {}, "assert": [{"type": "is-json"}]}]'),
-        ("promptfoo", "t.csv", "a,b\n1,2\n"),
-        ("trec", "r", "1 Q0 d 1 0.5 tag\n"),
-    ],
-)
-def test_an_import_of_nothing_is_no_success(
-    name: str, file: str, text: str, capsys: Output
-) -> None:
-    Path(file).write_text(text, encoding="utf-8")
-    assert run(name, file, "-o", "set.jsonl") == 1
-    out = capsys.readouterr().out
-    assert f"{name}: 0 cases" in out
-    assert "note    nothing was imported" in out
-    assert "next" not in out
-    assert not Path("set.jsonl").exists()
-    assert run(name, file, "-o", "set.jsonl", "--json") == 1
 
 
 # --- what is fetched -------------------------------------------------------------------------
@@ -250,22 +192,6 @@ def test_a_named_dataset_is_imported_with_its_documents(named: str, capsys: Outp
             assert Path("notes", gold.rel_path).is_file()
     assert run(*arguments, "--on-clash", "skip") == 2
     assert "notes: exists, and nothing is overwritten" in capsys.readouterr().err
-
-
-def test_a_named_dataset_that_keeps_its_ids_is_one_file(named: str, capsys: Output) -> None:
-    arguments = ["ir-datasets", named, "-o", "evals/set.jsonl", "--ids", "keep"]
-    assert run(*arguments, "--documents", "c", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["n_documents"], document["written"]) == (3, ["evals/set.jsonl", "c"])
-    lines = Path("c/corpus.jsonl").read_text(encoding="utf-8").splitlines()
-    ids = [json.loads(line)["_id"] for line in lines]
-    golds = [
-        gold.rel_path
-        for located in load_cases(Path("evals/set.jsonl")).cases
-        for gold in located.case.gold_supports
-    ]
-    assert ids == ["d1", "d2", "a/odd#id"]
-    assert golds == ["d1", "a/odd#id"]
 
 
 def test_a_dataset_that_cannot_be_downloaded_ends_with_4(

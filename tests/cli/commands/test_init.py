@@ -103,35 +103,6 @@ def test_whoever_has_cases_is_given_no_notes_and_told_to_name_a_target(
     assert 'url = "' in (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_cases_in_a_file_of_another_name_are_not_mixed_with_those_of_the_example(
-    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    cases = Path("evals/support/tickets.jsonl")
-    cases.parent.mkdir(parents=True)
-    cases.write_text('{"id": "a", "question": "Who?"}\n', encoding="utf-8")
-    lines, _ = init(capsys=capsys)
-    assert lines[:5] == [
-        "created  thresholds.toml", "created  pyproject.toml", "created  .gitignore",
-        "created  .github/workflows/evals.yml", "4 created, 0 kept as they are",
-    ]  # fmt: skip
-    assert lines[-2] == "Next: put the address of your system into pyproject.toml, then"
-    assert [*Path("evals").rglob("*.*")] == [cases]
-    Path("pyproject.toml").unlink()
-    lines, _ = init("--preset", "dify", capsys=capsys)
-    assert lines[-2] == "Next: fill in pyproject.toml, set DIFY_API_KEY, then"
-    assert [*Path("evals").rglob("*.*")] == [cases]
-
-
-def test_the_ci_job_of_a_folder_within_a_repository_is_to_be_moved(
-    tmp_path: Path, capsys: Output
-) -> None:
-    (tmp_path / ".git").mkdir()
-    _, err = init(str(tmp_path / "inner"), capsys=capsys)
-    assert err.startswith("note: this folder lies within a git repository")
-    assert init(str(tmp_path), capsys=capsys)[1] == ""
-
-
 def test_a_preset_that_is_not_known_lists_those_that_are(capsys: Output) -> None:
     assert cli.run(["init", "--preset", "difi"]) == ExitCode.USAGE
     err = capsys.readouterr().err

@@ -13,12 +13,9 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.judges.cache import JudgeCache
-from pytest_rageval.runs.store import RunWriter, read_records
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 from tests.build.files import write_lines
-from tests.build.records import cut_to_begins
 from tests.judges.test_asking import FakeJudge
 
 Output = pytest.CaptureFixture[str]
@@ -71,17 +68,6 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     assert lines[0]["verdicts"]["judgements"]["groundedness"]["verdict"]["claims"]
     mean = document["statistics"]["correctness"]["mean"]
     assert lines[0]["scores"]["metrics"]["correctness"] == mean
-
-
-def test_texts_that_were_cut_are_not_judged(stored: Path, capsys: Output) -> None:
-    records = [cut_to_begins(record) for record in read_records(stored)]
-    with RunWriter(stored.parent, "run-1", resume=True) as writer:
-        writer.rewrite(records)
-    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "yes: the text of a chunk is not whole" in err
-    assert "because the target cut it" in err
 
 
 def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:
@@ -150,24 +136,6 @@ def test_several_answers_are_judged_at_once_and_saved_in_their_order(
     assert {line["scores"]["metrics"]["groundedness"] for line in lines} == {4.0}
 
 
-def test_a_broken_cache_is_named_as_what_to_mend(
-    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    file = Path("evals/cache/judge.sqlite")
-    with JudgeCache(file) as cache:
-        for n in range(200):
-            cache.put(f"{n:064}", {"x": "y" * 500}, identity="m")
-    whole = file.read_bytes()
-    file.write_bytes(whole[:24_576] + b"\xff" * (len(whole) - 24_576))
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
-    flags = ("--judge", "m-2024-08-06", "--judge-base-url", "http://127.0.0.1:9/v1")
-    assert cli.run(["judge", "run-1", *flags]) == ExitCode.USAGE
-    assert (
-        "malformed; delete judge.sqlite, and what it contained is stored again"
-        in capsys.readouterr().err
-    )
-
-
 def test_a_failed_verdict_is_counted_and_no_score(
     stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -184,30 +152,6 @@ def test_a_failed_verdict_is_counted_and_no_score(
     assert document["statistics"]["groundedness"]["mean"] is None
     assert document["statistics"]["groundedness"]["n_error"] == 2
     assert document["usage"]["prompt_tokens"] == 200
-
-
-def test_correctness_is_averaged_apart_where_only_some_cases_have_a_reference(
-    stored: Path, capsys: Output
-) -> None:
-    cases = [*CASES, {"id": "bare", "question": "q?", "gold_supports": [{"rel_path": "a.md"}]}]
-    responses = [*RESPONSES, {**RESPONSES[0], "id": "bare"}]
-    for name, lines in (("c.jsonl", cases), ("r.jsonl", responses)):
-        write_lines(name, *lines)
-    assert cli.run(["score", "c.jsonl", "r.jsonl", "--save", "two", "--judge", "offline"]) == 0
-    assert "  without a reference" in capsys.readouterr().out
-    assert cli.run(["judge", "two", "--judge", "offline", "--json"]) == ExitCode.YES
-    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
-    counts = {name: (part["n"], part["n_error"]) for name, part in apart.items()}
-    assert counts == {"reference": (1, 0), "no_reference": (1, 1)}
-    assert cli.run(["judge", "two", "--judge", "offline"]) == ExitCode.YES
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[:4] for line in shown if "reference" in line] == [
-        ["with", "a", "reference", "1"],
-        ["without", "a", "reference", "1"],
-    ]
-    assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
-    apart = json.loads(capsys.readouterr().out)["correctness_by_reference"]
-    assert apart["no_reference"]["mean"] is None
 
 
 def test_the_same_judge_again_writes_over_no_verdict(stored: Path) -> None:

@@ -65,21 +65,6 @@ def test_pruning_goes_by_age_and_judge(
         assert opened.stats().by_identity == left
 
 
-def test_the_judge_of_the_project_does_not_narrow_what_is_pruned(
-    cache: Path, capsys: Output
-) -> None:
-    Path("pyproject.toml").write_text('[tool.rageval]\njudge = "new-model"\n', encoding="utf-8")
-    assert document("--prune-cache", "0", capsys=capsys)["entries"] == 0
-
-
-def test_a_judge_that_the_cache_does_not_hold_is_refused(cache: Path, capsys: Output) -> None:
-    assert cli.run(["judge", "--prune-cache", "0", "--judge", "new"]) == ExitCode.USAGE
-    err = capsys.readouterr().err
-    assert "'new'" in err
-    assert NEW in err
-    assert document("--show-cache", capsys=capsys)["entries"] == 3
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -102,25 +102,10 @@ def test_a_spot_check_lies_beside_verdicts_without_one(
     assert len(server.asked) == 2 * N + 4
 
 
-def test_a_dry_run_counts_the_second_judge_too(
-    stored: Path, server: HostileJudge, capsys: Output
-) -> None:
-    assert cli.run(["judge", "run-1", "--dry-run", "--spot-check", "2"]) == ExitCode.YES
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("judge: 12 calls, about ")
-    assert second.startswith("second judge: 4 calls, about ")
-    assert server.asked == []
-
-
 def test_a_spot_check_of_the_offline_judge_needs_a_model(stored: Path, capsys: Output) -> None:
     arguments = ["judge", "run-1", "--judge", "offline", "--spot-check", "2"]
     assert cli.run(arguments) == ExitCode.USAGE
     assert "the offline judge has no other wording" in capsys.readouterr().err
-
-
-def test_the_spot_check_of_the_projects_runs_has_no_part(stored: Path, capsys: Output) -> None:
-    Path("pyproject.toml").write_text("[tool.rageval.judge]\nspot_check = 20\n", encoding="utf-8")
-    assert judged(capsys, "--judge", "offline")["judge_reliability"] is None
 
 
 def test_labels_correct_the_means_of_a_stored_run(stored: Path, capsys: Output) -> None:
@@ -132,14 +117,3 @@ def test_labels_correct_the_means_of_a_stored_run(stored: Path, capsys: Output) 
     assert (found["n_labels"], found["n_judge_only"]) == (4, N - 4)
     assert cli.run(["judge", "run-1", *arguments]) == ExitCode.YES
     assert "judge    groundedness share at 4 or above 0." in capsys.readouterr().out
-
-
-def test_a_fault_of_the_labels_is_told_before_anybody_is_asked(
-    stored: Path, server: HostileJudge, capsys: Output
-) -> None:
-    Path("labels.jsonl").write_text(lines({"id": "c1", "label": 7}), encoding="utf-8")
-    assert cli.run(["judge", "run-1", "--labels", "labels.jsonl"]) == ExitCode.USAGE
-    told = capsys.readouterr().err
-    assert "labels.jsonl:1: rubric: missing" in told
-    assert "labels.jsonl:1: label: got 7, expected" in told
-    assert server.asked == []

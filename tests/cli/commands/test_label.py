@@ -115,14 +115,6 @@ def test_what_is_marked_is_found_when_the_target_is_asked_again(
         assert decided[0].matched_golds == (0,)
 
 
-def test_other_lines_stay_byte_for_byte(project: Path, label: Label) -> None:
-    before = (project / SET).read_bytes().splitlines()
-    label(keys=["1", "enter", "Q"])
-    after = (project / SET).read_bytes().splitlines()
-    assert after[1:] == before[1:]
-    assert json.loads(after[0]).items() >= json.loads(before[0]).items()
-
-
 def test_twenty_chunks_are_asked_for_with_debug(label: Label) -> None:
     with fake_target(json_reply({"answer": "x", "debug": {"retrieved_chunks": []}})) as target:
         assert label("--rag-url", target.url, "--case", "queue") == ExitCode.YES
@@ -215,39 +207,6 @@ def test_what_cannot_be_done_is_one_line(
     assert label(*options) == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
-
-
-def test_a_file_with_faults_is_refused_with_all_of_them(
-    project: Path, label: Label, capsys: Output
-) -> None:
-    (project / SET).write_text('{"id": "a"}\nx\n', encoding="utf-8")
-    assert label() == ExitCode.USAGE
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"{SET}:1: question: missing")
-    assert lines[1].startswith(f"{SET}:2: not JSON: Expecting value at column 1")
-    (project / SET).unlink()
-    assert label() == ExitCode.USAGE
-    assert "cannot be read" in capsys.readouterr().err
-
-
-def test_without_a_target_only_ways_that_help_are_named(
-    project: Path, label: Label, capsys: Output
-) -> None:
-    (project / "pyproject.toml").write_text("[tool.rageval]\n", encoding="utf-8")
-    (project / "conftest.py").write_text(
-        "import pytest\n@pytest.fixture\ndef rag_client(): return None\n", encoding="utf-8"
-    )
-    assert label() == ExitCode.USAGE
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "a rag_client fixture is not reached from here" in line
-    assert "RAGEVAL_RAG_URL" in line
-
-
-def test_unknown_keys_are_a_warning(project: Path, label: Label, capsys: Output) -> None:
-    (project / SET).write_text('{"id": "a", "question": "q", "mine": 1}\n', encoding="utf-8")
-    assert label(keys=["1", "w", "q"]) == ExitCode.YES
-    assert f"warning: {SET}:1: unknown field 'mine', left as it is" in capsys.readouterr().err
-    assert written(project)["a"]["mine"] == 1
 
 
 def test_a_target_that_nobody_serves_is_exit_4(label: Label, capsys: Output) -> None:

@@ -132,27 +132,6 @@ def test_the_embedded_server_ranks_by_words(project: Path, capsys: Output) -> No
     assert order["metrics"]["mrr@1"]["improved"] == 1
 
 
-def test_the_order_before_the_targets_own_reranking_is_an_order(
-    project: Path, capsys: Output
-) -> None:
-    ranked = [
-        replace(one, rank_before_rerank=rank)
-        for one, rank in zip(RECORDS[0].reply.retrieved_chunks or (), (2, 1), strict=True)
-    ]
-    response = RECORDS[0].response
-    assert response is not None
-    one = replace(RECORDS[0], response=replace(response, retrieved_chunks=tuple(ranked)))
-    store(project, [one])
-    order = run_json(capsys, "--at", "1")["orders"]["before reranking"]
-    assert order["metrics"]["recall@1"]["after"] == 1.0
-    assert order["queries"] is None
-
-
-def test_a_case_without_chunks_reports_no_order_before(project: Path, capsys: Output) -> None:
-    store(project, [*RECORDS, asked("empty", [], 0)])
-    assert run_json(capsys)["orders"] == {}
-
-
 @pytest.mark.parametrize(
     ("body", "says"),
     [
@@ -190,18 +169,3 @@ def test_a_case_without_an_order_is_left_out_and_named(project: Path, capsys: Ou
     assert order["n"] == 1
     assert [one["case_id"] for one in order["queries"]["failed"]] == ["harmed"]
     assert "no order for 1 case" in document["warnings"][-1]
-
-
-def test_cut_texts_are_sent_only_if_allowed(project: Path, capsys: Output) -> None:
-    long = asked("long", ["tomatoes " * 60, "queues " * 60], 0)
-    store(project, [long], cut=True)
-    write_function(project)
-    command = ["rerank", "run-1", "--reranker", "ranked:score"]
-    assert cli.run(command) == ExitCode.USAGE
-    assert "2 chunk texts are stored cut" in capsys.readouterr().err
-    assert cli.run([*command, "--allow-cut-texts"]) == ExitCode.YES
-
-
-def test_documents_are_told_from_sections(project: Path, capsys: Output) -> None:
-    store(project)
-    assert run_json(capsys, "--level", "document")["level"] == "document"

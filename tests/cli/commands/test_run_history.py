@@ -71,13 +71,6 @@ def test_a_broken_run_makes_the_answer_no(capsys: Output, index: str) -> None:
     assert list(run(capsys, "sync", code=ExitCode.NO)["broken"]) == ["r2"]
 
 
-def test_a_hostile_name_reaches_no_terminal(capsys: Output, index: str) -> None:
-    write_run(RESULTS, "r5", cases()).rename(RESULTS / "r5\x1b[31m\u202e")
-    assert "added r5" in lines(capsys, "sync")
-    assert "\x1b" not in "".join(lines(capsys, "trend", "mrr"))
-    assert "\x1b" not in "".join(lines(capsys, "list"))
-
-
 # --- trend ---------------------------------------------------------------------------------------
 
 
@@ -108,25 +101,6 @@ def test_the_index_gives_the_same_answers(capsys: Output, monkeypatch: pytest.Mo
     run(capsys, "sync")
     shutil.rmtree(RESULTS)
     assert [(run(capsys, "trend", *one), lines(capsys, "trend", *one)) for one in asked] == read
-
-
-def test_a_trend_over_tagged_runs_tells_their_tags(capsys: Output) -> None:
-    for number in ("1", "3"):
-        assert cli.run(["runs", "tag", f"r{number}", f"v{number}"]) == 0
-    capsys.readouterr()
-    found = lines(capsys, "trend", "mrr", "--run-tag", "v1", "--run-tag", "v3")
-    assert [line.split()[0] for line in found[2:]] == ["r1", "r3"]
-    assert found[2].endswith("v1")
-
-
-def test_a_break_is_told_between_the_runs(capsys: Output) -> None:
-    write_run(RESULTS, "r9", cases(9), day=9)
-    found = lines(capsys, "trend", "mrr", "--last", "2")
-    assert found[3].startswith("--- dataset: ")
-    assert " ".join(found[3:5]).endswith("(above and below do not compare)")
-    (_, now) = run(capsys, "trend", "mrr", "--last", "2")["runs"]
-    assert [one["name"] for one in now["breaks"]] == ["dataset"]
-    assert now["delta"] is None
 
 
 @pytest.mark.parametrize("source", ["folders", "index"])

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.report.html.run import files
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.tags import write_tag
@@ -109,36 +108,6 @@ def test_a_folder_of_something_else_is_not_touched(capsys: Output) -> None:
     (SITE / "site.json").write_text(json.dumps(hostile), encoding="utf-8")
     assert site(capsys)["removed"] == []
     assert Path("pyproject.toml").exists()
-
-
-def test_an_interrupted_site_goes_on(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    real = vars(files)["view_report"]
-
-    def view(run: Any, **options: Any) -> Any:
-        made.append(run.run_id)
-        if len(made) == 2:
-            raise KeyboardInterrupt
-        return real(run, **options)
-
-    monkeypatch.setattr(files, "view_report", view)
-    assert cli.run(["runs", "site", "-o", str(SITE)]) == 130
-    assert list(pages()) == ["run-r1.html"]
-    capsys.readouterr()
-    found = site(capsys)
-    assert (found["unchanged"], len(found["written"])) == (["run-r1.html"], 4)
-
-
-def test_a_damaged_run_is_named_and_the_others_written(capsys: Output) -> None:
-    (RESULTS / "r2" / "results.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
-    (RESULTS / "empty").mkdir()
-    found = site(capsys, code=1)
-    assert list(found["broken"]) == ["r2"]
-    html = pages()["index.html"]
-    assert "empty</span>: <span" in html
-    assert "r2</span>: <span" in html
-    assert "run-r1.html" in html
-    assert 'href="run-r2.html"' not in html
 
 
 def test_the_badge_is_written(capsys: Output) -> None:

@@ -14,13 +14,10 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.list import prune_hint
-from pytest_rageval.runs.notes import put_note
-from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, write_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.run import CaseNote
 from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -90,38 +87,9 @@ def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
     assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
 
 
-def test_a_document_that_cannot_be_read_is_named(capsys: Output) -> None:
-    (RESULTS / "r5" / "metrics.json").write_text("{", encoding="utf-8")
-    assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
-    assert "evals/results/r5/metrics.json: Input data was truncated" in capsys.readouterr().out
-
-
 def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
     assert cli.run(["runs", "show", "nothing"]) == ExitCode.USAGE
     assert "not found" in capsys.readouterr().err
-
-
-def test_notes_on_cases_are_counted_and_explained(capsys: Output) -> None:
-    folder = RESULTS / "r4"
-    record = read_run(folder).records[1]
-    put_note(
-        folder,
-        CaseNote(
-            file=record.file,
-            case_id=record.name,
-            text="a\x1b[31mb",
-            author="ana",
-            time="2026-11-20",
-        ),
-    )
-    assert cli.run(["runs", "show", "r4"]) == 0
-    assert "notes    1 note on 1 case\n" in capsys.readouterr().out
-    assert cli.run(["explain", "r4", record.name]) == 0
-    out = capsys.readouterr().out
-    assert "note by ana, 2026-11-20: a" in out
-    assert "\x1b[31m" not in out
-    assert cli.run(["explain", "r4", record.name, "--json"]) == 0
-    assert "note by ana" in str(json.loads(capsys.readouterr().out)["repeats"][0]["notes"])
 
 
 # --- tag -----------------------------------------------------------------------------------------
@@ -151,12 +119,6 @@ def test_a_name_that_is_no_tag_is_refused(name: str) -> None:
     assert read_tags(RESULTS) == {}
 
 
-def test_a_run_elsewhere_cannot_be_tagged(capsys: Output) -> None:
-    write_run(Path("elsewhere"), "far", run_of(1))
-    assert cli.run(["runs", "tag", "elsewhere/far", "main"]) == ExitCode.USAGE
-    assert "is not in" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", ["r2 before the change", "\u65e5\u672c"])
 def test_a_folder_whose_name_is_no_id_cannot_be_tagged(capsys: Output, name: str) -> None:
     write_tag(RESULTS, "main", "r1")
@@ -164,12 +126,6 @@ def test_a_folder_whose_name_is_no_id_cannot_be_tagged(capsys: Output, name: str
     assert cli.run(["runs", "tag", name, "main"]) == ExitCode.USAGE
     assert "expected 1 to 100 letters" in capsys.readouterr().err
     assert read_tags(RESULTS) == {"main": "r1"}
-
-
-def test_a_tag_whose_run_is_gone_says_so() -> None:
-    write_tag(RESULTS, "main", "gone")
-    with pytest.raises(StorageError, match=r"run 'main': the tag names run gone, which is not in"):
-        resolve_run(RESULTS, "main")
 
 
 def test_a_file_that_names_no_run_is_no_tag() -> None:
@@ -232,13 +188,6 @@ def test_the_approval_of_a_run_that_nobody_can_repeat_warns(
     assert ("warning" in capsys.readouterr().out) == bool(codes)
 
 
-def test_an_approval_needs_a_reason_and_a_run(capsys: Output) -> None:
-    assert cli.run(["runs", "approve", "r2", "--because", " \n"]) == ExitCode.USAGE
-    assert cli.run(["runs", "approve", "r7", "--because", "x"]) == ExitCode.USAGE
-    assert "run 'r7': not found" in capsys.readouterr().err
-    assert not Path("evals/baseline.json").exists()
-
-
 # --- prune ---------------------------------------------------------------------------------------
 
 
@@ -272,11 +221,6 @@ def test_a_tagged_run_stays(capsys: Output) -> None:
     assert resolve_run(RESULTS, "main").name == "r1"
 
 
-def test_the_baseline_of_the_gate_stays(capsys: Output) -> None:
-    Path("thresholds.toml").write_text('baseline = "r2"\n', encoding="utf-8")
-    assert run(capsys, "prune", "--keep", "1")["removed"] == ["r1", "r3", "r4"]
-
-
 def test_a_dry_run_removes_nothing(capsys: Output) -> None:
     assert cli.run(["runs", "prune", "--keep", "4", "--dry-run"]) == ExitCode.YES
     assert capsys.readouterr().out == "would remove r1\n"
@@ -295,18 +239,6 @@ def test_a_run_that_is_being_written_stays(capsys: Output, only_list: Sequence[s
     assert found["removed"] == []
     assert "another session is writing this run" in found["not_removed"][0]
     assert "r1" in names()
-
-
-@pytest.mark.posix
-def test_parts_that_are_links_or_files_are_left_alone(capsys: Output, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / FOLDER_LOCK).write_text("theirs", encoding="utf-8")
-    (RESULTS / ".parts-link").symlink_to(outside, target_is_directory=True)
-    (RESULTS / ".parts-file").touch()
-    assert run(capsys, "prune", "--keep", "9")["removed"] == []
-    assert (outside / FOLDER_LOCK).read_text(encoding="utf-8") == "theirs"
-    assert (RESULTS / ".parts-file").exists()
 
 
 def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.judges.opening import judging_slots
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure
 from tests.build.files import write_lines
@@ -65,30 +64,6 @@ def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
     grounded = found["metrics"]["groundedness"]
     assert (grounded["n"], grounded["n_error"], grounded["n_not_applicable"]) == (1, 1, 1)
     assert found["rates"]["judge_error_rate"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("settings", "slots"),
-    [
-        (Settings(rootdir=".", judge="m"), 8),
-        (Settings(rootdir=".", judge="m", retrieval_only=True), 1),
-        (Settings(rootdir=".", judge="offline"), 1),
-        (Settings(rootdir=".", judge="none"), 1),
-    ],
-)
-def test_what_only_computes_stays_on_one_thread(settings: Settings, slots: int) -> None:
-    assert judging_slots(settings).limit == slots
-
-
-def test_the_judge_of_the_project_is_not_asked(
-    monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.setenv("RAGEVAL_JUDGE", "offline")
-    Path("pyproject.toml").write_text('[tool.rageval]\njudge = "offline"\n', encoding="utf-8")
-    found = document(capsys=capsys)
-    assert "judge" not in found
-    assert found["metrics"]["groundedness"]["n"] == 0
-    assert "groundedness" not in found["cases"][0]
 
 
 def test_a_failed_verdict_is_an_error_and_no_zero(

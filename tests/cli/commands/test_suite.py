@@ -4,7 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from pytest_rageval.authoring.suites.packaged import PackagedDataset
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.read import open_run
-from pytest_rageval.target.client import HttpRagClient
-from pytest_rageval.values.reply import AskRequest, AskResult
 from tests.build.targets import fake_target, json_reply, unused_port
 
 Output = pytest.CaptureFixture[str]
@@ -119,38 +116,6 @@ def test_the_target_of_the_project_is_asked_once_it_is_indexed(
     assert document["figures"]["recall@3"]["value"] == pytest.approx(1 / 14)
     assert document["target"] == f"{target.url}/api/v1/ask"
     assert not (FOLDER.with_name("tiny-ids") / "corpus").exists()
-
-
-def test_an_interrupted_run_is_continued(
-    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")  # no other is in flight at the interruption
-    arguments = ["suite", "run", "tiny", "--indexed", "--ids", "keep", "--json"]
-    real, asked = HttpRagClient.ask_on_loop, count(1)
-
-    async def ask(client: HttpRagClient, request: AskRequest) -> AskResult:
-        if next(asked) == 6:
-            raise KeyboardInterrupt
-        return await real(client, request)
-
-    monkeypatch.setattr(HttpRagClient, "ask_on_loop", ask)
-    with fake_target(reply("lighthouse")) as target:
-        use_target(target.url)
-        assert cli.run(arguments) == ExitCode.INTERRUPTED
-        assert len(target.received) == 5
-        capsys.readouterr()
-        assert cli.run([*arguments, "--resume", "last"]) == ExitCode.NO
-        assert len(target.received) == 14
-    assert json.loads(capsys.readouterr().out)["n_questions"] == 14
-
-
-def test_names_that_do_not_match_are_shown_beside_a_gold(project: Path, capsys: Output) -> None:
-    with fake_target(reply("s3://bucket/lighthouse.txt")) as target:
-        use_target(target.url)
-        assert cli.run(["suite", "run", "tiny", "--indexed", "--json"]) == ExitCode.NO
-    notes = json.loads(capsys.readouterr().out)["notes"]
-    assert any("their names may not match" in note for note in notes)
-    assert any("'s3://bucket/lighthouse.txt', the golds 'tide-mill.md'" in one for one in notes)
 
 
 def test_a_target_that_is_down_ends_with_4(project: Path, capsys: Output) -> None:

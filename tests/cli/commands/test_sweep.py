@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -106,16 +105,6 @@ def test_the_outcome_is_printed_and_written_in_every_form(
     assert all(f'href="{run.name}/report.html"' in page for run in runs)
 
 
-def test_the_runs_of_a_sweep_are_named_by_path_and_not_listed(
-    target: SweepTarget, capsys: Output
-) -> None:
-    row = sweep(capsys)["ranking"][0]
-    assert cli.run(["explain", f"{FOLDER}/{row['run']}", "c-9", "--json"]) == ExitCode.YES
-    capsys.readouterr()
-    assert cli.run(["runs", "list", "--json"]) == ExitCode.YES
-    assert json.loads(capsys.readouterr().out)["runs"] == []
-
-
 def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     document = sweep(capsys, "--dry-run")
     assert (document["requests"], document["requests_grid"]) == (120, 120)
@@ -127,24 +116,6 @@ def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     assert out.endswith("nothing was asked\n")
     assert not target.asked
     assert not FOLDER.exists()
-
-
-def test_cases_about_one_document_count_as_one_before_and_after_asking(
-    target: SweepTarget, capsys: Output
-) -> None:
-    cases = [sweep_case(number) for number in range(40)]
-    for number in range(20):
-        cases[number]["gold_supports"] = cases[number + 20]["gold_supports"]
-    write_lines(Path("evals/set.jsonl"), *cases)
-    planned = sweep(capsys, "--dry-run")["sensitivity"]
-    assert (planned["n"], planned["n_cases"], planned["least_cases"]) == (20, 40, 7)
-    assert cli.run(["sweep", "--dry-run"]) == ExitCode.YES
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "at least 7 of 20 groups of cases (35.0%)" in shown
-    cli.run(["sweep", "--json"])
-    assert json.loads(capsys.readouterr().out)["sensitivity"] == planned
-    shown = (FOLDER / "sweep.md").read_text(encoding="utf-8")
-    assert "40 cases in 20 groups" in shown
 
 
 @pytest.mark.slow
@@ -179,16 +150,6 @@ def test_an_error_in_the_middle_says_how_to_go_on(
     monkeypatch.setattr(SweepRunner, "run", fails)
     text = refused(capsys)
     assert "disk full; what was measured is kept; `rageval sweep --resume` resumes" in text
-
-
-def test_requests_in_flight_have_one_limit(target: SweepTarget, capsys: Output) -> None:
-    target.pause_s = 0.01
-    os.environ["RAGEVAL_CONCURRENCY"] = "3"
-    try:
-        sweep(capsys)
-    finally:
-        del os.environ["RAGEVAL_CONCURRENCY"]
-    assert 1 < target.together <= 3
 
 
 @pytest.mark.slow
@@ -268,17 +229,6 @@ def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Outpu
     again = ["sweep.toml", "--name", "mine"]
     text = refused(capsys, *again, code=ExitCode.UNREACHABLE)
     assert text.endswith("`rageval sweep sweep.toml --name mine --resume` resumes")
-
-
-def test_what_the_code_of_the_client_raises_is_shown_with_its_place(
-    target: SweepTarget, capsys: Output
-) -> None:
-    Path("broken_client.py").write_text("raise OSError('no such model')\n", encoding="utf-8")
-    text = '[tool.rageval.target]\nclient = "broken_client:make"\n'
-    Path("pyproject.toml").write_text(text, encoding="utf-8")
-    text = refused(capsys)
-    assert "no such model" in text
-    assert "broken_client.py" in text
 
 
 # --- index builds -----------------------------------------------------------------------------
@@ -387,18 +337,6 @@ def test_wrong_input_is_named(
         Path("sweep.toml").write_text(text, encoding="utf-8")
     assert fault in refused(capsys, *arguments)
     assert not target.asked
-
-
-def test_an_index_that_the_server_refuses_is_named_before_anything_is_asked(
-    target: SweepTarget, capsys: Output
-) -> None:
-    Path("notes").mkdir()
-    Path("pyproject.toml").write_text('[tool.rageval.target]\nvault = "notes"\n', encoding="utf-8")
-    text = "[index]\nchunk_tokens = [200, 50]\n[index.build]\nembedded = true\n"
-    Path("sweep.toml").write_text(text, encoding="utf-8")
-    fault = "sweep.toml: index chunk_tokens=50: chunk_overlap: got 50, expected 0 to half"
-    assert fault in refused(capsys)
-    assert not FOLDER.exists()
 
 
 # --- as pytest does it ------------------------------------------------------------------------

@@ -1,12 +1,8 @@
-import sys
 from itertools import pairwise
-
-import pytest
 
 from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.plan import plan_sweep, with_proposed
 from pytest_rageval.engine.sweep.proposals import Proposals
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Range, SweepFile
 from tests.build.sweeps import measured, some_cases
 
@@ -46,23 +42,6 @@ def test_the_baseline_is_first_and_proposals_come_near_the_best() -> None:
 
 def test_the_same_seed_and_figures_give_the_same_proposals() -> None:
     assert [*searched().configurations] == [*searched().configurations]
-
-
-def test_a_small_space_is_exhausted_and_nothing_is_proposed_twice() -> None:
-    small = SweepFile(
-        objectives=("hit_at_k",),
-        query={"weight": (0.1, 0.7), "k": (3, 5)},
-        method="optuna",
-    )
-    found = searched(small, 40)
-    assert len(found.configurations) == 4
-    assert found.ask(8) == []
-
-
-def test_without_optuna_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(ConfigError, match=r"pip install 'pytest-rageval\[sweep\]'"):
-        opened()
 
 
 def test_a_plan_has_the_proposals_by_index_and_counts_those_to_come() -> None:

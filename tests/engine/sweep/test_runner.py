@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
 from tests.build.sweeps import TWELVE, plan_questions, planned
 
@@ -32,16 +29,3 @@ def test_the_questions_of_a_holdout_are_those_of_the_finalists() -> None:
     groups = groups_of(plan, in_place=False)
     assert planned_questions(plan, groups) == plan_questions(plan) == 12 * 90 + 4 * 30
     assert judged_answers(plan, groups) == 12 * 90 + 4 * 30
-
-
-@given(st.integers(60, 400), st.integers(1, 6), st.booleans())
-def test_every_group_keeps_one_and_that_of_the_baseline_two(
-    n_cases: int, n_indexes: int, in_place: bool
-) -> None:
-    sizes = tuple(range(100, 100 + n_indexes))
-    plan = planned(replace(TWELVE, index={"chunk_tokens": sizes}, method="grid"), n_cases)
-    groups = groups_of(plan, in_place=in_place)
-    assert sorted(key for group in groups for key in group.keys) == sorted(plan.by_key)
-    for group in groups:
-        least = 2 if plan.baseline in group.keys else 1
-        assert all(least <= n <= len(group.keys) for n in (*group.sizes, group.finalists))

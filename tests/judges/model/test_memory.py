@@ -64,15 +64,6 @@ def test_another_way_of_asking_is_asked_anew(open_judge: OpenJudge, change: dict
     assert len(server.asked) == 2
 
 
-def test_another_answer_rubric_or_repeat_is_asked_anew(open_judge: OpenJudge) -> None:
-    judge, server = open_judge([completion(GOOD)], cache=DictCache())
-    judge.judge("groundedness", REQUEST)
-    judge.judge("correctness", REQUEST)
-    judge.judge("groundedness", REQUEST, repeat=1)
-    judge.judge("groundedness", replace(REQUEST, answer="Logs are kept."))
-    assert len(server.asked) == 4
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -92,15 +83,6 @@ def test_a_failure_is_never_kept(open_judge: OpenJudge, reply: Canned) -> None:
     judge.judge("groundedness", REQUEST)
     assert cache.verdicts == {}
     assert len(server.asked) == 2 * asked
-
-
-def test_a_verdict_after_a_repair_turn_is_kept_with_both_calls(open_judge: OpenJudge) -> None:
-    cache = DictCache()
-    judge, _ = open_judge([completion("no"), completion(GOOD)], cache=cache, **PRICE)
-    judge.judge("groundedness", REQUEST)
-    usage = judge.judge("groundedness", REQUEST).usage
-    assert usage.cached
-    assert usage.cost_usd_uncached == pytest.approx(480e-6)
 
 
 # --- the stored form -----------------------------------------------------------------------
@@ -208,9 +190,3 @@ def test_any_verdict_survives_keeping(verdict: Verdict, others: dict[str, Any]) 
 )
 def test_a_damaged_document_is_asked_anew(field: str, value: Any) -> None:
     assert judgement_of({**document_of(FULL), field: value}) is None
-
-
-@pytest.mark.parametrize("score", ["NaN", "Infinity", '"high"', "null"])
-def test_a_stored_score_that_is_no_number_is_asked_anew(score: str) -> None:
-    text = json.dumps(document_of(FULL)).replace("4.5", score)
-    assert judgement_of(json.loads(text)) is None

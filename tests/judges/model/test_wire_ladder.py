@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -53,29 +52,6 @@ def test_a_refused_format_goes_one_level_down(
     assert judgement.usage.calls == len(server.asked) == len(refused) + 1
 
 
-def test_a_server_that_fails_over_the_format_goes_down_without_retries(
-    open_judge: OpenJudge, naps: list[float]
-) -> None:
-    # As llama-cpp-python's server says it.
-    message = (
-        "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', "
-        "'type'), 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
-    )
-    judge, server = open_judge([error(500, message), completion(GOOD)])
-    judgement = judge.judge("groundedness", REQUEST)
-    assert judgement.level == "json_object"
-    assert len(server.asked) == 2
-    assert naps == []
-
-
-def test_json_object_brings_the_schema_along_for_those_who_enforce_it(
-    open_judge: OpenJudge,
-) -> None:
-    judge, server = open_judge([completion(GOOD)], structured_output="json_object")
-    judge.judge("groundedness", REQUEST)
-    assert "score" in server.asked[0].body["response_format"]["schema"]["required"]
-
-
 @pytest.mark.parametrize("structured_output", ["auto", "json_object"])
 def test_a_schema_beside_json_object_is_left_out_where_refused(
     open_judge: OpenJudge, structured_output: str
@@ -120,23 +96,6 @@ def test_the_level_is_remembered_for_the_next_run(open_judge: OpenJudge) -> None
     again = judge.reopened()
     again.judge("groundedness", REQUEST, repeat=1)
     assert list(map(level_of, server.asked)) == ["json_schema", "json_object", "json_object"]
-
-
-def test_a_level_that_is_set_stays(open_judge: OpenJudge) -> None:
-    judge, server = open_judge(refusing("json_schema"), structured_output="json_schema")
-    failure = judge.judge("groundedness", REQUEST).failure
-    assert failure is not None
-    assert failure.kind == "unreachable"
-    assert "response_format" in failure.message
-    assert len(server.asked) == 1
-
-
-def test_a_server_that_ignores_the_format_is_read_all_the_same(open_judge: OpenJudge) -> None:
-    judge, server = open_judge([completion(f"Sure!\n```\n{GOOD}\n```")])
-    judgement = judge.judge("groundedness", REQUEST)
-    assert judgement.verdict is not None
-    assert judgement.level == "json_schema"
-    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("name", ["temperature", "seed"])
@@ -282,37 +241,3 @@ FORM = Form("json_schema")
 )
 def test_a_refusal_of_the_format_is_known_by_its_words(body: Any) -> None:
     assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_object")
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (401, {"error": {"message": "response_format"}}),
-        (500, {"error": {"message": "the seed fell into the temperature"}}),
-        (400, {"error": {"message": "model not loaded"}}),
-        (400, {"error": {"message": "this model's maximum context length is 8; max_tokens"}}),
-        (400, None),
-        (400, []),
-        (422, {"detail": [None, 5, {"loc": 5}]}),
-    ],
-)
-def test_anything_else_changes_nothing(status: int, body: Any) -> None:
-    assert after_refusal(FORM, status, body, SETTINGS) is None
-
-
-def test_a_parameter_that_the_provider_behind_a_router_refuses_is_dropped(
-    open_judge: OpenJudge,
-) -> None:
-    inner = {"error": {"message": "Unsupported parameter: 'seed'.", "param": "seed"}}
-    metadata = {"raw": json.dumps(inner), "provider_name": "OpenAI"}
-
-    def reply(asked: Asked) -> Canned:
-        if "seed" in asked.body:
-            return error(400, "Provider returned error", code=400, metadata=metadata)
-        return completion(GOOD)
-
-    judge, server = open_judge(reply)
-    judgement = judge.judge("groundedness", REQUEST)
-    assert judgement.verdict is not None
-    assert judgement.dropped_parameters == ("seed",)
-    assert len(server.asked) == 2

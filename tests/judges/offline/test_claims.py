@@ -41,11 +41,6 @@ def test_a_citation_after_the_full_stop_belongs_to_the_sentence_before() -> None
     assert (first.cited, first.numbers, second.cited) == (True, (2,), False)
 
 
-def test_a_line_of_sources_belongs_to_the_last_claim() -> None:
-    (claim,) = split_claims("Backups stay.\nSources: [1][2]")
-    assert claim.numbers == (1, 2)
-
-
 @pytest.mark.parametrize(
     "pointer",
     [
@@ -61,14 +56,6 @@ def test_a_sentence_that_only_says_where_to_read_is_no_claim(pointer: str) -> No
     assert (claim.text, claim.cited) == ("Backups stay.", True)
     assert texts("See the manual [1].") == ["See the manual."]
     assert texts("See page 4.") == ["See page 4."]
-
-
-def test_rows_of_a_table_are_claims_but_not_its_head() -> None:
-    assert texts("| what | how long |\n|---|---|\n| Backups | 30 days |") == ["Backups | 30 days"]
-
-
-def test_code_is_read_by_line() -> None:
-    assert texts("Use:\n```toml\nkeep = 30\n```") == ["Use:", "keep = 30"]
 
 
 @pytest.mark.parametrize("question", ["Which clinic do you mean?", "هل تريد المزيد؟"])
@@ -92,15 +79,6 @@ def test_a_question_states_nothing(question: str) -> None:
 )
 def test_parts_that_state_nothing_are_no_claims(answer: str, stated: list[str]) -> None:
     assert texts(answer) == stated
-
-
-def test_a_bare_yes_states_what_was_asked() -> None:
-    (claim,) = split_claims("Yes. [1]", "Do backups stay for 30 days?")
-    assert (claim.text, claim.numbers) == ("Do backups stay for 30 days", (1,))
-    (denied,) = split_claims("No.", "Do backups stay for 30 days?")
-    assert denied.text == "not Do backups stay for 30 days"
-    (other,) = split_claims("Yes.", "How long do backups stay?")
-    assert other.text == "Yes."
 
 
 def test_key_facts_are_looked_up_in_what_an_answer_says() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.judges.offline.support import read_context
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import JudgeRequest, Passage, Verdict
 from tests.build.shared_data import shared_path
@@ -67,10 +66,6 @@ def test_a_quotation_with_citation_is_a_five_and_without_one_a_pass() -> None:
     assert 4 <= groundedness(f"{quoted}.") <= 4.5
 
 
-def test_an_answer_without_a_word_of_the_context_is_a_zero() -> None:
-    assert groundedness("Cheese moons orbit quietly [1].") == 0
-
-
 @pytest.mark.parametrize(
     ("claim", "reason"),
     [
@@ -102,16 +97,6 @@ def test_a_fault_in_a_claim_found_otherwise_fails_it(claim: str, reason: str) ->
 )
 def test_the_same_in_other_words_is_supported(claim: str) -> None:
     assert groundedness(claim) >= 4
-
-
-def test_labelled_blocks_in_one_passage_are_cited_by_their_labels() -> None:
-    context = (Passage(text="[3] Backups are kept for 30 days.\n\n[7] Keys rotate weekly."),)
-    answers = ("Keys rotate weekly [7].", "Keys rotate weekly [1].")
-    cited, uncited = (
-        verdict("groundedness", answer, context=context).scores["groundedness"]
-        for answer in answers
-    )
-    assert cited > 4.5 >= uncited
 
 
 @pytest.mark.parametrize("answer", ["I don't have that information.", "Sorry, I do not know."])
@@ -173,14 +158,6 @@ def test_another_number_or_a_negation_is_below_the_pass_line(
     assert verdict("correctness", answer, question=question, **wanted).scores["correctness"] < 3.51
 
 
-def test_a_negated_key_fact_is_not_found() -> None:
-    facts = ("the service is available in Canada",)
-    found = verdict(
-        "correctness", "The service is not available in Canada.", expected_key_facts=facts
-    )
-    assert found.key_facts_found == (False,)
-
-
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
@@ -203,24 +180,6 @@ def test_a_sentence_broken_for_its_width_is_read_as_one(end: str, wrapped: str) 
     answer = quoted if wrapped == "passage" else broken
     (claim,) = verdict("groundedness", answer, context=(Passage(text=passage),)).claims
     assert claim.supported, claim.reason
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "## Everything that the workshop lends to members of the club\nDrills are lent.",
-        "| Everything that the workshop lends to members of the club | no\nDrills are lent.",
-        "1. Everything that the workshop lends to members of the club\n2. Drills are lent.",
-        "Not lent are these\nDrills are lent.",
-    ],
-    ids=["heading", "table", "list", "short line"],
-)
-def test_other_lines_stay_apart(lines: str) -> None:
-    context = (Passage(text=lines),)
-    (claim,) = verdict("groundedness", "Drills are lent.", context=context).claims
-    index = read_context(context)
-    assert claim.supported
-    assert len(index.sentences) > 1
 
 
 @pytest.mark.parametrize(
@@ -338,12 +297,6 @@ def test_the_page_shows_how_often_answers_made_of_long_key_facts_pass() -> None:
     assert min(shares["the fact itself"]) >= 0.98
     assert max(shares["with another number"]) <= 0.2
     assert max(shares["its first half"] + shares["its second half"]) <= 0.25
-
-
-def test_without_reference_and_context_correctness_does_not_apply() -> None:
-    found = verdict("correctness", "Backups stay.", context=())
-    assert "correctness" in found.not_applicable
-    assert found.scores == {}
 
 
 @pytest.mark.parametrize(

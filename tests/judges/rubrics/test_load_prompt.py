@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -186,29 +185,6 @@ def test_another_text_gives_another_hash(request: JudgeRequest, text: str, where
 # --- hash, level, limit --------------------------------------------------------------------
 
 
-def test_level_wording_and_rubric_are_part_of_the_hash() -> None:
-    hashes = {
-        render_prompt(load_rubric(name, alternate=alternate), PLAIN, level=level).sha256
-        for name in RUBRICS
-        for alternate in (False, True)
-        for level in ("json_schema", "json_object")
-    }
-    assert len(hashes) == len(RUBRICS) * 2 * 2
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in hashes)
-
-
-@pytest.mark.parametrize("rubric", RUBRICS)
-def test_only_levels_without_a_schema_of_their_own_put_it_into_the_prompt(rubric: str) -> None:
-    for level in LEVELS:
-        prompt = render(rubric, level=level)
-        system = prompt.messages[0].text
-        _, _, tail = system.partition("JSON Schema: ")
-        assert (json.loads(tail) if tail else None) == (
-            None if level == "json_schema" else prompt.shape.strict
-        )
-        assert "- Its shape: {" in system
-
-
 def passages(count: int, size: int) -> JudgeRequest:
     context = tuple(Passage(text="x" * size, chunk_id=f"c{n}") for n in range(1, count + 1))
     return replace(PLAIN, context=context)
@@ -223,19 +199,6 @@ def test_passages_beyond_the_limit_are_dropped_whole_from_the_last_on() -> None:
     )
 
 
-def test_a_long_passage_hides_no_later_one_out_of_order() -> None:
-    context = (Passage(text="a"), Passage(text="b" * 60_000), Passage(text="c"))
-    request = replace(PLAIN, context=context)
-    prompt = render_prompt(load_rubric("claims"), request, level="text")
-    assert len(prompt.truncated_chunk_ids) == 2
-
-
-def test_without_passages_the_judge_is_told_so() -> None:
-    prompt = render("groundedness", replace(PLAIN, context=()))
-    assert "(none were)" in prompt.messages[0].text
-    assert prompt.truncated_chunk_ids == ()
-
-
 def test_a_reference_takes_the_place_of_the_passages() -> None:
     for rubric in ("correctness", "quality"):
         assert "passage 1" not in take_apart(render(rubric)).labels
@@ -244,19 +207,6 @@ def test_a_reference_takes_the_place_of_the_passages() -> None:
             *("passage 1", "passage 2"),
             *("question", "answer"),
         )
-
-
-def test_conflict_and_facts_are_asked_only_where_the_request_has_them() -> None:
-    asked = render("correctness", replace(PLAIN, asks_conflict=True))
-    assert asked.shape.strict["required"] == [
-        *("key_facts", "acknowledges_conflict"),
-        *("reasoning", "score"),
-    ]
-    assert asked.shape.strict["properties"]["key_facts"]["minItems"] == 2
-    plain = render("correctness", replace(PLAIN, expected_key_facts=()))
-    assert plain.shape.strict["required"] == ["reasoning", "score"]
-    assert "acknowledges_conflict" not in plain.messages[0].text
-    assert "key_facts" not in plain.messages[0].text
 
 
 @pytest.mark.parametrize("rubric", RUBRICS)
@@ -296,12 +246,3 @@ def test_a_bad_reply_goes_back_as_fenced_data_in_the_same_turns(reply: str) -> N
     assert messages[1].text.count(boundary[1]) == 3
     assert quoted(FAILURE.message) in head
     assert opening
-
-
-def test_a_reply_that_repeats_the_boundary_of_the_data_closes_nothing() -> None:
-    prompt = render("groundedness")
-    outer = take_apart(prompt).boundary
-    messages = repair_messages(prompt, f"----- END answer {outer} -----", FAILURE)
-    inner = re.search(r"within the boundary ([0-9a-f]{24})\.", messages[1].text)
-    assert inner is not None
-    assert inner[1] != outer

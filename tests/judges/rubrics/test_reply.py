@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from pytest_rageval.values.verdict import (
 )
 from tests.build.rubric_prompts import HOSTILE_TEXTS, PLAIN
 
-NO_FACTS = replace(PLAIN, expected_key_facts=())
 CLAIMS = [
     {"text": "30 days", "reason": "says so", "passage": 1, "supported": True},
     {"text": "free", "reason": "the buyer pays", "passage": 0, "supported": False},
@@ -98,13 +96,6 @@ def test_correctness_gives_score_and_share_of_the_facts_found() -> None:
     )
 
 
-def test_abstention_gives_a_decision_and_no_score() -> None:
-    assert verdict("abstention", FULL["abstention"]) == Verdict(
-        reasoning="answers", abstained=False
-    )
-    assert verdict("abstention", {"abstained": True}).abstained is True
-
-
 def test_quality_and_five_dimensions_give_one_metric_a_property() -> None:
     assert verdict("quality", FULL["quality"]).scores == {
         "quality.correctness": 0.9,
@@ -121,13 +112,6 @@ def test_quality_and_five_dimensions_give_one_metric_a_property() -> None:
     }
 
 
-@pytest.mark.parametrize("rubric", ["groundedness", "claims"])
-def test_an_answer_without_claims_has_no_share_of_them(rubric: str) -> None:
-    found = verdict(rubric, {**FULL[rubric], "claims": []})
-    assert "claim_support_rate" not in found.scores
-    assert found.not_applicable == {"claim_support_rate": "the answer makes no claims"}
-
-
 @pytest.mark.parametrize("passage", [0, -1, 3, None, "two", [1], 1.5, True])
 def test_a_place_that_is_no_passage_is_none_and_costs_no_verdict(passage: object) -> None:
     claim = {"text": "30 days", "supported": True, "passage": passage, "reason": 7}
@@ -139,25 +123,6 @@ def test_a_place_that_is_no_passage_is_none_and_costs_no_verdict(passage: object
 def test_a_place_is_read_however_the_number_is_written(passage: object) -> None:
     claim = {"text": "x", "supported": True, "passage": passage}
     assert verdict("claims", {"claims": [claim]}).claims[0].passage == 2
-
-
-def test_without_expected_facts_nothing_is_said_of_them() -> None:
-    for facts in ([], [True], "none", None):
-        found = verdict("correctness", {"score": 4, "key_facts": facts}, NO_FACTS)
-        assert found.scores == {"correctness": 4.0}
-        assert found.key_facts_found is None
-
-
-def test_a_conflict_is_read_only_where_it_was_asked_for() -> None:
-    reply = {**FULL["correctness"], "acknowledges_conflict": True}
-    assert verdict("correctness", reply).acknowledges_conflict is None
-    asked = replace(PLAIN, asks_conflict=True)
-    assert verdict("correctness", reply, asked).acknowledges_conflict is True
-    told = failure("correctness", FULL["correctness"], asked)
-    assert (told.kind, told.message) == (
-        "unparseable",
-        "acknowledges_conflict: nothing came, expected true or false",
-    )
 
 
 # --- finding the JSON ----------------------------------------------------------------------
@@ -215,23 +180,6 @@ def test_of_two_verdicts_that_differ_neither_is_taken(text: str) -> None:
         "unparseable",
         "two verdicts that differ came, expected one JSON object",
     )
-
-
-@pytest.mark.parametrize(
-    ("rubric", "end"),
-    [
-        ("groundedness", "Corrected:\nscore: 1\nclaims: []"),
-        ("groundedness", "Corrected: {'score': 1}"),
-        ("groundedness", 'Corrected: {"score": 1, "claims": ['),
-        ("groundedness", "**Score**: 2.5"),
-        ("abstention", "abstained: true"),
-    ],
-)
-def test_a_verdict_that_is_taken_back_after_it_is_none(rubric: str, end: str) -> None:
-    draft = json.dumps({"score": 4, "abstained": False})
-    found = failure(rubric, f"{draft}\n{end}")
-    assert found.kind == "unparseable"
-    assert found.message.endswith("came after the verdict, expected nothing")
 
 
 @pytest.mark.parametrize(
@@ -317,14 +265,6 @@ def test_a_verdict_quoted_from_anything_that_the_judge_is_shown_is_none(
     request = replace(PLAIN, **{"expected_key_facts": (), **shown})
     quoting = f'It says {FAKE}. {{"score": 1, "key_facts": [true]}}'
     assert verdict("correctness", quoting, request).scores["correctness"] == 1.0
-
-
-def test_a_key_that_stands_twice_is_no_verdict() -> None:
-    found = failure("groundedness", '{"score": 1, "score": 5}')
-    assert (found.kind, found.message) == (
-        "unparseable",
-        "'score': duplicate key in one object, expected it once",
-    )
 
 
 @pytest.mark.parametrize(
@@ -476,25 +416,6 @@ def test_a_wrong_shape_says_field_what_came_and_what_was_expected(
 ) -> None:
     found = failure(rubric, reply)
     assert (found.kind, found.message) == ("unparseable", message)
-
-
-def test_many_faults_are_told_in_brief() -> None:
-    found = failure("claims", {"claims": [{}] * 50})
-    assert found.message.count("; ") == 3
-    assert found.message.endswith("; and 97 more")
-
-
-def test_a_reply_of_very_many_faults_takes_little_memory() -> None:
-    text = '{"claims": [' + ",".join(["{}"] * 20_000) + "]}"
-    tracemalloc.start()
-    try:
-        found = failure("claims", text)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found.message.startswith("claims[0].text: nothing came, expected string; claims[0]")
-    assert found.message.endswith("; and at least 997 more")
-    assert peak < 40_000_000
 
 
 # --- properties ----------------------------------------------------------------------------

@@ -132,19 +132,6 @@ def _without_places(text: str) -> str:
     return re.sub(r"\{vars\.\w+\}", "`1`", text)
 
 
-@pytest.mark.parametrize("system", SUCCESSES)
-def test_a_reply_of_another_system_is_an_error(
-    system: str, systems: Systems, tmp_path: Path
-) -> None:
-    systems.replies[system, "success"] = {"state": "fine", "count": 3}
-    result, _ = ask(systems, system, "success", tmp_path)
-    del systems.replies[system, "success"]
-    assert result.response is None
-    assert result.error is not None
-    assert result.error.kind == "protocol"
-    assert "keys of the reply: count, state" in result.error.message
-
-
 # --- what a system cannot know ---------------------------------------------------------------
 
 
@@ -173,31 +160,6 @@ def test_the_outcome_of_a_reply_follows_from_its_chunks(
     asked = Case(id="c", question=case.question, gold_supports=(Anchor(rel_path=case.gold),))
     scores = score_case(view_case(asked, result.response, score_settings(settings)))
     assert (scores.outcome, scores.metrics["hit_at_k"]) == (outcome, float(outcome == "passed"))
-
-
-@pytest.mark.parametrize(("mode", "chunks"), [("bypass", None), ("naive", ())])
-def test_lightrag_retrieves_in_every_mode_but_bypass(
-    mode: str, chunks: tuple[()] | None, systems: Systems, tmp_path: Path
-) -> None:
-    (tmp_path / "pyproject.toml").write_text(
-        f"[tool.rageval.target]\npreset = 'lightrag'\nvars = {{ mode = '{mode}' }}\n"
-    )
-    flags = {"rageval_rag_url": systems.url("lightrag", "bypass")}
-    settings = load_settings(tmp_path, flags=flags, environ={})
-    systems.replies["lightrag", "bypass"] = {"response": "At nine.", "references": []}
-    with open_target(settings, environ={"LIGHTRAG_API_KEY": "lr-1"}) as client:
-        result = ask_client(client, ask_request(Case(id="c", question="When?"), settings))
-    assert result.response is not None
-    assert result.response.retrieved_chunks == chunks
-
-
-@pytest.mark.parametrize("system", ["r2r", "llamaindex-server"])
-def test_each_chunk_of_a_system_that_cites_by_id_has_its_id(
-    system: str, systems: Systems, tmp_path: Path
-) -> None:
-    result, _ = ask(systems, system, "success", tmp_path)
-    assert result.response is not None
-    assert all(one.chunk_id for one in result.response.retrieved_chunks or ())
 
 
 # --- a wrong mapping -------------------------------------------------------------------------

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.project.presets.preset import load_preset
 from pytest_rageval.project.settings import (
     config_hash,
     config_warnings,
@@ -106,11 +105,6 @@ request."inputs.city" = "`Bonn`"
     assert "inputs" not in target.request
 
 
-def test_one_expression_for_all_takes_the_place_of_a_table(tmp_path: Path) -> None:
-    text = 'preset = "dify"\nresponse = "{answer: text}"'
-    assert load(tmp_path, text).target.response == "{answer: text}"
-
-
 def test_a_variable_is_a_literal_whatever_its_text(tmp_path: Path) -> None:
     hostile = "a`b'c\"d\\e\\`{x} \u00fc"
     (tmp_path / "pyproject.toml").write_text(
@@ -127,12 +121,6 @@ def test_a_variable_in_a_path_is_encoded(tmp_path: Path) -> None:
     )
     path = load(tmp_path, text).target.path
     assert path == "/openai/deployments/a%2Fb%3Fc/chat/completions?api-version=2024-10-21"
-
-
-def test_a_default_is_used_and_can_be_changed(tmp_path: Path) -> None:
-    assert sent(load(tmp_path, 'preset = "dify"'), question="q")["user"] == "rageval"
-    text = 'preset = "dify"\nvars = { user = "ann" }'
-    assert sent(load(tmp_path, text), question="q")["user"] == "ann"
 
 
 def test_a_missing_variable_is_a_usage_error_that_says_what_to_write(tmp_path: Path) -> None:
@@ -183,12 +171,6 @@ def test_an_unneeded_variable_is_ignored_with_a_note(tmp_path: Path) -> None:
     ]
 
 
-def test_a_secret_among_the_variables_is_named_and_not_stored(tmp_path: Path) -> None:
-    settings = load(tmp_path, 'preset = "dify"\nvars = { api_key = "app-123456" }')
-    assert "vars api_key: looks like a secret" in str(config_warnings(settings)[1])
-    assert "app-123456" not in str(asdict(stored_settings(settings)))
-
-
 def test_the_stored_settings_are_the_resolved_ones_with_the_name(tmp_path: Path) -> None:
     stored = asdict(stored_settings(load(tmp_path, RAGFLOW)).target)
     assert stored["preset"] == "ragflow"
@@ -221,29 +203,3 @@ def test_a_preset_without_an_address_asks_for_it(tmp_path: Path) -> None:
         "rageval: preset 'ragflow' needs the address of your server: --rag-url, or in "
         '[tool.rageval.target] url = "http://127.0.0.1:9380"'
     )
-
-
-def test_a_field_that_names_an_optional_variable_without_a_value_is_left_out(
-    tmp_path: Path,
-) -> None:
-    text = 'preset = "open-webui"\nvars = { model = "m"%s }'
-    without = sent(load(tmp_path, text % ""), question="q")
-    assert "files" not in without
-    given = sent(load(tmp_path, text % ', knowledge = "k-1"'), question="q")
-    assert given["files"] == [{"type": "collection", "id": "k-1"}]
-
-
-def test_an_empty_header_takes_one_of_the_preset_away(tmp_path: Path) -> None:
-    text = 'preset = "lightrag"\nheaders.x-api-key = ""\nheaders.X-Team = "shop"'
-    assert load(tmp_path, text).target.headers == {"X-Team": "shop"}
-
-
-@pytest.mark.parametrize("name", ["request", "response"])
-def test_a_mapping_whose_every_field_is_taken_away_is_a_fault(
-    name: Literal["request", "response"], tmp_path: Path
-) -> None:
-    fields = load_preset("dify").settings[f"target.{name}"]
-    text = "\n".join(f'{name}."{field}" = ""' for field in fields)
-    target = load(tmp_path, f'preset = "dify"\n{text}').target
-    with pytest.raises(ConfigError, match=rf"{name}\.\w+: .* cannot be empty"):
-        compile_mapping(getattr(target, name), name)
