@@ -35,6 +35,7 @@ from pytest_rageval.metrics.scoring import (
     stored_score,
     with_stored_own,
 )
+from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS
 from pytest_rageval.metrics.view import CaseView, Verdicts, view_case
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.gate import CheckKind, GateResult, needs_baseline
@@ -100,6 +101,8 @@ class _Trial:
         run, settings = ended.run, ended.run.settings
         registry = stored_registry(run.config)
         limited = {check.metric for check in ended.thresholds.checks}
+        held = {key for record in run.records for key in record.scores.metrics}
+        self._kept = [key for key in _ANSWER_SIDE if key in held]
         self._unbounded = {
             key
             for key, info in registry.cases.items()
@@ -254,8 +257,8 @@ class _Trial:
         verdicts = record.verdicts
         if (reply.answer, reply.abstained) == (before.response.answer, before.response.abstained):
             cited = _cited(reply.references) != _cited(before.response.references)
-            again = CITED_METRICS if cited else ()
-            known |= {k: stored_score(record, k) for k in _ANSWER_SIDE if k not in again}
+            again = {*SUFFICIENCY_METRICS, *(CITED_METRICS if cited else ())}
+            known |= {k: stored_score(record, k) for k in self._kept if k not in again}
             # Numbers in the text would point at other passages by now.
             view.citations = view.citations if reply.references is None else reply.references
             evidence = _moved_evidence(verdicts.evidence or Evidence(), before, view)

@@ -73,6 +73,10 @@ def _of_chunks() -> list[MetricInfo]:
         MetricInfo(key="fact_recall_in_context", title="Expected facts in the context",
             population="answerable cases with expected facts whose chunks come with their texts",
             level="list"),
+        binary(key="sufficient_context", title="Context holds what the answer needs",
+            population="answerable cases with golds or expected facts, whose chunks can be "
+                       "compared with one of them",
+            level="list"),
         _TOTAL(key="context_tokens", title="Tokens of the context",
             population="cases whose chunks come with token counts or texts", level="list"),
         MetricInfo(key="recall_at_tokens", title="Recall within a budget of tokens",
@@ -112,6 +116,10 @@ def _answer() -> list[MetricInfo]:
             direction="lower", population="unanswerable cases"),
         binary(key="over_abstention_rate", title="Abstained on the answerable",
             direction="lower", population="answerable cases"),
+        binary(key="answered_without_evidence", title="Answered without the evidence",
+            direction="lower", population="answerable cases without sufficient context"),
+        binary(key="refused_with_evidence", title="Abstained in spite of the evidence",
+            direction="lower", population="answerable cases with sufficient context"),
     ]
 
 

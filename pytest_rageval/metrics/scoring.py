@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from pytest_rageval.metrics.answer import (
     CITED_METRICS,
@@ -37,6 +37,7 @@ from pytest_rageval.metrics.retrieval import (
     scores_before_rerank,
 )
 from pytest_rageval.metrics.rules import score_rules
+from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS, gold_key, score_sufficiency
 from pytest_rageval.metrics.view import (
     FAILED,
     NO_JUDGE,
@@ -128,6 +129,7 @@ def _scores(view: CaseView) -> dict[str, Score | None]:
     scores: dict[str, Score | None] = dict.fromkeys(BUILT_IN.cases)
     for family in FAMILIES:
         scores.update(family(view))
+    scores.update(score_sufficiency(view.case, cast("Scores", scores)))  # by now each has one
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     return scores
@@ -238,7 +240,7 @@ def evidence_key(case: Case, metrics: Metrics) -> str:
 
     Where anchors cannot be decided, documents can.
     """
-    key = "recall_all_at_k" if case.required_support_groups else "hit_at_k"
+    key = gold_key(case)
     return "doc_hit_at_k" if metrics.get(key) is None else key
 
 
@@ -498,7 +500,7 @@ def settle(
     changed = set(CITED_METRICS) if record.scores.citations is None or by_chunk else set()
     if by_chunk and record.scores.metrics.get("recency_conflict_accuracy") is not None:
         changed.discard("recency_conflict_accuracy")  # it may need the verdict of a judge
-    changed |= set() if in_text else set(SUPPORT_METRICS)
+    changed |= {*SUFFICIENCY_METRICS, *(() if in_text else SUPPORT_METRICS)}
     known = {
         key: stored_score(record, key)
         for key, info in BUILT_IN.cases.items()

@@ -44,6 +44,7 @@ def comparison_document(view: CheckedComparison) -> dict[str, Any]:
         "stages": {
             stage: {"base": base, "new": new} for stage, (base, new) in comparison.stages.items()
         },
+        "contexts": comparison.contexts,
         "versions_changed": {one.name: one for one in comparability.versions},
         "config_diff": {one.name: one for one in (*comparability.versions, *comparability.config)},
         "warning": comparability.warning,

@@ -156,6 +156,7 @@ class UsageSummary:
 
 
 AbstentionCounts = Mapping[str, Mapping[str, int]]
+ContextCounts = Mapping[str, Mapping[str, int]]
 """By ``answerable`` and ``unanswerable``: cases ``abstained``, ``answered``, ``error`` and
 ``unknown`` (nothing says whether the answer abstains)."""
 
@@ -356,6 +357,9 @@ class Aggregate(LocalNumbers):
     """Of the target: ``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as reported."""
     abstention: AbstentionCounts = field(default_factory=dict)
     """Answers that decline, by whether they should."""
+    context: ContextCounts = field(default_factory=dict)
+    """Answerable cases by whether their context was ``sufficient``, and by their answer:
+    ``correct``, ``wrong``, ``not_judged`` or ``abstained``; empty: it is known of none."""
     rerank: Mapping[str, RerankSummary] = field(default_factory=dict)
     """By retrieval metric; empty: no case reports its ranks before reranking."""
     repeats: RepeatSummary | None = None

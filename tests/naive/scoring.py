@@ -49,6 +49,9 @@ CONTEXT = (
     "fact_recall_in_context",
     "context_utilization",
     *evidence.SUPPORT,
+    "sufficient_context",
+    "answered_without_evidence",
+    "refused_with_evidence",
 )
 ATTRIBUTION = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 ANSWER_SIDE = (
@@ -101,6 +104,7 @@ def score(row: Values) -> Values:
     """Answer one row of op ``score``."""
     of = Row(row)
     cells = {**retrieval(of), **scope(of), **answer_side(of), **context(of, row)}
+    cells |= sufficiency(of, cells)
     return {
         "metrics": {k: None if isinstance(v, str) else v for k, v in cells.items()},
         "status": {k: v if isinstance(v, str) else "scored" for k, v in cells.items()},
@@ -144,6 +148,33 @@ def context(of: Row, row: Values) -> dict[str, Cell]:
     abstained = (of.judge or {}).get("abstained") if flag is None else flag
     cells["context_utilization"] = evidence.utilization(row, recall, of.failed)
     return cells | evidence.support(row, cut, of.failed, abstained)
+
+
+def sufficiency(of: Row, cells: dict[str, Cell]) -> dict[str, Cell]:
+    """Whether the context holds what the answer needs, and who abstains with it or not."""
+    key = "recall_all_at_k" if has_groups(of) else "hit_at_k"
+    signs = [cells[key], cells["fact_recall_in_context"]]
+    numbers = [one for one in signs if not isinstance(one, str)]
+    if not of.answerable:
+        enough: Cell = NA
+    elif 1.0 in numbers:
+        enough = 1.0
+    elif ERROR in signs:
+        enough = ERROR
+    else:
+        enough = 0.0 if numbers else NA
+    refused = cells["over_abstention_rate"]
+    found: dict[str, Cell] = {"sufficient_context": enough}
+    if isinstance(enough, str):
+        found |= dict.fromkeys(("answered_without_evidence", "refused_with_evidence"), enough)
+    elif enough == 1.0:
+        found |= {"answered_without_evidence": NA, "refused_with_evidence": refused}
+    else:
+        answered = refused if isinstance(refused, str) else 1.0 - refused
+        found |= {"answered_without_evidence": answered, "refused_with_evidence": NA}
+    if of.retrieval_only:
+        found |= dict.fromkeys(("answered_without_evidence", "refused_with_evidence"), NA)
+    return found
 
 
 def leaks(of: Row, row: Values) -> Cell:

@@ -20,6 +20,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 )
 from pytest_rageval.analysis.aggregate.summaries import (
     count_abstentions,
+    count_contexts,
     summarise_parts,
     summarise_repeats,
     summarise_rerank,
@@ -130,6 +131,7 @@ def aggregate_rows(
         },
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
+        context=count_contexts(table),
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
         matching={name: n for name, n in rules.items() if n},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -23,6 +24,12 @@ from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import flip_probability, pass_curves, variance_components
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.sufficiency import (
+    CONTEXT_COLUMNS,
+    CONTEXT_KEYS,
+    CONTEXT_ROWS,
+    context_cell,
+)
 from pytest_rageval.values.numbers import (
     AbstentionCounts,
     FlakyCase,
@@ -161,6 +168,20 @@ def count_abstentions(table: CaseTable, answerable: Mapping[str, CasePart]) -> A
             "unknown": len(column) - int(scored.sum()) - failed,
         }
     return counts
+
+
+def count_contexts(table: CaseTable) -> dict[str, dict[str, int]]:
+    """Count sufficient context x answer; empty where it is known of no case."""
+    columns = [_known(table, key) for key in CONTEXT_KEYS]
+    cells = Counter(cell for one in zip(*columns, strict=True) if (cell := context_cell(*one)))
+    if not cells:
+        return {}
+    return {row: {name: cells[row, name] for name in CONTEXT_COLUMNS} for row in CONTEXT_ROWS}
+
+
+def _known(table: CaseTable, key: str) -> list[float | None]:
+    column = table.scores.metric(key).tolist() if key in table.metric_infos else []
+    return [one if math.isfinite(one) else None for one in column] or [None] * len(table)
 
 
 def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSummary]:

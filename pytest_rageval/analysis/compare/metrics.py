@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import variance
 from typing import Final, Literal
 
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.pairs import (
@@ -36,6 +37,7 @@ from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
+from pytest_rageval.metrics.sufficiency import CONTEXT_KEYS, context_cell
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import SpotCheck
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord
@@ -99,6 +101,16 @@ class UnpairedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MovedContext:
+    """Cases that moved alike in the table of context and answer."""
+
+    base: str
+    """Such as ``sufficient, correct``."""
+    new: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Result of the comparison of two runs."""
 
@@ -115,6 +127,8 @@ class Comparison:
     """Ids of the cases that are missed in the new run and were not in the base."""
     stages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Paired cases in base and new by failure stage, where the numbers differ."""
+    contexts: tuple[MovedContext, ...] = ()
+    """Paired cases whose place in the table of context and answer differs, the most first."""
     passed: MetricChange | None = None
     """Share of cases that pass, on which the verdict rests first; None: not comparable."""
     time: MetricChange | None = None
@@ -307,6 +321,7 @@ def compare_records(
         flips=flips,
         newly_missed=tuple(r.name for r in newly_missed(alike) if outcomes),
         stages=_moved_stages(alike) if outcomes else {},
+        contexts=_moved_contexts(alike, given.keys),
         passed=_change(PASSED, passed, given) if outcomes and passed.n else None,
         time=_change(TIME, time, given) if latency and time.n else None,
         p_of_documents=p_of_documents,
@@ -330,6 +345,25 @@ def _without_answers(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
     base, new = Counter(p.base.stage for p in pairs), Counter(p.new.stage for p in pairs)
     return {s: (base[s], new[s]) for s in STAGES if base[s] != new[s]}
+
+
+def _moved_contexts(
+    pairs: Sequence[CasePair], keys: frozenset[str] | None
+) -> tuple[MovedContext, ...]:
+    if keys is not None and not keys.issuperset(CONTEXT_KEYS):
+        return ()
+    found: dict[tuple[str, str], list[str]] = {}
+    for pair in pairs:
+        base, new = map(_context, (pair.base, pair.new))
+        if base and new and base != new:
+            found.setdefault((base, new), []).append(pair.new.first.name)
+    moved = (MovedContext(base=b, new=n, names=tuple(names)) for (b, n), names in found.items())
+    return tuple(sorted(moved, key=lambda one: -len(one.names)))
+
+
+def _context(case: CaseGroup) -> str:
+    cell = context_cell(*(case.mean(key) for key in CONTEXT_KEYS))
+    return "" if cell is None else ", ".join(cell).replace("_", " ")
 
 
 def _latency(

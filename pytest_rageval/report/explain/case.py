@@ -32,6 +32,7 @@ from pytest_rageval.report.explain.figures import (
     list_sentences,
     ranking_sentences,
     scope_sentences,
+    sufficiency_sentences,
 )
 from pytest_rageval.report.explain.golds import (
     explain_citations,
@@ -128,6 +129,7 @@ def _sentences(
     case, view = record.case, _stored_view(record, settings)
     return {
         **abstention_sentences(record, settings),
+        **sufficiency_sentences(record),
         **scope_sentences(record, golds),
         **({} if chunks is None else list_sentences(chunks, record.k)),
         **_retrieval_sentences(record, settings),

@@ -13,6 +13,7 @@ from typing import Final
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
 from pytest_rageval.metrics.scoring import abstention_verdict
+from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS, gold_key
 from pytest_rageval.metrics.view import says_it_abstains
 from pytest_rageval.report.explain.values import (
     AnchorReason,
@@ -259,6 +260,16 @@ def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[st
     if record.reply.abstain_reason and abstained:
         text += f" ({record.reply.abstain_reason})"
     return dict.fromkeys(_ABSTENTION, text)
+
+
+def sufficiency_sentences(record: CaseRecord) -> dict[str, str]:
+    """Explain the metrics about sufficient context by those that decide it."""
+    metrics = record.scores.metrics
+    shown = {key: metrics.get(key) for key in (gold_key(record.case), "fact_recall_in_context")}
+    known = [f"{key} {format_value(one)}" for key, one in shown.items() if one is not None]
+    enough = metrics.get("sufficient_context")
+    text = f"{join(known)}: {'' if enough else 'not '}sufficient"
+    return {} if enough is None else dict.fromkeys(SUFFICIENCY_METRICS, text)
 
 
 EMBEDDING_SENTENCES: Final = {

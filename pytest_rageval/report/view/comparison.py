@@ -44,6 +44,7 @@ _STATUSES: Final[Mapping[str, Status]] = {
 }
 """Of each verdict; the others leave a question open."""
 _FLIPS_SHOWN: Final = 12
+_CONTEXTS_SHOWN: Final = 3
 _CONFIG_SHOWN: Final = 8
 _REASON_CHARS: Final = 60
 
@@ -69,6 +70,9 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
     yield from flip_blocks(found)
     if moved := moved_stages(found):
         yield Fact("stages", moved)
+    for one_move in found.comparison.contexts[:_CONTEXTS_SHOWN]:
+        names = first_few(one_move.names, _CONTEXTS_SHOWN)
+        yield Fact("context", f"{one_move.base} -> {one_move.new}: {len(one_move.names)}: {names}")
     yield from _metrics(one)
     yield from _groups(one)
     for note in one.notes:

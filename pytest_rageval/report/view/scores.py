@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.report.view.blocks import Block, CellValue, Fact, Row, Table, paragraph
-from pytest_rageval.report.view.summary import PARTS, interval_text, parts_of, stage_counts
+from pytest_rageval.report.view.summary import (
+    PARTS,
+    context_facts,
+    interval_text,
+    parts_of,
+    stage_counts,
+)
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
@@ -57,6 +63,7 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
             rows += [_metric_row(name, one) for name, one in {key: summary, **parts}.items()]
     yield Table(("metric", ">n", ">n/a", ">errors", ">value", ">95% CI"), rows)
     yield _abstentions(totals)
+    yield from context_facts(totals)
     yield _reranking(totals)
     if totals.judge_tokens:
         yield Fact("cost", _spent(totals.cost_usd, totals.judge_tokens))

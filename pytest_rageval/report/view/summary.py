@@ -358,12 +358,23 @@ def _folded(view: FinishedRun, *, every: bool = True) -> Iterator[Group]:
             yield Group(title, blocks, folded=True)
 
 
+def context_facts(aggregate: Aggregate) -> Iterator[Fact]:
+    """Yield how answers fit their context: a fact for what held the evidence, and the other."""
+    head = "context"
+    for row, cells in aggregate.context.items():
+        counts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in cells.items() if n)
+        if counts:
+            yield Fact(head, f"{row.replace('_', ' ')} {sum(cells.values())}: {counts}")
+            head = ""
+
+
 def _run_facts(view: FinishedRun) -> Iterator[Block]:
     yield Fact("run", view.run.run_id)
     if rules := rules_text(view.aggregate.matching):
         yield Fact("evidence", f"chunks compared by {rules}")
     if view.aggregate.stages:
         yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
+    yield from context_facts(view.aggregate)
     yield from _reliability_lines(view.reliability)
     yield from _usage(view)
     slowest = slowest_records(view.run.records)

@@ -14,6 +14,12 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from pytest_rageval.metrics.sufficiency import (
+    CONTEXT_KEYS,
+    ContextColumn,
+    ContextRow,
+    context_cell,
+)
 from pytest_rageval.report.html.run.data import first_rank
 from pytest_rageval.values.record import CaseRecord
 
@@ -153,6 +159,12 @@ def abstentions(records: Iterable[CaseRecord]) -> dict[tuple[bool, bool], int]:
         if (value := record.scores.metrics.get(ABSTENTION[answerable])) is not None:
             counts[answerable, (value > 0) == answerable] += 1
     return counts
+
+
+def contexts(records: Iterable[CaseRecord]) -> Counter[tuple[ContextRow, ContextColumn]]:
+    """Count the records by sufficient context and answer, as far as both are known."""
+    found = (context_cell(*(one.scores.metrics.get(k) for k in CONTEXT_KEYS)) for one in records)
+    return Counter(cell for cell in found if cell is not None)
 
 
 # --- ceilings ----------------------------------------------------------------------------------

@@ -12,6 +12,13 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.sufficiency import (
+    CONTEXT_COLUMNS,
+    CONTEXT_ROWS,
+    CORRECT,
+    ContextColumn,
+    ContextRow,
+)
 from pytest_rageval.report.html.charts import CountRow, Histogram, histogram
 from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element
@@ -22,13 +29,14 @@ from pytest_rageval.report.html.run.distributions import (
     RankShares,
     abstentions,
     bin_values,
+    contexts,
     rank_shares,
     score_edges,
     share_text,
     time_edges,
 )
 from pytest_rageval.report.html.run.figures import percentiles
-from pytest_rageval.report.view.blocks import Cell, Table
+from pytest_rageval.report.view.blocks import Cell, Row, Table
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.numbers import LatencySummary
 from pytest_rageval.values.record import CaseRecord
@@ -267,6 +275,31 @@ def _rank_rows(found: RankShares) -> Iterator[CountRow]:
 
 
 # --- abstention --------------------------------------------------------------------------------
+
+
+def context_panel(records: Iterable[CaseRecord]) -> Panel | None:
+    """Return a table of sufficient context by answer; None: it is known of no case."""
+    counts = contexts(records)
+    if not counts:
+        return None
+    columns = [name for name in CONTEXT_COLUMNS if any(counts[row, name] for row in CONTEXT_ROWS)]
+    rows: list[Row] = [
+        (row.replace("_", " "), *(_context_cell(counts[row, name], row, name) for name in columns))
+        for row in CONTEXT_ROWS
+    ]
+    table = Table(("context", *(f">{name.replace('_', ' ')}" for name in columns)), rows)
+    title = "Context and answer"
+    note = "a correct answer without its evidence is lucky"
+    found = [*parts([table], title=title)]
+    return Panel(key="context", title=title, note=note, chart=None, rows=(), table=found)
+
+
+def _context_cell(n: int, row: ContextRow, column: ContextColumn) -> Cell:
+    wanted = {"sufficient_context": "1" if row == "sufficient" else "0"}
+    wanted["over_abstention_rate"] = "1" if column == "abstained" else "0"
+    if column in {"correct", "wrong"}:
+        wanted["correctness"] = f"{CORRECT:g}.." if column == "correct" else f"..<{CORRECT:g}"
+    return Cell(str(n), link=cases_link(**wanted) if n else "")
 
 
 def abstention_panel(records: Iterable[CaseRecord]) -> Panel | None:

@@ -32,6 +32,7 @@ from pytest_rageval.report.html.run.overview import FirstScreen, first_screen, w
 from pytest_rageval.report.html.run.panels import (
     Section,
     abstention_panel,
+    context_panel,
     latency_panel,
     metric_panels,
     rank_panel,
@@ -235,7 +236,8 @@ def _spread(run: StoredRun, figures: Sequence[Figure], registry: Registry) -> It
     others = [one.key for one in figures if not one.headline and one.key not in twice]
     reviewed = [record for record in run.records if record.counted]
     panels = [*metric_panels(reviewed, registry, [*shown, *others])]
-    first = [one for one in (rank_panel(reviewed), abstention_panel(reviewed)) if one]
+    made = (rank_panel(reviewed), abstention_panel(reviewed), context_panel(reviewed))
+    first = [one for one in made if one]
     repeats = " A case that was asked several times counts as often."
     if panels or first:
         yield Section(
