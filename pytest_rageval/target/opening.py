@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.project.settings import no_target, target_kind
@@ -19,10 +20,11 @@ from pytest_rageval.support.http.address import (
     sent_secrets,
     without_secrets,
 )
-from pytest_rageval.support.named_code import importable
+from pytest_rageval.support.named_code import find_named, importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean, did_you_mean, shown
+from pytest_rageval.support.threads import waited_for
 from pytest_rageval.values.errors import ConfigError, target_error
 from pytest_rageval.values.settings import Settings
 
@@ -92,8 +94,6 @@ def open_target(
         learn_secrets(sent_secrets(target, environ))
         stack.enter_context(importable(settings.rootdir))
         if target_kind(settings) == "client":
-            from pytest_rageval.target.named_client import open_named_client
-
             yield stack.enter_context(open_named_client(target.client or ""))
             return
         if target_kind(settings) == "vault":
@@ -163,3 +163,44 @@ def embedded_config(
         return ReferenceConfig(vault=vault, cache_dir=cache, **given)
     except ValidationError as error:
         raise ConfigError(f"{where}: {fault_text(error)}") from error
+
+
+_WHERE: Final = "[tool.rageval.target] client"
+
+
+@contextmanager
+def open_named_client(setting: str) -> Iterator[object]:
+    """Yield a client, and call its ``close`` or ``aclose`` afterwards if it has one.
+
+    Exceptions of the module and of the factory come through as they are.
+
+    Args:
+        setting: a client, or a factory of one without arguments, as ``module:name``; both may be
+            async.
+
+    Raises:
+        ConfigError: it does not exist, or is neither.
+    """
+    from pytest_rageval.target.calling import check_client
+
+    found = find_named(setting, _WHERE)
+    client = waited_for(found()) if _is_factory(found) else found
+    check_client(client, f"{_WHERE}: {setting}")
+    try:
+        yield client
+    finally:
+        close = getattr(client, "close", None) or getattr(client, "aclose", None)
+        if client is not found and callable(close):
+            waited_for(close())
+
+
+def _is_factory(found: object) -> bool:
+    if isinstance(found, type):
+        return True
+    if not callable(found) or any(callable(getattr(found, n, None)) for n in ("ask", "ask_result")):
+        return False
+    try:
+        inspect.signature(found).bind()
+    except (TypeError, ValueError):  # it takes the request
+        return False
+    return True

@@ -119,7 +119,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
     from pytest_rageval.analysis.sweep.plan import plan_sweep
     from pytest_rageval.engine.sweep.cases import planned_cases
     from pytest_rageval.engine.sweep.indexes import embedded_at
-    from pytest_rageval.engine.sweep.parameters import with_query
+    from pytest_rageval.engine.sweep.runner import with_query
 
     if sweep.build_fixture is not None:
         raise ConfigError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Any, Final
 
 from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
@@ -13,11 +14,13 @@ from pytest_rageval.analysis.sweep.measures import Measures, measure
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
-from pytest_rageval.engine.sweep.parameters import with_query
 from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
 from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
+from pytest_rageval.project.option_values import read_value
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.errors import RagEvalError
+from pytest_rageval.values.errors import ConfigError, RagEvalError
+from pytest_rageval.values.settings import Settings
 
 _NOT_ASKED = frozenset({"not_attempted", "fixture"})
 
@@ -262,3 +265,32 @@ class SweepRunner:
                 self.stage = stage
             settings = with_query(index.settings, one.query)
             yield Trial(run_id=one.key, settings=settings, client=index.client)
+
+
+_FIELDS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
+"""Settings that every request carries; any other parameter is one more field of it."""
+_BY_NAME: Final = {one.name: one for one in OPTIONS}
+
+
+def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
+    """Return the settings under which a configuration's questions are asked.
+
+    They are those of ``pytest --rag-k ... --rag-param NAME=VALUE ...``.
+
+    Args:
+        settings: of the project.
+        query: values by parameter; others than ``k``, ``folder_mode``, ``vector_weight`` and
+            ``lexical_weight`` are further fields of the request.
+
+    Raises:
+        ConfigError: a value is wrong, or a parameter has the name of another field.
+    """
+    for name, value in query.items():
+        own = name in _FIELDS
+        given = value if own else {name: value}
+        read, faults = read_value(_BY_NAME[name if own else "params"], given)
+        for fault in faults:
+            raise ConfigError.of_faults([replace(fault, field=f"query.{name}")])
+        changed = {name: read} if own else {"params": {**settings.params, **read}}
+        settings = replace(settings, **changed)
+    return settings

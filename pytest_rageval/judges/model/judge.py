@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pytest_rageval.judges.cost import REPLY_TOKENS, PlannedCall, count_prompt_tokens, find_price
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.memory import (
-    Tally,
     document_of,
     document_of_form,
     form_of,
     judgement_of,
     recalled,
+    reply_usage,
     text_of,
 )
 from pytest_rageval.judges.model.wire import (
@@ -36,8 +36,10 @@ from pytest_rageval.values.verdict import (
     JudgeFailure,
     Judgement,
     JudgeRequest,
+    JudgeUsage,
     Verdict,
     judge_failure,
+    sum_usage,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ MOST_CHARS: Final = 1_000_000
 _KEPT_CHARS: Final = 10_000
 """Beginning of a reply that is kept; a repair shows less."""
 _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
+_Tally = list[tuple[JudgeUsage, float]]
+"""Of each question under one rubric: what it used, and its milliseconds."""
 
 
 class Cache(Protocol):
@@ -173,7 +177,7 @@ class OpenAIJudge(Closing):
         """Do as ``judge``, on the session's loop."""
         if not self._endpoint.needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
-        tally = Tally()
+        tally: _Tally = []
         while True:
             # Prompts are long, and another process may be writing to the cache.
             question, stored = await computed(partial(self._look_up, rubric, request, repeat))
@@ -237,7 +241,7 @@ class OpenAIJudge(Closing):
         )
         return _Terms(rubric=loaded, form=form, parameters=parameters(form, self._settings))
 
-    async def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
+    async def _converse(self, question: _Question, tally: _Tally) -> _Said | Form:
         """Ask, and once more if the reply could not be read.
 
         Returns:
@@ -259,7 +263,7 @@ class OpenAIJudge(Closing):
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
     async def _turn(
-        self, question: _Question, messages: Sequence[Message], tally: Tally
+        self, question: _Question, messages: Sequence[Message], tally: _Tally
     ) -> _Said | Form:
         from pytest_rageval.judges.rubrics.reply import parse_reply
 
@@ -274,16 +278,16 @@ class OpenAIJudge(Closing):
             question.prompt.shape.strict,
         )
         answer = await endpoint.ask(body, tokens, terms.form)
-        tally.add(answer)
         failure = answer.failure
-        if failure is not None and failure.kind != "unparseable":
-            return answer.instead or _Said(outcome=failure)
-        reply = read_completion(answer.body)
+        is_read = failure is None or failure.kind == "unparseable"
+        reply = read_completion(answer.body) if is_read else None
+        billed = reply if failure is None else None  # an HTTP error is not
+        tally.append((reply_usage(answer.calls, billed, self.price), answer.duration_ms))
         if reply is None:
-            return _Said(outcome=failure or no_completion(answer.body))
-        if failure is None:  # an HTTP error is not billed
-            tally.add_reply(reply, self.price)
-            await endpoint.settle(tokens, reply)
+            instead = None if is_read else answer.instead
+            return instead or _Said(outcome=failure or no_completion(answer.body))
+        if billed is not None:
+            await endpoint.settle(tokens, billed)
         if self._remembered is not terms.form:
             await computed(partial(self._remember, terms.form))
         outcome = reply.failure or parse_reply(terms.rubric, reply.text, question.request)
@@ -291,7 +295,7 @@ class OpenAIJudge(Closing):
         reply.text = reply.text[:_KEPT_CHARS]
         return _Said(outcome=outcome, reply=reply)
 
-    def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
+    def _conclude(self, question: _Question, said: _Said, tally: _Tally) -> Judgement:
         reply, terms = said.reply or ModelReply(), question.terms
         verdict = said.outcome if isinstance(said.outcome, Verdict) else None
         failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
@@ -301,7 +305,7 @@ class OpenAIJudge(Closing):
             judge=self.identity,
             verdict=verdict,
             failure=None if failure is None else self._blotted(failure),
-            usage=tally.usage(),
+            usage=sum_usage(usage for usage, _ in tally),
             level=terms.form.level,
             prompt_hash=question.prompt.sha256,
             model=reply.model,
@@ -310,7 +314,7 @@ class OpenAIJudge(Closing):
             dropped_parameters=terms.form.dropped,
             repaired=said.repaired,
             truncated_chunk_ids=question.prompt.truncated_chunk_ids,
-            duration_ms=tally.duration_ms,
+            duration_ms=sum((ms for _, ms in tally), 0.0),
         )
         return judgement if verdict is None else self._keep(question.key, judgement)
 

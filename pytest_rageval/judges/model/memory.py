@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from pytest_rageval.judges.cost import Price
-from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict, sum_known
+from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
@@ -73,44 +72,21 @@ def form_of(document: Mapping[str, Any]) -> Form | None:
     return Form(level, tuple(name for name in dropped if isinstance(name, str)))
 
 
-@dataclass(slots=True)
-class Tally:
-    """Sums of the calls of one judgement."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    tokens_reported: bool = True
-    duration_ms: float = 0.0
-
-    def add(self, answer: Answer) -> None:
-        """Count a question and its retries."""
-        self.calls += answer.calls
-        self.duration_ms += answer.duration_ms
-
-    def add_reply(self, reply: ModelReply, price: Price) -> None:
-        """Count the tokens of a reply and what they cost."""
-        prompt, completion = reply.prompt_tokens, reply.completion_tokens
-        cost = None
-        if prompt is None or completion is None:
-            self.tokens_reported = False
-        else:
-            self.prompt_tokens += prompt
-            self.completion_tokens += completion
-            cost = price.cost_usd(prompt, completion)
-        self.cost_usd = sum_known([self.cost_usd, cost])
-
-    def usage(self) -> JudgeUsage:
-        """Return the sums."""
-        return JudgeUsage(
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            calls=self.calls,
-            cost_usd=self.cost_usd,
-            cost_usd_uncached=self.cost_usd,
-            tokens_reported=self.tokens_reported,
-        )
+def reply_usage(calls: int, reply: ModelReply | None, price: Price) -> JudgeUsage:
+    """Return what one question with its retries used; None: no reply of it is billed."""
+    if reply is None:
+        return JudgeUsage(calls=calls)
+    prompt, completion = reply.prompt_tokens, reply.completion_tokens
+    if prompt is None or completion is None:
+        return JudgeUsage(calls=calls, cost_usd=None, cost_usd_uncached=None, tokens_reported=False)
+    cost = price.cost_usd(prompt, completion)
+    return JudgeUsage(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        calls=calls,
+        cost_usd=cost,
+        cost_usd_uncached=cost,
+    )
 
 
 _HOSTED: Final = re.compile(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.sweep.parameters import with_query
+from pytest_rageval.engine.sweep.runner import with_query
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.sweep.pareto import pareto_front, pareto_ranks
+from pytest_rageval.analysis.sweep.halving import pareto_front, pareto_ranks
 
 POINTS = st.dictionaries(
     st.text(max_size=3), st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=12

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.target.named_client import open_named_client
+from pytest_rageval.target.opening import open_named_client
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest
 from tests.build.asking import ask_client
