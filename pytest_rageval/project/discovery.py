@@ -16,9 +16,9 @@ THRESHOLDS = "thresholds.toml"
 """The gate's file at the rootdir; its checks are reported as items of it."""
 
 NOT_CASES = frozenset(
-    {"results", "cassettes", "cache", "labels", "reviews", "documents", "vault", "vaults"}
+    {"results", "cassettes", "cache", "labels", "reviews", "documents", "inbox", "vault", "vaults"}
 )
-"""Folders below a test path whose ``.jsonl`` files are never case files."""
+"""Folders below a test path whose ``.jsonl`` files are never case files, unless they are named."""
 
 
 def is_case_file(

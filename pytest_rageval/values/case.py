@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits, Ours
+from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits, Ours, Read
 
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
@@ -28,6 +28,10 @@ Count = Annotated[int, Limits("an integer of at least 1", strict=True, ge=1, le=
 _Index = Annotated[int, Limits("an index into gold_supports", strict=True, ge=0, le=MAX_INTEGER)]
 _Group = Annotated[tuple[_Index, ...], Limits(min_length=1)]
 _NO_OTHER_FIELDS: Final = {"extra": "forbid"}
+
+
+def _unread(value: object) -> None:
+    """Drop a value that others read from the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +199,9 @@ class Case(Asked):
     """``generated``: not reviewed by a person; it is asked and shown but counts nowhere."""
     notes: str = ""
     """Free text; changes nothing."""
+    response: Annotated[None, Read(_unread)] = None
+    """Reply that was recorded for the question, as in lines of an inbox; it is read by ``score``
+    and ``review``, and no part of the case."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Free values; they change nothing unless the settings send them to the target as
     ``case.metadata``."""

@@ -1,16 +1,17 @@
-"""``rageval import``: imports the eval sets of other tools as cases."""
+"""``rageval import``: imports the eval sets of other tools, and logs of production, as cases."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pytest_rageval.authoring.inbox.values import LOGS, STRATA
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import (
     FILE_PATH,
@@ -27,30 +28,35 @@ from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
+    from pytest_rageval.authoring.inbox.values import Tally
     from pytest_rageval.authoring.interchange.files import Fetch, OnClash
     from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
     from pytest_rageval.project.documents import Document
 
 _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
-    "columns": ("--column", "csv", "json", "yaml"),
+    "by": ("--by", *LOGS),
+    "columns": ("--column", "csv", "json", "jsonl", "yaml"),
     "delimiter": ("--delimiter", "csv", "deepeval", "promptfoo", "ragas"),
     "documents": ("--documents", "ir-datasets"),
+    "mask": ("--mask", *LOGS),
     "question_var": ("--question-var", "promptfoo"),
+    "responses": ("--responses", *FORMATS),
+    "sample": ("--sample", *LOGS),
+    "scope_prefix": ("--scope-prefix", *FORMATS),
     "split": ("--split", "beir"),
 }
 """By option: its flag, and the formats that read it."""
 
 
 @click.command("import")
-@click.argument("name", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
+@click.argument("name", metavar="FORMAT", type=click.Choice(sorted({*FORMATS, *LOGS})))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "-o",
     "--output",
     type=FILE_PATH,
-    default=Path("evals/eval_set.jsonl"),
-    show_default=True,
-    help="Case file to which the cases are added.",
+    help="Case file to which the cases are added.  [default: evals/eval_set.jsonl; for logs a new "
+    "file, evals/inbox/NAME.jsonl]",
 )
 @switch("--dry-run", help="Report the changes without writing them.")
 @click.option(
@@ -83,7 +89,8 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
     "columns",
     multiple=True,
     metavar="FIELD=HEADER",
-    help="Tables, JSON, YAML: field of a column, also inside an object, such as inputs.question.",
+    help="Tables, JSON, YAML, jsonl: field of a column, also inside an object, such as "
+    "inputs.question.",
 )
 @click.option("--delimiter", metavar="CHAR", help="Tables: cell delimiter.  [default: detected]")
 @click.option(
@@ -96,22 +103,46 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
     type=FOLDER_PATH,
     help="New folder for the documents of ir-datasets: notes, or with --ids keep one file.",
 )
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    help="Logs: number of questions to take, each with its near-duplicates.  [default: all]",
+)
+@click.option(
+    "--by",
+    metavar="GROUP,...",
+    help=f"Logs: groups to sample from evenly, of {', '.join(STRATA)}.  [default: random]",
+)
+@switch("--mask", help="Logs: mask e-mail addresses, telephone numbers, IBANs, cards and keys.")
 @switch("--fetch", help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(
-    name: str, files: tuple[str, ...], output: Path, dry_run: bool, as_json: bool, **options: Any
+    name: str,
+    files: tuple[str, ...],
+    output: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
 ) -> ExitCode:
-    """Add the cases of another tool to a case file.
+    """Add the cases of another tool to a case file, or sample the requests of a log.
 
     FILE is a file or folder; for ir-datasets the name of a dataset, such as beir/scifact/test,
     which that library downloads. Nothing is overwritten. Documents of a dataset go to documents/
-    beside the case file. All fields are counted, both those carried over and those left out. Exit
-    codes: 0 imported, 1 nothing to import was found, 2 a file cannot be read so, 4 a dataset
+    beside the case file. All fields are counted, both those carried over and those left out.
+
+    Of a log (jsonl, langfuse, otel, phoenix) questions become lines with what was answered: cases
+    for rageval review, and recorded responses for rageval score. Near-equal questions are one line,
+    with its weight: the number of requests that it stands for.
+
+    Exit codes: 0 imported, 1 nothing to import was found, 2 a file cannot be read so, 4 a dataset
     cannot be downloaded.
     """
     for option, (flag, *fitting) in _OF_FORMATS.items():
         if options[option] and name not in fitting:
             raise click.UsageError(f"{flag}: goes with {', '.join(fitting)}, not with {name}")
+    if name in LOGS:
+        return _import_log(name, files, output, options, dry_run=dry_run, as_json=as_json)
+    output = output or Path("evals/eval_set.jsonl")
     wanted = _options(output, options)
     found = _read(name, files, wanted, fetch=options["fetch"])
     plan = _plan(found, output, options["on_clash"], options["responses"])
@@ -147,16 +178,6 @@ def command(
 def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
     from pytest_rageval.authoring.interchange.values import ReadOptions
 
-    columns: dict[str, str] = {}
-    for text in given["columns"]:
-        field, equals, header = text.partition("=")
-        if not equals or not field.strip() or not header.strip():
-            raise click.UsageError(f"--column {text}: expected FIELD=HEADER")
-        field, header = field.strip(), header.strip()
-        if field in columns or header in columns.values():
-            twice = field if field in columns else header
-            raise click.UsageError(f"--column {text}: {twice} is named twice, expected it once")
-        columns[field] = header
     delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
     if delimiter is not None and len(delimiter) != 1:
         raise click.UsageError(f"--delimiter {delimiter}: expected one character, or tab")
@@ -166,12 +187,26 @@ def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
         scope_prefix=None if prefix is None else f"{prefix.rstrip('/')}/",
         set_name=output.stem,
         split=given["split"],
-        columns=columns,
+        columns=_columns(given["columns"]),
         delimiter=delimiter,
         question_var=given["question_var"],
         with_responses=given["responses"] is not None,
         with_documents=given["documents"] is not None,
     )
+
+
+def _columns(given: Iterable[str]) -> dict[str, str]:
+    columns: dict[str, str] = {}
+    for text in given:
+        field, equals, header = text.partition("=")
+        if not equals or not field.strip() or not header.strip():
+            raise click.UsageError(f"--column {text}: expected FIELD=HEADER")
+        field, header = field.strip(), header.strip()
+        if field in columns or header in columns.values():
+            twice = field if field in columns else header
+            raise click.UsageError(f"--column {text}: {twice} is named twice, expected it once")
+        columns[field] = header
+    return columns
 
 
 def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool) -> Imported:
@@ -356,3 +391,81 @@ def _next_command(found: Imported, plan: _Plan) -> str:
         if any("gold_supports" in line for line in found.cases):
             return f"{score} --retrieval-only"
     return f"check {output}"
+
+
+# --- logs --------------------------------------------------------------------------------------
+
+
+def _import_log(
+    name: str,
+    files: Sequence[str],
+    output: Path | None,
+    options: Mapping[str, Any],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> ExitCode:
+    from pytest_rageval.authoring.inbox.collect import collect
+    from pytest_rageval.authoring.inbox.readers import PLAIN_FIELDS
+    from pytest_rageval.authoring.interchange.files import refuse_existing, write_new
+    from pytest_rageval.authoring.interchange.values import json_text
+
+    by = [one.strip().replace("-", "_") for one in (options["by"] or "random").split(",")]
+    columns = _columns(options["columns"])
+    for given, known, flag in ((by, STRATA, "--by"), (columns, PLAIN_FIELDS, "--column")):
+        if others := [one for one in given if one not in known]:
+            raise click.UsageError(f"{flag} {others[0]}: expected one of {', '.join(known)}")
+    paths = [Path(one) for one in files]
+    output = output or Path("evals/inbox") / f"{paths[0].stem}.jsonl"
+    refuse_existing([output])
+    found = collect(
+        paths,
+        name,
+        sample=options["sample"],
+        by=[one for one in STRATA if one in by],
+        mask=options["mask"],
+        columns=columns,
+    )
+    _check(found.lines)
+    if not dry_run:
+        write_new(output, (f"{json_text(line)}\n" for line in found.lines))
+    tally = found.tally
+    document = {
+        "format": name,
+        "dry_run": dry_run,
+        "n_rows": tally.rows,
+        "n_requests": tally.requests,
+        "n_without_question": tally.without_question,
+        "n_families": tally.families,
+        "n_cases": len(found.lines),
+        "strata": {one: {"n_families": n, "n_sampled": m} for one, (n, m) in tally.strata.items()},
+        "n_left_out": tally.left_out,
+        "masked": found.masked,
+        "written": [] if dry_run else [output.as_posix()],
+        "would_write": [output.as_posix()] if dry_run else [],
+    }
+    print_result(document, _log_lines(document, tally), as_json=as_json)
+    return ExitCode.YES
+
+
+def _log_lines(document: Mapping[str, Any], tally: Tally) -> Iterator[Block]:
+    yield (
+        f"{document['format']}: {counted(tally.requests, 'request')} of "
+        f"{counted(tally.rows, 'row')}, {counted(tally.families, 'different question')}"
+    )
+    sampled = ((m, f"{one}, of {n:,}") for one, (n, m) in tally.strata.items())
+    yield from count_rows("questions sampled", sampled)
+    if document["masked"] is not None:
+        yield from count_rows("masked", ((n, kind) for kind, n in document["masked"].items()))
+    notes = {
+        "requests without a question are left out": tally.without_question,
+        "rows about a step that no row has are left out": tally.unmatched,
+        "questions in none of these groups are left out; random samples from them": tally.left_out,
+    }
+    yield from (f"note    {n:,} {note}" for note, n in notes.items() if n)
+    if tally.compared is not None:
+        yield f"note    near-duplicates were looked for among the {tally.compared:,} most frequent"
+    path = shlex.quote(clean((document["written"] or document["would_write"])[0]))
+    yield f"{'would write' if document['dry_run'] else 'wrote'}  {path}"
+    if not document["dry_run"]:
+        yield f"next    rageval review {path}"

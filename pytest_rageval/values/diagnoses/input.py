@@ -365,6 +365,11 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         command="pytest evals",
     ),
     "first_run": "this is the first run in {folder}",
+    "no_requests": _input(
+        "{n_rows:row} read as {log}, but no request with a question; check the format",
+        n_rows=12,
+        log="langfuse",
+    ),
     # --- settings, thresholds.toml and sweep.toml ------------------------------------------
     "conflict": _input(
         "{reason}; ",

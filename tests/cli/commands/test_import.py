@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rageval.authoring.inbox.values import LOGS
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
@@ -45,8 +46,8 @@ def test_there_is_a_sample_of_every_format_and_every_format_is_offered() -> None
     )
     assert command is not None
     (choice,) = [param.type for param in command.params if param.name == "name"]
+    assert {*choice.choices} == {*FORMATS, *LOGS}  # type: ignore[attr-defined]
     of_files = sorted(name for name, one in FORMATS.items() if not one.is_named)
-    assert list(choice.choices) == sorted(FORMATS)  # type: ignore[attr-defined]
     assert of_files == sorted(OF_FORMAT)
 
 
@@ -97,7 +98,10 @@ def test_ids_that_are_taken_are_refused_and_nothing_is_written(capsys: Output) -
         (["csv", "t.csv", "--column", "k=a", "--column", "k=b"], "k=b: k is named twice"),
         (["csv", "t.csv", "--column", "k=a", "--column", "id=a"], "id=a: a is named twice"),
         (["csv", "t.csv", "--delimiter", "ab"], "expected one character"),
-        (["ragas", "t.csv", "--column", "question=a"], "--column: goes with csv, json, yaml, not"),
+        (
+            ["ragas", "t.csv", "--column", "question=a"],
+            "--column: goes with csv, json, jsonl, yaml, not",
+        ),
         (["trec", "t.csv", "--delimiter", ";"], "--delimiter: goes with csv, deepeval, promptfoo,"),
         (["json", "t.csv", "--split", "dev"], "--split: goes with beir, not with json"),
         (["csv", "http://127.0.0.1:9/t.csv"], "a URL; add --fetch to fetch it"),
@@ -202,3 +206,35 @@ def test_a_dataset_that_cannot_be_downloaded_ends_with_4(
     assert run("ir-datasets", "beir/scifact/test", "-o", "evals/set.jsonl") == 4
     assert "beir/scifact/test cannot be downloaded" in capsys.readouterr().err
     assert not Path("evals/set.jsonl").exists()
+
+
+# --- logs --------------------------------------------------------------------------------------
+
+
+def test_a_log_becomes_cases_with_the_responses_that_were_given(capsys: Output) -> None:
+    log = SAMPLES.parent / "logs" / "langfuse.jsonl"
+    inbox = Path("evals/inbox/langfuse.jsonl")
+
+    assert run("langfuse", str(log), "--sample", "2", "--by", "thumbs-down,random", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert cli.run(["score", str(inbox), str(inbox), "--judge", "offline"]) == 0
+
+    assert document["written"] == [inbox.as_posix()]
+    assert (document["n_requests"], document["n_cases"]) == (2, 2)
+    assert document["strata"]["thumbs_down"] == {"n_families": 1, "n_sampled": 1}
+    assert len(load_cases(inbox).cases) == 2
+    assert run("langfuse", str(log)) == 2  # the file exists
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["csv", "x.csv", "--mask"],
+        ["otel", "x.json", "--responses", "r.jsonl"],
+        ["otel", "x.json", "--by", "luck"],
+        ["jsonl", "x.jsonl", "--column", "gold=x"],
+        ["jsonl", "missing.jsonl"],
+    ],
+)
+def test_options_that_do_not_fit_a_log_are_refused(arguments: list[str]) -> None:
+    assert run(*arguments) == 2

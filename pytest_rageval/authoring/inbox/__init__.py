@@ -1,0 +1,1 @@
+"""Reads logs of production into cases with their recorded responses; eval sets: `interchange`."""
