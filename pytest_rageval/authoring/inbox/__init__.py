@@ -1,1 +1,1 @@
-"""Reads logs of production into cases with their recorded responses; eval sets: `interchange`."""
+"""Logs of production to cases with the responses that were given; not eval sets of other tools."""

@@ -33,7 +33,7 @@ _CARD: Final = re.compile(r"(?<![\d.,-])\d(?:[ -]?\d){12,18}(?![\d.,-]?\d)")
 _GAP: Final = re.compile(r"[ -]")
 _NUMBER_BEFORE: Final = re.compile(r"(?<!\d)(?<!\d )(\d{1,4}) (?=[0+(])")
 _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "IN", "BR")
-"""Where a number without a country code may be from."""
+"""Regions that a number without a country code may be from."""
 
 
 def _is_iban(text: str) -> bool:

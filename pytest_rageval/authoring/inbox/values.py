@@ -17,7 +17,7 @@ were asked for."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """What one row of a log says of one request; rows of a request may be anywhere in the file."""
+    """Content of one row of a log; the rows of a request may be anywhere in the file."""
 
     trace: str = ""
     """Id of the request; empty: the row names only a span of it."""
