@@ -76,7 +76,7 @@ class _Found:
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Where each value stands, and its key below ``[tool.rageval]``."""
+    """Place of each value, and its key below ``[tool.rageval]``."""
     faults: list[Fault] = field(default_factory=list)
     text: str = ""
     """That of pyproject.toml."""

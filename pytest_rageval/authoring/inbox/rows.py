@@ -12,7 +12,8 @@ from typing import IO, Any, Final
 from pytest_rageval.authoring.interchange.parsing import MAX_FIELD_CHARS
 from pytest_rageval.authoring.interchange.values import fault
 from pytest_rageval.support.json_text import json_fault
-from pytest_rageval.support.jsonl import iterate_lines, not_utf8, open_lines
+from pytest_rageval.support.jsonl import iterate_lines, open_lines
+from pytest_rageval.support.reading import not_utf8
 from pytest_rageval.values.errors import ConfigError, Fault, faults_error
 
 WHOLE_BYTES: Final = 64 << 20
@@ -87,7 +88,7 @@ def _document(
     try:
         value = json.loads(data)
     except UnicodeDecodeError as error:
-        raise faults_error([not_utf8(data, error, file=name)]) from None
+        raise faults_error([not_utf8(error, file=name)]) from None
     except json.JSONDecodeError as error:
         raise faults_error([json_fault(error, "JSON", file=name, line=error.lineno)]) from None
     except (ValueError, RecursionError):
@@ -142,7 +143,7 @@ def _table(file: IO[bytes], name: str, delimiter: str) -> Iterator[tuple[int, di
                 )
             yield reader.line_num, row
     except UnicodeDecodeError as error:
-        raise faults_error([not_utf8(error.object, error, file=name)]) from None
+        raise faults_error([not_utf8(error, file=name)]) from None
     except csv.Error as error:
         raise fault(name, "not_table", line=reader.line_num, reason=str(error)) from None
     finally:
