@@ -52,7 +52,7 @@ class Candidate:
 class History:
     """Facts from git about the tested commit and the main branch."""
 
-    problem: Literal["", "no_repository", "no_main", "shallow", "unrelated"] = ""
+    problem: Literal["", "no_repository", "no_commit", "no_main", "shallow", "unrelated"] = ""
     """Reason why there is no merge base."""
     main: str = ""
     """Name of the main branch, or the names that were tried without success."""

@@ -182,9 +182,12 @@ def refuse_missing_baseline(project: Settings) -> None:
         _refuse_missing_runs(rootdir / project.runs)
     if name is None or name in {AUTO, LAST} or not project.is_named_now("baseline"):
         return
-    folder = resolve_run(results, name, relative_to=rootdir)
+    try:
+        folder = resolve_run(results, name, relative_to=rootdir)
+    except StorageError as error:
+        raise error.within("baseline") from None
     if not (folder / RESULTS).is_file():
-        raise StorageError.of(f"run {name!r}", "no_results", found=RESULTS)
+        raise StorageError.of(f"baseline: run {name!r}", "no_results", found=RESULTS)
 
 
 def _refuse_missing_runs(path: Path) -> None:

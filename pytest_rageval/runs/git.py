@@ -64,7 +64,8 @@ def read_history(rootdir: Path, main_branch: str | None) -> History:
     """
     head = run_git(rootdir, "rev-parse", "--verify", "HEAD")
     if head is None:
-        return History(problem="no_repository")
+        there = run_git(rootdir, "rev-parse", "--git-dir") is not None
+        return History(problem="no_commit" if there else "no_repository")
     state = git_state(rootdir)
     shallow = run_git(rootdir, "rev-parse", "--is-shallow-repository") == "true"
     tried = _main_names(rootdir, main_branch)

@@ -10,7 +10,7 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 ChoiceCode = Literal[
     "merge_base", "main", "approved", "last", "first", "no_runs", "refused", "approved_missing",
-    "no_repository", "no_main", "shallow", "unrelated",
+    "no_repository", "no_commit", "no_main", "shallow", "unrelated",
 ]  # fmt: skip
 """Reason of a choice; the first four name a run."""
 Refusal = Literal["failed", "undecided", "dirty", "partial", "other_files", "no_records"]
@@ -27,8 +27,10 @@ _SENTENCES: Final[Mapping[ChoiceCode, str]] = {
     "first": "no earlier run of {main} in {where}; this one is the next baseline if it passes",
     "no_runs": "no run of {main} in {where}; the next run of {main} that passes is one",
     "refused": "run {run} of {main} {refusal}",
-    "approved_missing": "run {run}, which {by} approved, is not in {where}",
+    "approved_missing": "run {run}, which {by} approved, is not in {where}; bring its folder "
+    "there, or approve another",
     "no_repository": "there is no git repository to find one in; name a run",
+    "no_commit": "the git repository has no commit yet; commit the project, then run again",
     "no_main": "git knows no main branch {tried}; fetch it, or set main_branch in [tool.rageval]",
     "shallow": "the clone is shallow and lacks the merge base with {main}; deepen it with `git "
     "fetch --unshallow` (actions/checkout: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",

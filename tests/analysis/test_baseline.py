@@ -154,7 +154,7 @@ def test_an_old_baseline_is_warned_of(days: float, n: int, old: bool) -> None:
     assert (found.run_id, remarks(found)) == ("r", ["old"] if old else [])
 
 
-@pytest.mark.parametrize("problem", ["no_repository", "no_main", "shallow", "unrelated"])
+@pytest.mark.parametrize("problem", ["no_repository", "no_commit", "no_main", "shallow"])
 def test_without_a_merge_base_only_an_approved_run_is_found(problem: Any) -> None:
     history = History(problem=problem, main="origin/main")
     assert choose(stored("r", "m3"), history=history).code == problem

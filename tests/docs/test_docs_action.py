@@ -279,6 +279,31 @@ def test_a_tier_has_runs_and_a_comment_of_its_own(forge: Forge) -> None:
     assert forge.first_line().startswith("## rageval: PASS, no baseline")
 
 
+def test_each_of_two_sets_has_runs_a_baseline_and_a_comment_of_its_own(forge: Forge) -> None:
+    (forge.work.path / "evals").mkdir()
+    second = [
+        {"id": f"d-{i:02}", "question": f"d{i}", "gold_supports": [{"rel_path": f"d{i}.md"}]}
+        for i in range(N)
+    ]
+    text = "".join(json.dumps(case) + "\n" for case in second)
+    (forge.work.path / "evals" / "second.jsonl").write_text(text, encoding="utf-8")
+    forge.main()
+    paths = ("evals/set.jsonl", "evals/second.jsonl")
+    for path in paths:
+        result = forge.push(path=path, environ={"GITHUB_RUN_ID": "5"})  # jobs of one workflow
+        assert result.code == 0, result.log
+    forge.branch("breaks", lost=REFUNDS)
+    codes, lines = [], []
+    for path in paths:
+        codes.append(forge.pull_request("breaks", path=path).code)
+        lines.append(forge.first_line())
+        assert "needs the whole set" not in forge.api.comments[-1]["body"]
+    assert codes == [1, 0]
+    assert lines[0].startswith("## rageval: FAIL, worse: 10 broke, 0 fixed, of 60")
+    assert lines[1] == "## rageval: PASS, no difference: every score of 60 cases is equal"
+    assert len(forge.api.comments) == 2
+
+
 def test_a_fork_and_a_token_that_may_not_write_have_the_summary_alone(
     forge: Forge, api: Api
 ) -> None:

@@ -72,6 +72,11 @@ def test_the_main_branch_can_be_named_and_may_be_absent(upstream: Repository) ->
     assert not (upstream.path / "x").exists()
 
 
+def test_a_repository_without_a_commit_is_not_the_lack_of_one(tmp_path: Path) -> None:
+    assert read_history(Repository(tmp_path / "new").path, None).problem == "no_commit"
+    assert read_history(tmp_path, None).problem == "no_repository"
+
+
 def test_changes_that_are_not_committed_are_known(upstream: Repository) -> None:
     (upstream.path / "bot.txt").write_text("changed", encoding="utf-8")
     assert read_history(upstream.path, None).dirty

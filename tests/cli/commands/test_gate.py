@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,3 +228,59 @@ class TestAuto:
         assert gate(capsys, *arguments, str(elsewhere))["baseline"]["run_id"] == "base"
         assert cli.run(["gate", *arguments, "nowhere"]) == ExitCode.USAGE
         assert "nowhere" in capsys.readouterr().err
+
+    def test_a_detached_head_and_uncommitted_changes_are_compared_as_well(
+        self, here: Repository, capsys: Output
+    ) -> None:
+        thresholds(DROP)
+        here.store("base", run_of(200))
+        here.branch("change")
+        here.commit("two")
+        here.git("checkout", "-q", "--detach")
+        here.store("new", run_of(200, missed=DROPPED), day=2)
+        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["baseline"]
+        assert (found["run_id"], codes(found)) == ("base", ["old"])
+        (here.path / "bot.txt").write_text("changed", encoding="utf-8")
+        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["baseline"]
+        assert (found["run_id"], codes(found)) == ("base", ["dirty_tree", "old"])
+
+    def test_an_approved_run_that_was_deleted_decides_nothing_and_is_named(
+        self, here: Repository, capsys: Output
+    ) -> None:
+        thresholds(DROP)
+        here.store("base", run_of(200))
+        here.store("wanted", run_of(200, missed=DROPPED), day=2)
+        assert cli.run(["runs", "approve", "wanted", "--because", "as planned"]) == ExitCode.YES
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200, missed=DROPPED), day=3)
+        capsys.readouterr()
+        assert gate(capsys, "new", "--baseline", "auto")["baseline"]["run_id"] == "wanted"
+        shutil.rmtree(RESULTS / "wanted")
+        found = gate(capsys, "new", "--baseline", "auto")
+        assert found["baseline"]["choice"]["code"] == "approved_missing"
+        assert found["baseline"]["choice"]["facts"]["run"] == "wanted"
+        assert found["checks"][0]["status"] == "skip"
+        thresholds("require_baseline = true\n" + DROP)
+        gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)
+
+    def test_a_shallow_clone_decides_nothing_and_says_how_to_deepen_it(
+        self, here: Repository, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here.commit("two")
+        here.branch("change")
+        here.commit("three")
+        clone = Repository(tmp_path / "clone", cloned_from=here.path.as_uri(), depth=1)
+        clone.git("fetch", "-q", "--depth", "1", "origin", "main:refs/remotes/origin/main")
+        monkeypatch.chdir(clone.path)
+        clone.store("new", run_of(200))
+        thresholds(DROP)
+        arguments = ("new", "--baseline", "auto")
+        monkeypatch.setenv("RAGEVAL_MAIN_BRANCH", "main")
+        assert gate(capsys, *arguments)["baseline"]["choice"]["code"] == "shallow"
+        assert cli.run(["gate", *arguments]) == ExitCode.YES
+        assert "git fetch --unshallow" in " ".join(capsys.readouterr().out.split())
+
+
+def codes(baseline: dict[str, Any]) -> list[str]:
+    return [remark["code"] for remark in baseline["choice"]["remarks"]]
