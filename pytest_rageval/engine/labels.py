@@ -6,6 +6,7 @@ A file gives all of its labels or one error with all of its faults.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Required
 
@@ -21,20 +22,8 @@ from pytest_rageval.support.text import did_you_mean, shown_json
 from pytest_rageval.values.case import NotBlank
 from pytest_rageval.values.errors import Fault
 
-
-class _AnswerLine(TypedDict, total=False):
-    id: Required[NotBlank]
-    question: Required[str]
-    answer: Required[NotBlank]
-    label: Any
-    context: str | None
-    history: list[str] | None
-    reference: list[str] | None
-    source: NotBlank | None
-
-
-_ANSWER_LINE: Final = ObjectLine[_AnswerLine](
-    type=_AnswerLine,
+_ANSWER_LINE: Final = ObjectLine[LabelledAnswer](
+    type=LabelledAnswer,
     shape='{"id": ..., "question": ..., "answer": ..., "label": ...}',
 )
 
@@ -71,19 +60,8 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
                 yield Fault(code="missing", facts=facts, loc=("label",), field="label")
         yield from repeated_id(line, number, first_line)
 
-    return tuple(
-        LabelledAnswer(
-            id=line["id"],
-            label=line.get("label", ""),
-            answer=line["answer"],
-            question=line["question"],
-            context=line.get("context"),
-            history=tuple(line.get("history") or ()),
-            reference=tuple(line.get("reference") or ()),
-            source=line.get("source") or path.stem,
-        )
-        for _, line in read_objects(path, _ANSWER_LINE, rules, display=path.as_posix())
-    )
+    found = read_objects(path, _ANSWER_LINE, rules, display=path.as_posix())
+    return tuple(replace(one, source=one.source or path.stem) for _, one in found)
 
 
 _SCORE: Final = f"a number from {SCALE[0]:g} to {SCALE[1]:g}, or true or false"

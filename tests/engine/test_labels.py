@@ -44,7 +44,7 @@ def test_a_row_keeps_what_judging_needs_and_nothing_else(tmp_path: Path) -> None
             reference=("A", "a"),
             source="s",
         ),
-        LabelledAnswer(id="b", label="grounded", answer="A.", source="mine"),
+        LabelledAnswer(id="b", label="grounded", question="", answer="A.", source="mine"),
     )
 
 

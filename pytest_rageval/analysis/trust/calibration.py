@@ -22,6 +22,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.values.case import NotBlank
 from pytest_rageval.values.diagnoses.table import JudgeErrorKind
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
 
@@ -51,19 +52,19 @@ _NUMBERS: Final = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
 class LabelledAnswer:
     """One answer with its human label (one line of a label file)."""
 
-    id: str
-    label: str
-    answer: str
-    question: str = ""
+    id: NotBlank
+    question: str
+    answer: NotBlank
+    label: Any = None
     context: str | None = None
-    history: tuple[str, ...] = ()
+    history: tuple[str, ...] | None = None
     """The turns before the question, such as ``user: ...``."""
-    reference: tuple[str, ...] = ()
+    reference: tuple[str, ...] | None = None
     """Accepted answers; one of them suffices."""
-    source: str = ""
+    source: NotBlank | None = None
 
     @property
-    def cluster(self) -> tuple[str, str]:
+    def cluster(self) -> tuple[str | None, str]:
         """Key of the answers that tend to be right or wrong together: question, else context."""
         for part in (self.question, self.context):
             if part is not None and part.strip():
@@ -85,10 +86,10 @@ def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeReques
     """
     numbers, texts = split_context(row.context or "")
     return JudgeRequest(
-        question="\n".join(part for part in (*row.history, row.question) if part.strip()),
+        question="\n".join(part for part in (*(row.history or ()), row.question) if part.strip()),
         answer=renumber(row.answer if answer is None else answer, numbers),
         context=tuple(Passage(text=text) for text in texts),
-        expected_answer=" | ".join(dict.fromkeys(row.reference)) or None,
+        expected_answer=" | ".join(dict.fromkeys(row.reference or ())) or None,
     )
 
 
@@ -270,7 +271,9 @@ def calibrate(
     limit = None if line is None else sign * line
     scores = {row_id: s * sign for row_id, r in readings.items() if (s := r.score) is not None}
     judged = [row for row in rows if row.label not in LEFT_OUT.get(rubric, ())]
-    sources = list(dict.fromkeys(row.source for row in judged))
+    by_source: dict[str, list[LabelledAnswer]] = {}
+    for row in judged:
+        by_source.setdefault(row.source or "", []).append(row)
 
     def measure(part: Sequence[LabelledAnswer]) -> Agreement:
         return _measure(part, readings, scores, rubric, limit)
@@ -282,9 +285,10 @@ def calibrate(
         threshold=line,
         overall=overall,
         # A single source equals the whole; its bootstrap need not run twice.
-        by_source={sources[0]: overall}
-        if len(sources) == 1
-        else {name: measure([row for row in judged if row.source == name]) for name in sources},
+        by_source={
+            name: overall if len(by_source) == 1 else measure(part)
+            for name, part in by_source.items()
+        },
         best_threshold=best and replace(best, threshold=sign * best.threshold),
         left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
         errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),

@@ -26,7 +26,9 @@ BAD = {"groundedness": "not_grounded", "correctness": "incorrect", "abstention":
 
 
 def row(name: str, label: str = "grounded", **fields: Any) -> LabelledAnswer:
-    return LabelledAnswer(**{"id": name, "label": label, "answer": f"Answer {name}.", **fields})
+    return LabelledAnswer(
+        **{"id": name, "label": label, "answer": f"Answer {name}.", "question": "", **fields}
+    )
 
 
 def judgement(verdict: Verdict | None = None, failure: JudgeFailure | None = None) -> Judgement:
