@@ -145,15 +145,6 @@ def test_an_approved_run_needs_its_records() -> None:
     assert (found.code, found.facts["why"]) == ("refused", "no_records")
 
 
-@pytest.mark.parametrize(
-    ("days", "n", "old"), [(14.5, 0, False), (15.5, 0, True), (1, 50, False), (1, 51, True)]
-)
-def test_an_old_baseline_is_warned_of(days: float, n: int, old: bool) -> None:
-    history = replace(BRANCH, commits=[f"m{i}" for i in range(60)])
-    found = choose(stored("r", f"m{n}", days=days), history=history)
-    assert (found.run_id, remarks(found)) == ("r", ["old"] if old else [])
-
-
 @pytest.mark.parametrize("problem", ["no_repository", "no_commit", "no_main", "shallow"])
 def test_without_a_merge_base_only_an_approved_run_is_found(problem: Any) -> None:
     history = History(problem=problem, main="origin/main")

@@ -23,11 +23,6 @@ def test_a_chunk_of_several_replies_counts_once() -> None:
     ]
 
 
-def test_without_ids_heading_and_text_make_a_chunk() -> None:
-    chunks = [chunk("a.md | # A", text="t"), chunk("a.md | # A", text="u"), chunk("a.md", text="t")]
-    assert len(distinct_chunks([asked("a", *chunks, *chunks)], "sensitive")) == 3
-
-
 def test_labels_are_document_folders_and_the_deepest_gold_section() -> None:
     gold = chunk("x/y/a.md | # A > ## B", text="t", matched_golds=(0,))
     deep = asked("a", gold, case=case("x/y/a.md | # A > ## B"))

@@ -87,16 +87,6 @@ def test_a_question_names_its_golds_its_chunks_and_the_wrong_ones_near_it() -> N
     assert first.anchors == (Anchor(rel_path="a.md", heading_path="# A"),)
 
 
-def test_the_text_of_a_gold_counts_where_no_chunk_matches() -> None:
-    records = [asked("q", wrong("b.md | # B", "near"), wrong("b.md | # C", "far"))]
-    texts = {Anchor(rel_path="a.md", heading_path="# A"): "section"}
-    (one,) = build_map(records, VECTORS, ScoreSettings(), texts).cases
-    assert [near.point for near in one.golds] == [2]
-    assert one.golds[0].similarity == pytest.approx(0.5**0.5)
-    assert one.gold_similarity == pytest.approx(0.5**0.5)
-    assert one.n_nearer == 1
-
-
 def test_texts_without_a_direction_are_left_out_and_counted() -> None:
     records = [
         asked("q", gold("a.md | # A", "zero"), wrong("b.md", "near"), wrong("c.md", "unknown")),
@@ -108,21 +98,6 @@ def test_texts_without_a_direction_are_left_out_and_counted() -> None:
     assert found.n_golds_without_text == 1
     (one,) = found.cases
     assert [n.point for n in one.retrieved] == [0]
-
-
-def test_golds_of_one_place_share_a_point() -> None:
-    texts = {
-        Anchor(rel_path="a.md", heading_path="# A"): "section",
-        Anchor(rel_path="a.md", heading_path="# A", grade=2): "section",
-    }
-    one, other = texts
-    records = [
-        asked("far", case=case(gold_supports=(one,))),
-        asked("near", case=case(gold_supports=(other,))),
-    ]
-    found = build_map(records, VECTORS, ScoreSettings(), texts)
-    assert names(found) == [("gold", "section"), ("question", "far"), ("question", "near")]
-    assert [[n.point for n in c.golds] for c in found.cases] == [[0], [0]]
 
 
 @settings(max_examples=30)

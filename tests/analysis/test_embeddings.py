@@ -112,31 +112,6 @@ def test_statuses_are_counted_apart() -> None:
     assert mean_and_counts(found, "similarity_margin")[1:] == (1, 5, 1)
 
 
-def test_a_case_with_a_chunk_without_vector_is_left_out_whole() -> None:
-    found = analyse(asked("a", gold("a.md", "near"), other("b.md", "unknown")))
-    assert mean_and_counts(found, "query_gold_similarity") == (None, 0, 1, 0)
-    assert (found.n_chunks, found.n_chunks_with_vector) == (2, 1)
-
-
-def test_an_id_finds_its_vector_before_a_text_does() -> None:
-    vectors = table({"c7": [-1, 0]}, q=[1, 0], near=[1, 0])
-    found = analyse(asked("a", gold("a.md", "near", chunk_id="c7")), vectors=vectors)
-    assert mean_and_counts(found, "query_gold_similarity")[0] == -1
-
-
-def test_repeats_are_averaged_and_cases_of_one_document_clustered() -> None:
-    found = analyse(
-        asked("a", gold("a.md", "near"), cluster="a.md", repeat=0),
-        asked("a", gold("a.md", "far"), cluster="a.md", repeat=1),
-        failed("a", repeat=2, metrics={"hit_at_k": None}, cluster="a.md"),
-        asked("b", gold("a.md", "near"), cluster="a.md"),
-        asked("c", gold("a.md", "back"), cluster="c.md"),
-    )
-    summary = found.similarity["query_gold_similarity"]
-    assert (summary.n, summary.n_error, summary.clusters) == (3, 0, 2)
-    assert summary.mean == pytest.approx((0.5 + 1 - 1) / 3)
-
-
 def test_figures_are_summarised_as_every_metric_is() -> None:
     """The same values, recorded as a metric, have the same mean, counts and intervals."""
     records = [

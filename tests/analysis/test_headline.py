@@ -94,16 +94,6 @@ def test_replies_with_fewer_chunks_than_asked_for_are_the_pattern() -> None:
     assert "chunks" not in {one.code for one in since(new, new).patterns}
 
 
-def test_evidence_that_fell_is_the_pattern() -> None:
-    names = [f"c{i}" for i in range(6)]
-    base = [replied(name) for name in names]
-    new = [replied(name, rank=5, outcome="flawed", failure_stage="not_cited") for name in names]
-    expected = "the evidence came back for 6 of 6, at mean rank 5.0"
-    assert sentences(since(base, new)) == [f"{expected}, main 1.0"]
-    assert sentences(headline_of(new)) == [expected]
-    assert headline_of(base).patterns == ()
-
-
 def test_a_document_category_or_tag_that_explains_most_is_the_pattern() -> None:
     def run(lost: bool) -> list[CaseRecord]:
         return [
@@ -117,16 +107,6 @@ def test_a_document_category_or_tag_that_explains_most_is_the_pattern() -> None:
         "4 of 4 in category multi_hop",
         "all 4 not retrieved",
     ]
-
-
-def test_one_failure_stage_is_a_pattern() -> None:
-    def run(stage: str | None) -> list[CaseRecord]:
-        return [
-            replied(f"c{i}", outcome="missed" if stage else "passed", failure_stage=stage)
-            for i in range(2)
-        ]
-
-    assert sentences(since(run(None), run("hallucinated"))) == ["all 2 hallucinated"]
 
 
 def test_errors_of_one_cause_are_the_pattern_and_their_message_stays_here() -> None:
@@ -147,7 +127,3 @@ def test_cases_that_vary_between_repeats_are_counted_the_worst_first() -> None:
         code="repeats",
         facts={"n": 2, "of": 3, "repeats": 5, "cases": "seldom 1/5, often 4/5"},
     )
-
-
-def test_cases_that_nobody_has_reviewed_do_not_count() -> None:
-    assert headline_of([missed("a", review="generated")]) == Headline()

@@ -109,18 +109,6 @@ def test_the_ceiling_is_the_best_of_every_order(
     assert ceiling(one, KS).values == pytest.approx(best, abs=1e-12)
 
 
-@given(st.lists(st.sets(st.integers(0, 19), min_size=1, max_size=4), min_size=1, max_size=12))
-def test_a_bound_is_never_below_an_order(matched: list[set[int]]) -> None:
-    (one,) = candidates(
-        asked("x", *(tuple(sorted(golds)) for golds in matched), grades=[1, 2] * 10)
-    )
-    found = ceiling(one, KS)
-    greedy = sorted(range(len(matched)), key=lambda place: -len(matched[place]))
-    for order in (range(len(matched)), greedy):
-        for metric, value in one.measured(order, KS).items():
-            assert value <= found.values[metric] + 1e-12
-
-
 def test_figures_agree_with_ir_measures() -> None:
     ranked = {"a": ((), (0,), (1,), ()), "b": ((1,), (), (), (0,)), "c": ((), (), (), ())}
     records = [asked(name, *golds, grades=(1, 2)) for name, golds in ranked.items()]
@@ -147,16 +135,6 @@ def test_figures_agree_with_ir_measures() -> None:
             for which in ("before", "after"):
                 (value,) = ir_measures.calc_aggregate([measure @ k], qrels, runs[which]).values()
                 assert getattr(ours.metrics[name, k], which) == pytest.approx(value, abs=1e-9)
-
-
-def test_categories_are_broken_down_at_the_main_cutoff() -> None:
-    one = asked("x", (), (0,), grades=(1,), category="factual")
-    other = asked("y", (0,), (), grades=(1,), category="multi_hop")
-    found = study(one, other, x=(1, 0), y=(0, 1))
-    assert {name: rows["mrr", 2].delta for name, rows in found.by_category.items()} == {
-        "factual": 0.5,
-        "multi_hop": 0.0,
-    }
 
 
 def test_cases_that_no_order_can_change_are_left_out_with_their_reason() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 
 import ir_measures
 import pytest
@@ -42,13 +41,6 @@ def test_a_document_counts_once_at_its_first_chunk() -> None:
     figures = {figure.published.key: figure.value for figure in study([one]).figures}
     # Third of three documents: 1 / log2(3 + 1).
     assert figures == {"ndcg@3": 0.5, "recall@3": 1.0}
-
-
-def test_the_document_of_the_question_is_left_out() -> None:
-    one = asked("q", ["q.md", "c.md"], {"c.md": 1})
-    found = study_suite([one], [NDCG_3], k=10, own_documents={"q": "q.md"})
-    assert found is not None
-    assert found.figures[0].value == 1.0
 
 
 @settings(deadline=None, max_examples=25)
@@ -111,15 +103,3 @@ def test_a_cutoff_beyond_k_is_not_measured() -> None:
     assert [figure.published.key for figure in found.figures] == ["ndcg@2"]
     assert found.not_measured == (RECALL_3,)
     assert study_suite([one], [RECALL_3], k=2, own_documents={}) is None
-
-
-def test_a_limit_of_the_target_and_crowded_answers_are_noticed() -> None:
-    capped = [asked(f"q{n}", ["a.md", "b.md"], {"a.md": 1}) for n in range(3)]
-    assert (study(capped).cap, study(capped).n_crowded) == (2, 0)
-    crowded = [asked("q", ["a.md | # A", "a.md | # B", "a.md | # C"], {"a.md": 1})]
-    assert (study(crowded, k=3).cap, study(crowded, k=3).n_crowded) == (None, 1)
-    varied = [
-        asked(f"q{n}{m}", ["a.md", "b.md", "c.md"][:n], {"a.md": 1})
-        for n, m in product((1, 2), range(2))
-    ]
-    assert study(varied).cap is None

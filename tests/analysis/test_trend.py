@@ -86,29 +86,6 @@ def test_another_judge_breaks_only_what_a_judge_has_a_part_in(metric: str, break
     assert bool(now.breaks) == breaks
 
 
-def test_what_the_system_is_made_of_is_told_and_breaks_nothing() -> None:
-    changed: dict[str, Any] = {
-        "config": {"answerer_version": "m2", "target_models": {"llm_model": "m2"}}
-    }
-    _, now = trend(run(1), run(2, config_hash="c2", **changed))
-    assert now.breaks == ()
-    assert now.changed == ("answerer_version", "target_models.llm_model")
-    assert now.delta == 0
-
-
-def test_another_set_is_told_once() -> None:
-    old, new = {"dataset_version": "d1"}, {"dataset_version": "d2"}
-    _, now = trend(run(1, config=old), run(2, dataset_hash="d2", config=new))
-    assert [one.name for one in now.breaks] == ["dataset"]
-    assert now.changed == ()
-
-
-def test_a_run_is_held_against_the_one_shown_before_it() -> None:
-    runs = (run(1, tags=("a",)), run(2, settings={"k": 9}), run(3, tags=("a",)))
-    assert [bool(p.breaks) for p in trend(*runs)] == [False, True, True]
-    assert [bool(p.breaks) for p in trend(*runs, run_tags=("a",))] == [False, False]
-
-
 def test_partial_runs_are_left_out_and_counted_unless_asked_for() -> None:
     part: dict[str, Any] = {"partial": True, "dataset_hash": "part"}
     runs = (run(1, 0.5), run(2, 0.9, **part), run(3, 0.75), run(4, **part))

@@ -9,8 +9,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
-from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.numbers import Aggregate, LatencySummary
+from pytest_rageval.values.numbers import Aggregate
 from tests.build.records import changed, failed, hits
 
 
@@ -45,18 +44,3 @@ def test_failure_stages_are_figures_also_those_that_no_case_has() -> None:
 
     found = stages(stages={"not_retrieved": 2})
     assert (found["stage.not_retrieved"], found["stage.incorrect"]) == (2, 0)
-
-
-def test_phases_of_latency_have_names_of_their_own() -> None:
-    latency = LatencySummary(n=1, p95_ms=9)
-    phases = {"retrieval": LatencySummary(n=1, p95_ms=4.5), "total": LatencySummary(n=1, p95_ms=1)}
-    found = run_figures(numbers(latency=latency, latency_by_phase=phases), NO_CONFIG)
-    values = {one.metric: one.value for one in found if one.metric.endswith(".p95")}
-    assert values == {"latency_ms.p95": 9, "latency_ms.retrieval.p95": 4.5}
-
-
-def test_numbers_are_finite() -> None:
-    assert [number(v) for v in (1, 0.5, True, "1", float("nan"), 10**400, None)] == [
-        *(1.0, 0.5),
-        *[None] * 5,
-    ]

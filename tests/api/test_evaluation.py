@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import asyncio
 import json
 import shutil
 import signal
@@ -12,8 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -182,40 +179,7 @@ def test_faults_of_given_cases_name_their_places() -> None:
     assert not RESULTS.exists()
 
 
-def test_faults_of_a_file_and_a_place_without_one_are_errors() -> None:
-    write_lines(Path("evals/bad.jsonl"), {"id": "x"})
-    with pytest.raises(DatasetError, match=r"evals/bad\.jsonl:1"):
-        evaluate("evals", reply)
-    assert len(evaluate(SET, reply).records) == 4
-    with pytest.raises(DatasetError, match="docs: no case file is there; expected"):
-        evaluate("docs", reply)
-
-
 # --- target and judge -------------------------------------------------------------------------
-
-
-class Engine:
-    """An object of a user; its method may be async."""
-
-    def __init__(self) -> None:
-        self.loops: set[int] = set()
-
-    async def ask(self, request: AskRequest) -> dict[str, Any]:
-        self.loops.add(id(asyncio.get_running_loop()))
-        await asyncio.sleep(0)
-        return {"answer": reply(request).answer}
-
-
-def test_it_runs_where_an_event_loop_runs_as_in_a_notebook() -> None:
-    engine = Engine()
-
-    async def cell() -> tuple[Run, int]:
-        return evaluate(SET, engine), id(asyncio.get_running_loop())
-
-    run, loop = asyncio.run(cell())
-    assert len(run.records) == 4
-    assert len(engine.loops) == 1
-    assert loop not in engine.loops
 
 
 def test_as_many_cases_as_asked_for_are_in_flight() -> None:
@@ -228,28 +192,6 @@ def test_as_many_cases_as_asked_for_are_in_flight() -> None:
     run = evaluate(SET, client, concurrency=4)
     assert {record.status for record in run.records} == {"ok"}
     assert run.config.concurrency == 4
-
-
-TENANT = ContextVar("tenant", default="none")
-
-
-async def tenant_later(request: AskRequest) -> AskResponse:
-    return replace(reply(request), answer=TENANT.get())
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-@pytest.mark.parametrize(
-    "target", [lambda request: replace(reply(request), answer=TENANT.get()), tenant_later]
-)
-def test_the_client_has_the_context_variables_of_the_caller(
-    target: Callable[[AskRequest], object], concurrency: int
-) -> None:
-    token = TENANT.set("acme")
-    try:
-        run = evaluate(SET, target, judge="none", concurrency=concurrency, save=False)
-    finally:
-        TENANT.reset(token)
-    assert {record.answer for record in run.records} == {"acme"}
 
 
 def test_an_exception_of_the_function_is_an_error_of_its_case() -> None:
@@ -285,25 +227,6 @@ def test_the_judge_is_that_of_the_settings_a_name_or_an_object() -> None:
     wrong: Any = 3
     with pytest.raises(ConfigError, match=r"judge: expected an object with judge\("):
         evaluate(SET, reply, judge=wrong)
-
-
-@pytest.mark.parametrize("named", [None, "offline"])
-def test_a_rubric_that_the_offline_judge_lacks_is_refused_before_a_case_is_asked(
-    named: str | None,
-) -> None:
-    asked = []
-
-    def client(request: AskRequest) -> AskResponse:
-        asked.append(request.question)
-        return reply(request)
-
-    rubrics: dict[str, Any] = {"judge_rubrics": ["groundedness", "quality"]}
-    with pytest.raises(ConfigError, match="the offline judge has no rubric 'quality'"):
-        evaluate(SET, client, judge=named, **rubrics)
-    assert len(asked) == 0
-    evaluate(SET, client, judge=Judge(), **rubrics)
-    evaluate(SET, client, judge="none", **rubrics)
-    assert len(asked) == 2 * len(CASES)
 
 
 def test_metrics_of_an_own_rubric_count() -> None:
@@ -361,19 +284,6 @@ def test_options_win_over_the_settings_of_the_project() -> None:
     assert run.config.settings.judging.rubrics == ("correctness",)
     assert verdict(run) == "fail"
     assert evaluate(SET, client).records[0].k == 2
-
-
-def test_a_root_that_is_no_folder_is_named_and_not_a_project_without_limits() -> None:
-    with pytest.raises(ConfigError, match=r"^root: .*typo is not a folder; expected that of pypr"):
-        evaluate([{"id": "a", "question": "?"}], reply, root="typo")
-    assert not Path("typo").exists()
-
-
-def test_what_replies_lack_is_a_note() -> None:
-    run = evaluate(SET, lambda request: {"answer": "yes"})
-    (note,) = (note for note in run.notes if "retrieval was not checked" in note)
-    assert "return the chunks as debug.retrieved_chunks" in note
-    assert "retrieval was not checked" in run._repr_html_()
 
 
 # --- files ------------------------------------------------------------------------------------

@@ -64,8 +64,3 @@ def test_a_decorator_without_its_key_is_told_to_take_one(decorator: Callable[...
         decorator(one)
     told = 'metric one: no key, expected one after the decorator such as ("acme.one")'
     assert str(caught.value) == told
-
-
-def test_a_key_that_is_not_a_text_is_refused() -> None:
-    with pytest.raises(ConfigError, match="metric 3: key 3, expected a string"):
-        metric(3)  # type: ignore[arg-type]

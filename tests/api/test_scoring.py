@@ -6,12 +6,10 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_rageval import (
-    ConfigError,
     RagEvalError,
     compare_runs,
     evaluate,
@@ -20,7 +18,6 @@ from pytest_rageval import (
 )
 from pytest_rageval.analysis.trust.judge import NOT_VALIDATED
 from pytest_rageval.cli import main as cli
-from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
 
 CASES, RESPONSES = Path("evals/set.jsonl"), Path("responses.jsonl")
@@ -102,17 +99,3 @@ def test_a_judge_that_cannot_be_reached_ends_the_call_and_saves_nothing() -> Non
     with pytest.raises(RagEvalError, match="the judge cannot be reached: connection refused"):
         score(CASES, RESPONSES, judge=None, save="call")
     assert not (RESULTS / "call").exists()
-
-
-@pytest.mark.parametrize("given", [{"save": True}, {"run_id": "one"}, {"resume": "last"}])
-def test_the_name_of_a_run_is_given_in_one_way(given: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="expected the name of the run in save"):
-        score(CASES, RESPONSES, **given)
-
-
-def test_a_judge_in_code_is_not_replaced_without_a_word_by_that_of_the_settings() -> None:
-    given: Any = OfflineJudge()
-    with pytest.raises(
-        ConfigError, match=r"judge: got .*OfflineJudge.*; pass None, and set judge.client"
-    ):
-        score(CASES, RESPONSES, judge=given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -11,10 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.docs.examples import Block, read_document, sections
-
-CASES: list[dict[str, object]] = [
-    {"id": name, "question": f"{name}?", "answerable": False} for name in ("a1", "b2", "c3")
-]
 
 
 def _block(title: str) -> Block:
@@ -41,33 +36,9 @@ def _shell(folder: Path, commands: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def _write(folder: Path, cases: list[dict[str, object]]) -> None:
-    text = "".join(f"{json.dumps(case)}\n" for case in cases)
-    (folder / "evals/eval_set.jsonl").write_text(text, encoding="utf-8")
-
-
 def _commit(folder: Path) -> None:
     code, out = _shell(folder, "git add . && git commit -qm all")
     assert code == 0, out
-
-
-def test_the_changed_cases_are_the_ones_whose_lines_differ_from_main(tmp_path: Path) -> None:
-    (tmp_path / "evals").mkdir()
-    assert _shell(tmp_path, "git init -q -b main .")[0] == 0
-    _write(tmp_path, CASES)
-    _commit(tmp_path)
-    _write(
-        tmp_path, [CASES[0], {**CASES[1], "question": "other?"}, CASES[2], {**CASES[0], "id": "d4"}]
-    )
-    (tmp_path / "evals/new.jsonl").write_text(json.dumps(CASES[0]) + "\n", encoding="utf-8")
-    assert _shell(tmp_path, "git add -N evals/new.jsonl")[0] == 0
-    code, out = _shell(tmp_path, _block("Only changed cases").text.replace("pytest", "echo"))
-    assert code == 0
-    assert out.split() == [
-        "evals/eval_set.jsonl::b2",
-        "evals/eval_set.jsonl::d4",
-        "evals/new.jsonl::a1",
-    ]
 
 
 @pytest.mark.slow

@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.project.threshold_keys import KnownNames
-from pytest_rageval.project.thresholds import parse_thresholds
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
 LIMITS = """version = 1
@@ -27,18 +24,6 @@ recall_at_k = { max_drop = 0.03 }
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-def test_the_limits_of_the_page_are_valid() -> None:
-    (text,) = blocks("toml")
-    found = parse_thresholds(
-        text, display="t.toml", known=KnownNames(categories={"multi_hop"}, tags={"work"})
-    )
-    assert (found.baseline, found.require_baseline) == ("auto", False)
-    assert [check.name for check in found.checks] == [
-        "recall_all_at_k max_drop [multi_hop]",
-        "recall_at_k max_drop [tag work]",
-    ]
 
 
 def called(folder: Path, *arguments: str, code: int = 0) -> str:

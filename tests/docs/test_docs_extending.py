@@ -6,11 +6,9 @@ import re
 
 import pytest
 
-from pytest_rageval import metric
 from tests.build.projects import clear_settings
 from tests.docs.examples import read_document, sections
 from tests.plugin.scratch import Project, case
-from tests.test_public_names import parameters
 
 PAGE = read_document("extending.md")
 FILES = {
@@ -19,11 +17,6 @@ FILES = {
     for block in section.blocks
     if (match := re.match(r"# (\S+)\n", block.text))
 }
-
-
-def test_the_table_has_every_argument_of_metric() -> None:
-    named = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
-    assert named == [name for name in re.findall(r"(\w+)=", parameters(metric)) if name != "key"]
 
 
 @pytest.fixture

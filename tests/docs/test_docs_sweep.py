@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
 import pytest
 
 from pytest_rageval.analysis.sweep.goal import SWEEP_TIES, sweep_goal
 from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, LEAST_CASES, SHARE
-from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.analysis.sweep.plan import plan_sweep
 from pytest_rageval.analysis.sweep.subsets import LEAST_HELD
 from pytest_rageval.project.sweep_file import parse_sweep
@@ -31,15 +29,6 @@ def test_the_file_of_the_page_is_valid() -> None:
     assert plan_sweep(found, some_cases(120), goal).held
     with pytest.raises(ConfigError, match="holdout"):
         plan_sweep(found, some_cases(110), goal)
-
-
-def test_every_part_of_the_outcome_that_the_page_names_is_there() -> None:
-    rows = PAGE.split("| `sweep.json` |")[1].split("\n")[0]
-    names = set(re.findall(r"`([a-z_]+)`", rows)) - {"better"}
-    assert names <= {one.name for one in fields(SweepOutcome)}
-    of_ranking = PAGE.split("Of each configuration `ranking` has")[1].split("that was cut")[0]
-    names = set(re.findall(r"`([a-z_]+)`", of_ranking))
-    assert names <= {one.name for one in fields(Ranked)}
 
 
 def test_the_numbers_of_the_page_are_those_of_the_code() -> None:

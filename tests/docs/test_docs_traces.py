@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from pytest_rageval.project.settings import load_settings
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.trace import trace_id, traceparent
 from tests.build.asking import ask_client
@@ -24,14 +22,6 @@ def test_the_header_and_the_formula_are_those_of_a_run() -> None:
     assert header == f"traceparent: {traceparent(TRACE)}\n"
     (formula,) = BLOCKS["Ids"]
     exec(formula)
-
-
-def test_the_settings_are_read(tmp_path: Path) -> None:
-    _, settings = BLOCKS["Traces and cassettes"]
-    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
-    target = load_settings(tmp_path, flags={}, environ={}).target
-    assert target.trace
-    assert target.trace_url == "https://traces.example.com/trace/{trace_id}"
 
 
 def test_the_client_hands_the_trace_on() -> None:

@@ -17,9 +17,6 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-LETTERS = re.findall(r"^evals/eval_set\.jsonl (\S+)", README, re.MULTILINE)[0]
-
-
 def shown_lines(text: str) -> list[str]:
     """Return the lines of a summary without those that differ from run to run."""
     dropped = ("slowest", "note", "results", "report ")
@@ -50,16 +47,6 @@ def test_the_readme_is_short_and_starts_with_the_way_of_a_user() -> None:
     assert len(README.splitlines()) <= 130
     assert blocks("console")[0].splitlines()[0] == "pip install pytest-rageval"
     assert README.index("pip install") < README.index("make test")
-
-
-def test_the_picture_of_the_readme_is_there_small_and_described() -> None:
-    ((text, path),) = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", README)
-    picture = (ROOT / path).read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    assert len(picture) < 200_000
-    assert len(text) > 80
-    verdict = f"{len(re.findall('m', LETTERS))} missed"
-    assert verdict in " ".join(text.split())
 
 
 def test_the_index_lists_every_page_once() -> None:

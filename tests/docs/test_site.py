@@ -12,11 +12,8 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 from docs.site.links import Site
-from docs.site.search import WORDS
 from docs.site.sources import write_sources
-from pytest_rageval import __all__
 from pytest_rageval.cli.main import COMMANDS
-from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import DOCS
@@ -64,23 +61,6 @@ def test_the_reference_has_the_default_of_every_setting_that_has_one(sources: Pa
         assert rows[key].count("(default: ") == 1
         assert f" (default: {default}) |" in rows[key]
     assert "(default: " not in rows["target.url"] + rows["no_report"] + rows["target.vars"]
-
-
-def test_public_names_fixtures_hooks_and_exit_codes_are_in_the_reference(sources: Path) -> None:
-    pages = {path.stem: path.read_text("utf-8") for path in sources.glob("reference/*.md")}
-    names = [name for name in __all__ if not name.startswith("_")]
-    assert [name for name in names if f":: pytest_rageval.{name}\n" not in pages["api"]] == []
-    hooks = ("rag_client", "eval_record", "pytest_rageval_register")
-    assert [name for name in hooks if f"### `{name}`\n" not in pages["fixtures"]] == []
-    codes = [*(f"| {int(code)} |" for code in ExitCode), "| 5 | nothing selected |"]
-    assert [code for code in codes if code not in pages["exit-codes"]] == []
-
-
-def test_words_of_the_search_lead_to_their_pages(sources: Path) -> None:
-    for name, words in WORDS.items():
-        assert f"!{words[0]}" in (sources / name).read_text(encoding="utf-8").splitlines()[2]
-    script = (sources / "scorer.js").read_text(encoding="utf-8")
-    assert '"project/changelog": -100' in script
 
 
 def test_the_navigation_begins_with_the_five_commands(sources: Path) -> None:

@@ -1,5 +1,6 @@
 """The definitions of docs/site/metrics.toml and docs/metrics.md, written again slowly.
 
 Nothing here imports the package, so that a shared mistake needs two people to make it. Read it
-as the definitions in executable form; ``test_naive_agreement.py`` compares it with the package.
+as the definitions in executable form; ``test_agreement.py`` compares it with the package.
+Statistics are not here: scipy and the checked examples of other libraries judge them.
 """

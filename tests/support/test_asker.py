@@ -33,20 +33,6 @@ def test_results_come_in_the_order_of_their_works_while_several_run() -> None:
     assert list(in_order((partial(ask, n) for n in range(20)), slots)) == list(range(20))
 
 
-def test_few_more_are_under_way_than_there_are_slots() -> None:
-    now, peak = 0, 0
-
-    async def ask() -> None:
-        nonlocal now, peak
-        now += 1
-        peak = max(peak, now)
-        await asyncio.sleep(0.001)
-        now -= 1
-
-    assert list(in_order([ask] * 100, Slots(8))) == [None] * 100
-    assert peak == 10
-
-
 def test_works_are_read_a_window_ahead_and_none_is_started_after_an_early_end() -> None:
     slots, read = Slots(2), list[int]()
 
@@ -119,27 +105,6 @@ def test_with_one_slot_the_thread_of_the_caller_makes_the_calls() -> None:
         return await called(threading.current_thread)
 
     assert list(in_order([ask] * 3, Slots(1))) == [threading.current_thread()] * 3
-
-
-def test_an_urgent_work_goes_before_those_that_wait() -> None:
-    asker, order = Asker(Slots(1)), list[str]()
-    under_way, go_on = threading.Event(), threading.Event()
-
-    async def hold() -> None:
-        under_way.set()
-        await called(partial(go_on.wait, 60))
-
-    async def note(name: str) -> None:
-        order.append(name)
-
-    held = [asker.start(hold) for _ in range(2)]
-    assert under_way.wait(60)
-    later = asker.start(partial(note, "later"))
-    urgent = asker.start(partial(note, "urgent"), urgent=True)
-    go_on.set()
-    for job in (*held, later, urgent):
-        result_of(job, 60)
-    assert order == ["urgent", "later"]
 
 
 def test_work_that_is_cancelled_never_starts_or_ends_where_it_waits() -> None:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from pytest_rageval.support.files import (
     written_beside,
 )
 from pytest_rageval.values.errors import StorageError
-from tests.build.root_rights import without_root_rights
 
 
 def test_a_folder_is_locked_once(tmp_path: Path) -> None:
@@ -34,58 +31,6 @@ def test_a_folder_is_locked_once(tmp_path: Path) -> None:
     lock.close()
     Lock(folder, wait=False).close()
     assert list(tmp_path.rglob("*")) == [folder]
-
-
-def test_a_folder_is_locked_without_rights_to_the_one_above(tmp_path: Path) -> None:
-    folder = tmp_path / "results" / "run"
-    folder.mkdir(parents=True)
-    folder.parent.chmod(0o555)
-    try:
-        with without_root_rights(), Lock(folder, wait=False) as lock:
-            assert lock.held
-            with pytest.raises(StorageError):
-                Lock(folder, wait=False)
-    finally:
-        folder.parent.chmod(0o755)
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
-@pytest.mark.filterwarnings("ignore:flock not supported")
-def test_without_flock_the_existence_of_the_file_is_the_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing(*_: object) -> None:
-        raise OSError(errno.ENOSYS, "no flock")
-
-    monkeypatch.setattr("fcntl.flock", missing)
-    with Lock(tmp_path / "file", wait=False) as lock:
-        assert lock.held
-        with pytest.raises(StorageError, match="another session"):
-            Lock(tmp_path / "file", wait=False)
-        assert (tmp_path / ".file.lock").exists()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_threads_hold_a_lock_one_after_the_other(tmp_path: Path) -> None:
-    inside, most = 0, 0
-
-    def hold() -> None:
-        nonlocal inside, most
-        for _ in range(20):
-            with Lock(tmp_path / "file", wait=True) as lock:
-                assert lock.held
-                inside += 1
-                most = max(most, inside)
-                inside -= 1
-
-    threads = [threading.Thread(target=hold) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert most == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_lock_of_a_process_dies_with_it(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from xmlrpc.client import ServerProxy
 
 import pytest
 
@@ -40,18 +39,6 @@ def test_what_is_not_there_is_a_fault_of_the_settings(setting: str, fault: str) 
         find_named(setting, "[x] y")
     assert str(caught.value).startswith("[x] y: ")
     assert fault in str(caught.value)
-
-
-def test_a_proxy_that_has_every_attribute_is_not_a_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
-    remote = ServerProxy("http://127.0.0.1:9")
-    monkeypatch.setattr(sys.modules[__name__], "remote", remote, raising=False)
-    assert find_named(f"{__name__}:remote", "[x] y") is remote
-
-
-def test_what_a_module_raises_comes_through(folder: Path) -> None:
-    (folder / "needs_more_13.py").write_text("import no_such_module_13\n", encoding="utf-8")
-    with pytest.raises(ModuleNotFoundError, match="no_such_module_13"):
-        find_named("needs_more_13:x", "[x] y")
 
 
 def test_a_folder_is_importable_for_a_while_and_stays_if_it_was(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 
 import pytest
 
@@ -76,15 +75,6 @@ def test_what_was_held_takes_effect_once_and_only_on_release() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_it_interrupts_where_ctrl_c_is_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with pytest.raises(KeyboardInterrupt), interrupted_by_termination():
-            signal.raise_signal(signal.SIGTERM)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def test_a_handler_of_somebody_else_stays() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda signum, frame: seen.append(signum))
@@ -94,16 +84,3 @@ def test_a_handler_of_somebody_else_stays() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == [signal.SIGTERM]
-
-
-def test_another_thread_sets_no_handler() -> None:
-    seen: list[object] = []
-
-    def enter() -> None:
-        with interrupted_by_termination():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert seen == [signal.SIG_DFL]

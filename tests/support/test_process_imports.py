@@ -38,8 +38,3 @@ def test_an_interrupt_takes_effect_once_the_module_is_there(module: str, ctrl_c:
         load()
     loaded = sys.modules.pop(module)
     assert loaded.ended
-
-
-def test_what_is_wrong_with_a_module_is_told() -> None:
-    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
-        import_whole("no_such_module")

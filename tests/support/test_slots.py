@@ -57,21 +57,6 @@ def test_tasks_never_hold_more_than_the_limit_and_use_all_of_it() -> None:
     assert asyncio.run(fly_all(Slots(3), 60)).peak == 3
 
 
-def test_slots_are_granted_in_the_order_of_request() -> None:
-    slots, order = Slots(1), list[int]()
-
-    async def ask(n: int) -> None:
-        async with slots.hold():
-            await go_on()
-            order.append(n)
-
-    async def ask_all() -> None:
-        await asyncio.gather(*map(ask, range(9)))
-
-    asyncio.run(ask_all())
-    assert order == list(range(9))
-
-
 def test_who_holds_a_slot_goes_through_on_the_same_also_from_a_thread() -> None:
     slots, loop = Slots(1), LoopThread()
 
@@ -126,15 +111,6 @@ def test_a_burst_of_refusals_halves_what_is_allowed_once(status: int) -> None:
     assert slots.allowed == 8
 
 
-def test_refusals_that_go_on_lower_it_to_one_and_no_further() -> None:
-    clock = Clock()
-    slots = Slots(16, clock=clock)
-    for _ in range(12):
-        slots.saw(429)
-        clock.now += 1.5
-    assert slots.allowed == 1
-
-
 def test_answers_raise_it_again_to_the_limit_and_no_further() -> None:
     slots = Slots(8, clock=Clock())
     slots.saw(429)
@@ -145,12 +121,6 @@ def test_answers_raise_it_again_to_the_limit_and_no_further() -> None:
     for _ in range(200):
         slots.saw(404)
     assert slots.allowed == 8
-
-
-def test_lowered_slots_let_no_new_request_go_until_enough_came_back() -> None:
-    slots = Slots(4, clock=Clock())
-    slots.saw(429)
-    assert asyncio.run(fly_all(slots, 20)).peak == 2
 
 
 def test_closed_slots_cancel_what_is_in_flight_and_what_waits() -> None:

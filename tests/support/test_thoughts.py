@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.support.thoughts import thought_spans, without_thoughts
 
@@ -57,20 +55,6 @@ def test_a_thought_before_an_answer_is_all_that_is_no_answer(thought: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "<think>\nOkay, the user",
-        "  <think>Okay, the user",
-        "<think>Ten?</think>\n<think>Or nine",
-        "<|channel|>analysis<|message|>We need",
-        "Perhaps ten.</think>\n",
-    ],
-)
-def test_a_thought_that_nothing_follows_is_the_whole_text(text: str) -> None:
-    assert without_thoughts(text).strip() == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
         "",
         ANSWER,
         "The <think> tag begins a thought, </think> ends it.",
@@ -98,14 +82,6 @@ def test_a_thought_that_nothing_follows_is_the_whole_text(text: str) -> None:
 )
 def test_a_tag_that_a_text_speaks_of_hides_nothing(text: str) -> None:
     assert thought_spans(text) == ()
-
-
-@given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", *'a. "`{\n'])))
-def test_ranges_are_in_order_and_apart(parts: list[str]) -> None:
-    text = "".join(parts)
-    flat = [place for span in thought_spans(text) for place in span]
-    assert flat == sorted(set(flat))
-    assert all(0 <= place <= len(text) for place in flat)
 
 
 @pytest.mark.parametrize(

@@ -38,16 +38,6 @@ def test_the_thread_starts_with_the_first_coroutine_and_is_a_daemon() -> None:
     assert not thread.is_alive()
 
 
-def test_a_stopped_loop_may_be_started_again() -> None:
-    loop = LoopThread()
-    first = loop.run(current_thread())
-    loop.stop()
-    loop.stop()
-    second = loop.run(current_thread())
-    loop.stop()
-    assert first is not second
-
-
 def test_stopping_cancels_what_still_runs() -> None:
     loop = LoopThread()
     started, cancelled = threading.Event(), threading.Event()
@@ -111,21 +101,6 @@ def test_a_coroutine_that_ends_the_process_ends_the_wait_of_its_caller_alone(
     loop.stop()
 
 
-def test_many_threads_share_one_loop() -> None:
-    loop = LoopThread()
-    found: list[threading.Thread] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(loop.run(current_thread()))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    loop.stop()
-    assert len(found) == 8
-    assert len(set(found)) == 1
-
-
 def test_an_interrupt_at_any_moment_of_a_wait_stays_one() -> None:
     before = sys.gettrace()
     for place in itertools.count(1):
@@ -183,23 +158,6 @@ def test_the_thread_that_waits_makes_the_calls(loop: LoopThread) -> None:
     assert at_once(ask()) == [here, here]
 
 
-def test_where_nobody_waits_one_thread_computes_and_several_may_wait(loop: LoopThread) -> None:
-    meeting = threading.Barrier(3, timeout=60)
-
-    def meet() -> str:
-        meeting.wait()  # breaks if fewer than three are called at once
-        return threading.current_thread().name
-
-    async def ask() -> tuple[set[str], set[str]]:
-        waiting = asyncio.gather(*(called(meet) for _ in range(9)))
-        names = [await computed(lambda: threading.current_thread().name) for _ in range(9)]
-        return set(await waiting), set(names)
-
-    waited, computing = loop.submit(ask()).result(60)
-    assert len(waited) >= 3
-    assert computing == {"rageval-compute-1"}
-
-
 def test_a_call_that_hangs_keeps_neither_its_task_nor_the_next_call(loop: LoopThread) -> None:
     release, hanging = threading.Event(), threading.Event()
 
@@ -227,11 +185,3 @@ def test_what_a_call_raises_is_raised_to_its_task(loop: LoopThread, error: BaseE
     with pytest.raises(type(error)):
         loop.run(ask())
     assert loop.submit(called(lambda: "still there")).result(60) == "still there"
-
-
-def test_threads_end_with_their_loop() -> None:
-    loop = LoopThread()
-    thread = loop.submit(called(threading.current_thread)).result(60)
-    loop.stop()
-    thread.join(60)
-    assert not thread.is_alive()

@@ -62,20 +62,3 @@ def test_a_text_that_is_no_toml_is_shown_where_it_breaks(text: str, expected: st
     with pytest.raises(ConfigError) as caught:
         read_toml(text, display="t.toml")
     assert str(caught.value) == expected
-
-
-@pytest.mark.parametrize(
-    ("header", "written"),
-    [
-        ("[category.recency/conflict]", '[category."recency/conflict"]'),
-        ("  [ tag . größe ] # of the parcel", '[tag."größe"]'),
-        ("[tag.c++]", '[tag."c++"]'),
-        ("[category.a/b", ""),
-        ('[tag."a" b]', ""),
-    ],
-)
-def test_a_name_of_a_table_that_needs_quotes_is_shown_with_them(header: str, written: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        read_toml(f"a = 1\n{header}\n[overall]\n", display="t.toml")
-    head = str(caught.value).splitlines()[0]
-    assert head.partition("write ")[2] == written

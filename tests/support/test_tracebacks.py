@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -101,27 +100,11 @@ def test_frames_of_the_project_have_a_place_and_their_source(
     ]
 
 
-def test_of_a_library_the_innermost_frame_is_shown(module: ModuleType, tmp_path: Path) -> None:
-    found = lines(raised(module.parse, "q"), tmp_path)
-    assert found[:2] == ["app/rag.py:12: in parse", '    return json.loads("{")']
-    assert "/json/decoder.py:" in found[2]
-    assert len(found) == 3
-
-
 def test_a_cause_follows(module: ModuleType, tmp_path: Path) -> None:
     found = lines(raised(module.wrapped, "q"), tmp_path)
     assert found[0] == "app/rag.py:18: in wrapped"
     assert "caused by KeyError: 'a'" in found
     assert found[-2] == "app/rag.py:6: in look_up"
-
-
-def test_a_group_of_exceptions_shows_its_first(module: ModuleType, tmp_path: Path) -> None:
-    def run() -> None:
-        asyncio.run(module.group("q"))
-
-    found = lines(raised(run), tmp_path)
-    assert "which contains OSError: gone" in found
-    assert found[-1] == '    raise OSError("gone")'
 
 
 def test_frames_of_this_package_are_left_out(module: ModuleType, tmp_path: Path) -> None:
@@ -138,16 +121,6 @@ def test_frames_of_this_package_are_left_out(module: ModuleType, tmp_path: Path)
         found = without_own_frames(result.raised).__traceback__
         assert found is not None
         assert found.tb_frame.f_code.co_filename == module.__file__
-
-
-def test_an_exception_without_code_of_the_project_shows_the_library(tmp_path: Path) -> None:
-    import json
-
-    result = ask_client(lambda request: json.loads("{"), AskRequest(question="q"))
-    assert result.error is not None
-    only_library = ask_client(json.loads, AskRequest(question="q"), rootdir=tmp_path)
-    assert only_library.error is not None
-    assert "/json/__init__.py:" in only_library.error.traceback
 
 
 def test_styles(module: ModuleType, tmp_path: Path) -> None:

@@ -83,13 +83,6 @@ def test_a_part_of_a_group_decides_no_check_of_it(
     assert Selection.of(EVERYTHING[:2], EVERYTHING).missing_for(check(**fields)) == reason
 
 
-def test_the_whole_set_decides_every_check_even_of_an_unknown_group() -> None:
-    found = Selection.of(EVERYTHING, EVERYTHING)
-    assert found.missing_for(check()) is None
-    assert found.missing_for(check(table="tag", group="unknown")) is None
-    assert Selection(n_selected=0, n_total=0).missing_for(check()) is None
-
-
 def test_all_cases_of_the_files_that_were_asked_for_are_the_set() -> None:
     part = Selection.of(EVERYTHING[:2], EVERYTHING)
     found = part.of_files(2)

@@ -27,11 +27,6 @@ DOCUMENT: dict[str, Any] = {
 }
 
 
-def test_a_value_is_found_by_its_path() -> None:
-    assert value(DOCUMENT, "a", "b", "c") == 3
-    assert value(DOCUMENT) is DOCUMENT
-
-
 @pytest.mark.parametrize(
     "path", [("x",), ("a", "x"), ("word", "x"), ("list", "0"), ("null", "x"), ("a", "b", "c", "d")]
 )
@@ -62,11 +57,6 @@ def test_a_path_that_leads_nowhere_gives_the_empty_value_of_each_type(
 )
 def test_only_a_finite_number_is_a_number(found: object, expected: float | None) -> None:
     assert number({"x": found}, "x") == expected
-
-
-@pytest.mark.parametrize(("found", "counted"), [(4, 4), (4.9, 4), (True, 0), ("4", 0), (None, 0)])
-def test_a_count_is_0_where_there_is_none(found: object, counted: int) -> None:
-    assert count({"x": found}, "x") == counted
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,6 @@ def test_facts_of_the_parts_are_read_from_the_record() -> None:
     assert (PLAIN.name, PLAIN.nodeid) == ("a[small]", "evals/set.jsonl::a[small]")
 
 
-def test_a_fact_of_a_part_cannot_be_set_on_the_record() -> None:
-    with pytest.raises((AttributeError, TypeError)):
-        PLAIN.answer = "No."  # type: ignore[misc]
-    assert PLAIN.answer == "Yes."
-
-
 def test_without_a_response_every_field_of_it_is_none() -> None:
     silent = record("a")
     assert silent.response is None

@@ -52,19 +52,6 @@ def test_a_column_holds_what_the_records_hold(key: str) -> None:
     assert list(map(str, ScoreTable.of(cases, [key]).metric(key).tolist())) == list(map(str, found))
 
 
-def test_the_outcome_of_repeats_is_that_of_the_case() -> None:
-    columns = RecordRows()
-    for one in RECORDS:
-        columns.add(one)
-    assert CaseTable(columns).outcomes == [case.outcome for case in group_repeats(RECORDS)]
-
-
-def test_a_record_with_metrics_in_another_order_counts_the_same() -> None:
-    turned = [record("a", dict(reversed({"mrr": 1.0, "hit_at_k": 1.0, "house": 2.0}.items())))]
-    found = aggregate(turned).metrics
-    assert (found["mrr"].mean, found["hit_at_k"].mean, found["house"].mean) == (1.0, 1.0, 2.0)
-
-
 # --- what is counted beside the means -----------------------------------------------------------
 
 

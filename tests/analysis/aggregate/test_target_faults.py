@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.target_faults import (
-    HeadingFaults,
     chunk_faults,
     group_errors,
     heading_faults,
-    path_faults,
 )
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.diagnoses.table import TargetErrorKind
@@ -54,14 +52,6 @@ def test_another_status_kind_or_place_is_another_cause() -> None:
         failed("e", "KeyError: 'x'", "protocol", PLACE.replace("8", "9")),
     )
     assert [ids for _, ids in found] == [["a"], ["b"], ["c"], ["d"], ["e"]]
-
-
-def test_the_question_and_the_id_of_a_case_do_not_separate_causes() -> None:
-    found = causes(
-        failed("refund-a", "no route for 'How long?' (refund-a)", question="How long?"),
-        failed("ship-b", "no route for 'Who pays?' (ship-b)", question="Who pays?"),
-    )
-    assert [ids for _, ids in found] == [["refund-a", "ship-b"]]
 
 
 def test_the_most_frequent_cause_is_first_and_repeats_count_once() -> None:
@@ -148,13 +138,6 @@ def headed(case_id: str, path: str, heading: str | None, matched: tuple[int, ...
     return record(case_id, case=case, retrieved_chunks=(chunk,), answer="a")
 
 
-def test_golds_that_fail_by_heading_alone_are_found() -> None:
-    found = heading_faults([headed("a", "a.md", "B", ()), headed("b", "c.md", None, ())])
-    assert found == HeadingFaults(n_cases=2, by_document=1, reported=True)
-    alone = heading_faults([headed("a", "a.md", None, ())])
-    assert alone == HeadingFaults(n_cases=1, by_document=1, reported=False)
-
-
 def test_one_matching_heading_or_many_lost_documents_are_no_fault_of_headings() -> None:
     assert heading_faults([headed("a", "a.md", "B", ()), headed("b", "a.md", "x", (0,))]) is None
     lost = [headed(name, "z.md", "B", ()) for name in ("b", "c")]
@@ -174,12 +157,3 @@ def retrieved(case_id: str, gold: str, *paths: str) -> CaseRecord:
     asked = Case(id=case_id, question="q", gold_supports=(Anchor(rel_path=gold),))
     chunks = tuple(RetrievedChunk(rel_path=path) for path in paths)
     return record(case_id, case=asked, response=AskResponse(answer="a", retrieved_chunks=chunks))
-
-
-def test_chunks_of_no_document_of_any_gold_are_counted() -> None:
-    titles = [retrieved("a", "docs/a.md", "Pumps"), retrieved("b", "docs/b.md", "Oil", "Pumps")]
-    assert path_faults(titles) == 2
-
-
-def test_a_gold_of_another_case_shows_that_names_are_of_one_kind() -> None:
-    assert path_faults([retrieved("a", "a.md", "b.md"), retrieved("b", "B.md", "x.md")]) is None

@@ -37,12 +37,6 @@ def test_a_lost_document_is_named_with_its_cases() -> None:
     assert (found.lost, found.n, found.lost_in_all) == (9, 9, 14)
 
 
-def test_a_lost_folder_of_many_documents_is_named() -> None:
-    found = loss({*range(9), 10, 21}, pages=True)
-    assert found is not None
-    assert (found.where, found.lost, found.lost_in_all) == ("in folder billing/", 9, 11)
-
-
 def test_a_tag_is_named_where_no_document_explains_the_loss() -> None:
     chosen = frozenset({0, 11, 22, 33, 44, 55})
     found = loss(set(chosen), tagged=chosen)

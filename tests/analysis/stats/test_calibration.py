@@ -85,3 +85,8 @@ def test_more_than_a_tenth_of_flips_is_drift(flips: int, drift: bool) -> None:
 
 def test_no_canary_is_no_data() -> None:
     assert canary_drift([], []).mean_shift is None
+
+
+@pytest.mark.parametrize("same", [0.0, 0.1, 0.7, 1.0])
+def test_a_constant_judge_has_no_weight(same: float) -> None:
+    assert ppi_mean([0, 1, 1], [same] * 3, [same] * 3).weight == 0

@@ -250,3 +250,8 @@ def test_bootstrap_resamples_whole_clusters() -> None:
 def test_an_unbounded_scale_is_bootstrapped() -> None:
     assert mean_interval(cluster_sums([1.0, 5.0, 80.0]), Scale(hi=None)).method == "bootstrap"
     assert mean_interval(cluster_sums([1.0]), Scale(hi=None)).method is None
+
+
+def test_a_binomial_tail_that_equals_the_level_reaches_it() -> None:
+    # P(B <= 2) = 0.875 for n = 3 and p = 0.5, which is 1 - 0.25 / 2.
+    assert quantile_interval([1, 2, 3], 0.5, confidence=0.75).high == 3

@@ -84,3 +84,9 @@ def test_flip_probability_counts_ordered_pairs_of_repeats(outcomes: list[bool]) 
     pairs = list(permutations(outcomes, 2))
     disagree = sum(a != b for a, b in pairs) / len(pairs)
     assert flip_probability(len(outcomes), sum(outcomes)) == pytest.approx(disagree)
+
+
+@pytest.mark.parametrize("same", [0.1, 0.2, 0.5, 0.7, 0.9])
+def test_equal_scores_have_no_intraclass_correlation(same: float) -> None:
+    found = variance_components([[same] * 3] * 3)
+    assert (found.icc, found.noise_share) == (None, None)

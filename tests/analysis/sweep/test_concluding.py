@@ -37,20 +37,6 @@ def test_the_ranking_of_a_halved_sweep_has_finalists_first_and_says_why_others_w
     assert outcome.front == (keys[11],)
 
 
-def test_a_baseline_that_turns_out_best_is_ranked_first() -> None:
-    plan = planned(n_cases=150)
-    keys = [one.key for one in plan.configurations]
-    first = set(plan.rungs[1].cases)
-    plain = levels(keys, [0] + [20] * 11)
-
-    def unlucky(one: Configuration, id: str) -> float:
-        return 0.0 if one.key == plan.baseline and id in first else plain(one, id)
-
-    ranking = swept(plan, unlucky).ranking
-    assert [one.baseline for one in ranking][:3].count(True) == 1
-    assert ranking[-1].baseline is False
-
-
 def test_all_that_the_first_is_tied_with_are_named() -> None:
     plan = planned(replace(TWELVE, method="grid"), 150)
     keys = [one.key for one in plan.configurations]
@@ -102,13 +88,3 @@ def test_a_finalist_that_was_not_asked_the_held_out_cases_decides_nothing() -> N
     outcome = conclude(plan, [first], spent, held=held)
     assert outcome.winner_key != keys[11]
     assert {test.candidate for test in outcome.tests} <= held.keys()
-
-
-def test_held_out_cases_decide() -> None:
-    plan = planned(replace(TWELVE, method="grid", holdout=0.5), 200)
-    keys = [one.key for one in plan.configurations]
-    outcome = swept(plan, levels(keys, [30] + [20] * 10 + [0]))
-    assert (outcome.verdict, outcome.winner_key, outcome.holdout) == ("better", keys[11], 100)
-    assert "held-out cases" in outcome.sentence
-    assert [one.held is not None for one in outcome.ranking].count(True) == 4
-    assert outcome.tests[0].n == 100

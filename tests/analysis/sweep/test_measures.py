@@ -52,12 +52,6 @@ def test_errors_are_counted_and_not_scored() -> None:
     assert (one.objective, len(one.values), one.n_error) == (1.0, 1, 1)
 
 
-def test_repeats_of_a_case_are_averaged() -> None:
-    records = [record("a", {"hit_at_k": float(r)}, repeat=r) for r in range(2)]
-    one = found(records, goal("hit_at_k"))
-    assert ([*one.values.values()], one.repeated) == ([0.5], True)
-
-
 def test_the_sweep_score_is_the_weighted_sum_of_three_means() -> None:
     hits = [record(f"a{i}", {"recall_at_k": 0.875, "mrr": 0.952}) for i in range(5)]
     silent = [record(f"u{i}", {"negative_accuracy": 1.0}) for i in range(2)]
@@ -99,9 +93,3 @@ def test_a_metric_of_the_whole_run_can_be_limited() -> None:
     of = goal("recall_at_k", constraints='["suite_wall_s <= 60"]')
     one = found([record("a", {"recall_at_k": 1.0})], of, wall_s=90.0)
     assert one.broken == ("suite_wall_s 90.000 is above 60.000",)
-
-
-def test_a_broken_limit_names_its_category() -> None:
-    of = goal("hit_at_k", constraints='["hit_at_k[work] >= 0.5"]')
-    records = [record(c, {"hit_at_k": float(c == "home")}, category=c) for c in ("home", "work")]
-    assert found(records, of).broken == ("hit_at_k [work] 0.000 is below 0.500",)

@@ -26,11 +26,6 @@ def test_a_holdout_is_asked_of_the_best_alone() -> None:
     assert not set(plan.held) & set(plan.rungs[0].cases)
 
 
-def test_a_holdout_counts_in_the_budget() -> None:
-    plan = planned(replace(TWELVE, method="auto", holdout=0.25, budget=800), 120)
-    assert plan_questions(plan) <= 800
-
-
 def test_nothing_to_compare_is_refused() -> None:
     one = SweepFile(query={"k": (3,)})
     with pytest.raises(ConfigError, match="one configuration"):
@@ -48,10 +43,3 @@ def wide(parameters: str, n_cases: int) -> SweepPlan:
 def test_lists_that_span_too_much_are_refused_before_they_are_spelled_out() -> None:
     with pytest.raises(ConfigError, match="1,000,000 configurations, expected at most 10,000"):
         wide("abcdef", 20)
-
-
-def test_a_large_grid_that_halving_cannot_cut_says_so() -> None:
-    plan = wide("abc", 16)
-    assert plan.method == "grid"
-    assert "the whole grid, though it is more than 2,000 questions" in plan.notes[0]
-    assert wide("ab", 16).notes == ()

@@ -99,25 +99,6 @@ def test_scores_of_people_correct_the_mean() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=JudgeReliability) == found
 
 
-def test_true_and_false_correct_the_share_that_passes() -> None:
-    people = labels(human("a", True), human("b", False), human("d", False))
-    found = judge_reliability(JUDGED, people)
-    corrected = found.corrected["groundedness"]
-    assert corrected.quantity == "pass_share"
-    assert corrected.judge_mean == pytest.approx(5 / 6)
-    assert corrected.human_mean == pytest.approx(1 / 3)
-    assert next(reliability_lines(found)).startswith("groundedness share at 4 or above ")
-
-
-def test_labels_of_cases_without_a_score_are_counted_and_not_used() -> None:
-    lost = record("lost", {"groundedness": None})
-    people = labels(human("a", 5), human("lost", 5), human("elsewhere", 5))
-    found = judge_reliability([*JUDGED, lost], people)
-    corrected = found.corrected["groundedness"]
-    assert (corrected.n_labels, corrected.n_unused) == (1, 2)
-    assert next(reliability_lines(found)).endswith("(2 labels without a score)")
-
-
 def test_an_id_of_several_files_needs_the_file() -> None:
     cases = [("evals/a.jsonl", "x"), ("evals/b.jsonl", "x")]
     with pytest.raises(DatasetError) as caught:

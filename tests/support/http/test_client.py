@@ -42,10 +42,6 @@ def test_headers_of_a_request_replace_those_of_its_client_in_any_case() -> None:
     assert received.headers["content-length"] == "2"
 
 
-def test_a_request_without_a_body_names_no_length() -> None:
-    assert "content-length" not in sent(method="GET").headers
-
-
 def test_what_no_url_may_hold_is_encoded_and_what_is_encoded_stays() -> None:
     received = sent("/é{a}/%2F?q=50%&r=ü")
     assert received.line == "POST /%C3%A9%7Ba%7D/%2F?q=50%25&r=%C3%BC HTTP/1.1"
@@ -107,16 +103,6 @@ def test_a_request_that_was_read_before_the_server_hung_up_is_not_sent_again() -
             ]
     assert [reply.status for reply in replies] == [200, None, 200, 200]
     assert [one.body for one in received] == [b"0", b"1", b"2", b"3"]
-
-
-def test_a_request_on_a_new_connection_is_sent_once() -> None:
-    with keeping(0, 1) as (url, received):
-        address = join_url(url, "/ask")
-        with open_client(address, headers={}) as http:
-            found = exchanged(http, Request(address=address, content=b"{}"))
-            assert found.fault is not None
-            assert len(received) == 1
-            assert exchanged(http, Request(address=address, content=b"{}")).status == 200
 
 
 def test_a_connection_with_an_unread_rest_is_not_used_again() -> None:

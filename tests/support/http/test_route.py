@@ -6,7 +6,6 @@ import base64
 import socket
 import ssl
 import threading
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -105,35 +104,6 @@ def test_certificates_that_cannot_be_read_are_an_error_of_the_variable(
     with pytest.raises(ConfigError) as caught:
         open_client(join_url("https://localhost:1", "/ask"), headers={})
     assert str(caught.value).startswith(f"SSL_CERT_FILE: {file}: cannot be read: ")
-
-
-def test_without_the_variable_the_file_of_certificates_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    file = tmp_path / "ca.pem"
-    monkeypatch.delenv("SSL_CERT_FILE")
-    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
-    monkeypatch.setattr("certifi.where", lambda: str(file))
-    with pytest.raises(ConfigError) as caught:
-        open_client(join_url("https://localhost:1", "/ask"), headers={})
-    assert str(caught.value).startswith(f"{file}: cannot be read: ")
-
-
-def test_credentials_of_a_proxy_may_hold_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    with fake_target(http_reply(BODY)) as proxy:
-        monkeypatch.setenv("http_proxy", f"http://ann:pa\udcffss@127.0.0.1:{proxy.port}")
-        assert asked(join_url("http://rag.test:8000", "/ask")).body == BODY
-    sent = proxy.received[0].headers["proxy-authorization"].split()[1]
-    assert base64.b64decode(sent) == b"ann:pa\xffss"
-
-
-def test_a_certificate_that_has_expired_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "expired.pem"))
-    with tls_target(certificate="expired.pem") as (port, received):
-        name, text = fault_of(asked(join_url(f"https://localhost:{port}", "/ask")))
-    assert name == "ConnectError"
-    assert "certificate has expired" in text
-    assert received == []
 
 
 def test_a_certificate_for_another_host_is_a_connect_error() -> None:
@@ -265,28 +235,3 @@ def test_no_proxy_is_used_for_a_host_that_is_spared(
         monkeypatch.setattr(socket, "getaddrinfo", unknown)
         assert fault_of(asked(join_url("http://rag.test:8000", "/ask")))[0] == "ResolveError"
     assert proxy.received == []
-
-
-def test_the_proxies_are_looked_up_again_where_a_variable_went_meanwhile(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    look_up, faults = urllib.request.getproxies, [KeyError("PYTEST_CURRENT_TEST")]
-
-    def getproxies() -> dict[str, str]:
-        if faults:
-            raise faults.pop()
-        return look_up()
-
-    monkeypatch.setattr(urllib.request, "getproxies", getproxies)
-    with fake_target(http_reply(BODY)) as proxy:
-        monkeypatch.setenv("http_proxy", proxy.url)
-        assert asked(join_url("http://rag.test:8000", "/ask")).body == BODY
-    assert not faults
-
-
-def test_a_proxy_that_is_not_spoken_to_by_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "socks5://ann:pass@127.0.0.1:1080")
-    name, text = fault_of(asked(join_url("https://rag.test", "/ask")))
-    assert name == "ProxyError"
-    assert "socks5://127.0.0.1:1080" in text
-    assert "pass" not in text

@@ -31,12 +31,6 @@ def fault_of(reply: Reply) -> str:
     return reply.fault.name
 
 
-def test_a_request_within_its_deadline_is_as_any_other() -> None:
-    with fake_target(GOOD, GOOD) as target:
-        assert post(target.url, limit_s=5).body == b"{}"
-        assert post(target.url).body == b"{}"
-
-
 def test_no_single_wait_outlasts_the_deadline(over: threading.Event) -> None:
     def drip(connection: Any) -> None:
         for byte in http_reply(b" " * 1000):

@@ -91,12 +91,6 @@ def test_a_head_that_is_too_large_is_a_fault_of_its_own(lines: list[str]) -> Non
     assert found.fault.name == "HeadTooLarge"
 
 
-def test_many_small_chunks_are_a_usual_reply() -> None:
-    body = b'data: {"x": 1}\n\n' * 50_000
-    found = got(chunked(*[body[at : at + 16] for at in range(0, len(body), 16)]))
-    assert (found.fault, found.body) == (None, body)
-
-
 def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
     bomb = gzip.compress(b" " * 2**26)
     found = got(http_reply(bomb, content_encoding="gzip"), max_bytes=100_000)
@@ -153,19 +147,6 @@ def test_pieces_are_handed_on_as_they_are_received() -> None:
 
     assert got(reply, on_piece=on_piece).body == b"onetwothree"
     assert seen == [b"one", b"two", b"three"]
-
-
-def test_a_server_of_another_protocol_is_a_fault_before_it_ends() -> None:
-    over = threading.Event()
-
-    def greet(connection: socket.socket) -> None:
-        connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
-        over.wait(5)
-
-    found = got(greet)
-    over.set()
-    assert found.fault is not None
-    assert "SSH-2.0" in str(found.fault)
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,6 @@ def test_a_status_has_one_code(status: int, code: str) -> None:
     assert judge_http_code(status) == code
 
 
-def test_a_server_that_was_reached_is_not_one_to_start() -> None:
-    for code in ("http_unauthorized", "http_not_found", "http_status"):
-        assert "the server answered" in judge_advice(code, "unreachable", {}, "doctor")
-    assert "start the server" in judge_advice("no_connection", "unreachable", {}, "doctor")
-    assert "SSL_CERT_FILE" in judge_advice("tls_untrusted", "unreachable", {}, "doctor")
-
-
 def test_a_failure_of_other_code_has_the_advice_of_its_kind() -> None:
     assert judge_advice("", "truncated", {}, "doctor") == "raise max_tokens in [tool.rageval.judge]"
     assert judge_advice("", "truncated", {}, "run") == "Raise max_tokens in [tool.rageval.judge]."

@@ -11,9 +11,8 @@ from pytest_rageval.values.diagnoses.target import (
     http_code,
     target_advice,
     target_sentence,
-    tls_code,
 )
-from pytest_rageval.values.errors import EndpointError, target_error, with_facts
+from pytest_rageval.values.errors import target_error, with_facts
 from pytest_rageval.values.reply import endpoint_error, error_info
 
 
@@ -50,17 +49,6 @@ def test_facts_are_added_to_an_error() -> None:
     assert more.message.endswith("as auth in [tool.rageval.target] (after 3 attempts)")
 
 
-def test_facts_are_added_to_an_error_of_other_code() -> None:
-    error = with_facts(EndpointError("http", "my own {words}"), attempts=2, reported="quota")
-    assert error.message == "the reply reports an error: quota (my own {words}) (after 2 attempts)"
-    assert (error.kind, error.code) == ("http", "")
-
-
-@pytest.mark.parametrize(("n", "shown"), [(0, "0 events"), (1, "1 event"), (2, "2 events")])
-def test_a_count_has_its_noun(n: int, shown: str) -> None:
-    assert str(target_error("stream_lost", cause="cut", n_events=n)).endswith(f", after {shown}")
-
-
 def test_an_error_is_stored_without_secrets_and_raised_as_it_was() -> None:
     error = target_error("http_server", attempts=4, status=500, reason="bad key s3cret")
     info = error_info(error, lambda text: text.replace("s3cret", "***"))
@@ -92,12 +80,6 @@ def test_a_status_has_one_code(status: int, said: str, code: str) -> None:
     assert http_code(status, said) == code
     assert TARGET[code].kind == "http"
     assert target_advice(code, "http", {}, "doctor")
-
-
-def test_reasons_of_tls_have_codes() -> None:
-    assert tls_code("certificate verify failed: self-signed certificate") == "tls_untrusted"
-    assert tls_code("[SSL] record layer failure") == "tls_absent"
-    assert tls_code("certificate has expired") == ""
 
 
 def test_an_answer_that_comes_later_needs_a_client() -> None:
