@@ -15,8 +15,12 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import chunk_facts
 from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
-from pytest_rageval.report.explain.values import AnchorReason, Explanation, JudgementReason
-from pytest_rageval.report.explain.values import ranks as rank_words
+from pytest_rageval.report.explain.values import (
+    AnchorReason,
+    Explanation,
+    JudgementReason,
+    join,
+)
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
     stage_in_words,
@@ -245,8 +249,8 @@ def _with_place(gold: AnchorReason, before: CaseRecord) -> str:
     ranks = gold_ranks(before.reply.retrieved_chunks, gold.index)
     if before.reply.retrieved_chunks is None or ranks == gold.ranks:
         return gold.reason
-    place = f"in the baseline at {rank_words(ranks)}" if ranks else "not retrieved in the baseline"
-    return f"{gold.reason}; {place}"
+    then = f"ranked {join([*map(str, ranks)])}" if ranks else "not retrieved"
+    return f"{gold.reason}; in the baseline {then}"
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:

@@ -159,8 +159,8 @@ def test_chunks_say_where_the_other_run_had_them(*, redact: bool) -> None:
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        ((chunk(1), chunk(2, matched_golds=(0,))), "in the baseline at rank 2"),
-        ((chunk(1), chunk(2)), "not retrieved in the baseline"),
+        ((chunk(1), chunk(2, matched_golds=(0,))), "in the baseline ranked 2"),
+        ((chunk(1), chunk(2)), "in the baseline not retrieved"),
         ((chunk(1, matched_golds=(0,)), chunk(2)), ""),
     ],
     ids=["other rank", "absent", "same rank"],
