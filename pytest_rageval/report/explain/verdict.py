@@ -242,11 +242,11 @@ def _uncited(golds: Sequence[AnchorReason]) -> Iterator[str]:
     if found := [gold for gold in golds if gold.found and not gold.cited_by]:
         which = join([f"[{gold.index}] ({ranks(gold.ranks)})" for gold in found])
         yield (
-            f"Gold {which} was in the context and is not cited: look at how the target chooses "
-            "what it answers from, and how it attaches citations."
+            f"The context had gold {which}, and no citation points there: look at how the target "
+            "chooses what it answers from, and how it attaches citations."
         )
     if absent := indices(gold.index for gold in golds if not gold.found and not gold.cited_by):
-        yield f"Gold {absent} was not in the context, so it could not be cited."
+        yield f"The context lacked gold {absent}, so no citation could point there."
 
 
 def _unseen_uncited(record: CaseRecord) -> str:

@@ -43,7 +43,8 @@ _STATUSES: Final[Mapping[str, Status]] = {
     "-": "weak",
 }
 """Of each verdict; the others leave a question open."""
-_FLIPS_SHOWN: Final = 12
+_FLIPS_SHOWN: Final = 6
+"""So many that the verdict stays on a screen of 24 lines."""
 _CONTEXTS_SHOWN: Final = 3
 _CONFIG_SHOWN: Final = 8
 _REASON_CHARS: Final = 60

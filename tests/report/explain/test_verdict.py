@@ -36,7 +36,7 @@ from tests.report.explain.builders import S, U, explained, metric
         (case("n/a.md", folders=("n",)), response("n/x.md"), "not_retrieved", "No chunk of the"),
         (case(S), response("x.md", f"kb/{S}"), "not_retrieved", "gold [0] (rank 2) and that"),
         (case(S), response("kb/a.pdf"), "not_retrieved", "gold [0] (rank 1) and that"),
-        (case(S), response(S, references=()), "not_cited", "Gold [0] (rank 1) was in the context"),
+        (case(S), response(S, references=()), "not_cited", "The context had gold [0] (rank 1)"),
         (case(S), response(S, abstained=True), "wrongly_abstained", "threshold or prompt"),
         (case(answerable=False), response(abstained=False), "hallucinated", "threshold or prompt"),
         (
