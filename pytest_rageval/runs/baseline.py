@@ -33,7 +33,7 @@ from pytest_rageval.runs.store import (
     time_in,
     write_document,
 )
-from pytest_rageval.support.files import named_errors
+from pytest_rageval.support.files import named_errors, shown_below
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice, Refusal
 from pytest_rageval.values.errors import StorageError
@@ -83,7 +83,7 @@ def find_baseline(run: StoredRun, project: Settings, *, parts: Sequence[str] = (
             candidates.append(_candidate(read_documents(folder, groups=False), approval))
     given = ChoiceSettings(
         now=datetime.now(UTC).timestamp(),
-        where=project.runs or project.results_dir,
+        where=_shown_place(project),
         max_days=project.baseline_max_days,
         max_commits=project.baseline_max_commits,
     )
@@ -134,6 +134,13 @@ def _unfit(base: StoredRun, new: StoredRun) -> str:
     return ", ".join(f"other {one.name}" for one in differing if not one.only)
 
 
+def _shown_place(project: Settings) -> str:
+    """Return the place of the runs as a reader on another machine needs it."""
+    rootdir = Path(project.rootdir)
+    shown = Path(shown_below(rootdir / (project.runs or project.results_dir), rootdir))
+    return shown.name if shown.is_absolute() else shown.as_posix()
+
+
 def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
     config = run.config
     return Candidate(
@@ -149,9 +156,10 @@ def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
         tier=config.settings.tier,
         config_hash=config.config_hash,
         dataset_hash=config.dataset_hash,
-        # Jobs of CI may use one id for many runs.
+        # Jobs of CI may use one id for many runs, and an artifact is unpacked under any name.
         approved=approval is not None
-        and (run.run_id, config.timestamp) == (approval.run, approval.made),
+        and (config.timestamp, config.config_hash, config.dataset_hash)
+        == (approval.made, approval.config_hash, approval.dataset_hash),
     )
 
 

@@ -136,6 +136,26 @@ def test_another_run_of_the_same_id_is_not_the_approved_one(here: Repository) ->
     assert code(find(here)) == "approved_missing"
 
 
+def test_the_approved_run_may_be_in_a_folder_of_another_name(here: Repository) -> None:
+    approve(here, "base")
+    results = here.path / "evals" / "results"
+    (results / "base").rename(results / "unpacked-artifact")
+    found = find(here)
+    assert (code(found), found.folder) == ("approved", results / "unpacked-artifact")
+
+
+def test_a_place_outside_of_the_project_is_shown_without_the_folders_of_this_machine(
+    here: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kept = tmp_path_factory.mktemp("kept")
+    (here.path.parent / "kept").mkdir()
+    for path in (str(kept), "../kept"):
+        found = find(here, runs=path)
+        assert found.choice is not None
+        assert str(here.path.parent) not in found.choice.sentence
+        assert "kept" in found.choice.sentence
+
+
 def test_an_approved_run_that_was_deleted_is_named(here: Repository) -> None:
     approve(here, "base")
     shutil.rmtree(here.path / "evals" / "results" / "base")
