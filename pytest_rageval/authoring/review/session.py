@@ -332,6 +332,8 @@ class ReviewSession:
             name = self._category_name(text)
             if name is not None and all(self._keep(replace(o, category=name)) for o in targets):
                 self.marked.clear()
+                # The list has moved: on to what has no category yet, which is at its start.
+                self.cursor = next((o.key for o in self.failed if not o.category), self.cursor)
                 self.notice = f"{counted(len(targets), 'answer')}: {name or 'no category'}"
 
         self._ask("category, or the number of one (empty: no change, -: none)", give)
