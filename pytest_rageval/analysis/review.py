@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, takewhile
 from typing import Final, Literal, TypeVar
 
+from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.stats.agreement import kappa
 from pytest_rageval.analysis.stats.intervals import Interval, wilson
 from pytest_rageval.analysis.trust.reliability import PASS_LINE
@@ -164,6 +165,22 @@ def since_new_category(reviews: Iterable[AnswerReview]) -> int:
         seen |= {one.category}
         n = 0 if new else n + 1
     return n
+
+
+def record_key(record: CaseRecord) -> ReviewKey:
+    """Return the key of a record's answer."""
+    return record.file, record.name, record.repeat
+
+
+def record_stage(record: CaseRecord) -> OurStage:
+    """Return our stage of a record."""
+    return record.scores.failure_stage or ("unscored" if record.scores.unchecked else "passed")
+
+
+def read_records(records: Iterable[CaseRecord]) -> Iterator[CaseRecord]:
+    """Yield the records whose answers are read: the first repeat of each case that has one."""
+    firsts = (group.first for group in group_repeats(records))
+    return (record for record in firsts if record.response is not None)
 
 
 # --- figures ---------------------------------------------------------------------------------

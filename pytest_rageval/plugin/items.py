@@ -35,6 +35,7 @@ from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
+from pytest_rageval.values.reviews import FAILURE_TAG
 
 
 class CaseFile(pytest.Module):
@@ -110,6 +111,9 @@ class CaseFile(pytest.Module):
             _mark(case.category, case.difficulty, answerable, case.language, case.required)
         )
         item.extra_keyword_matches.update(*map(_keywords, turns))
+        for tag in dict.fromkeys(tag for one in turns for tag in one.case.tags):
+            if tag.startswith(FAILURE_TAG):
+                item.add_marker(pytest.mark.case(failure=tag.removeprefix(FAILURE_TAG)))
         return item
 
 

@@ -12,12 +12,21 @@ from typing import Final
 
 import msgspec
 
+from pytest_rageval.analysis.review import (
+    ReviewFindings,
+    read_records,
+    record_key,
+    record_stage,
+    review_findings,
+)
+from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.runs.record_json import decoded, encode_line
 from pytest_rageval.support.files import Lock, named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import append_line
 from pytest_rageval.values.errors import Fault, StorageError
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+from pytest_rageval.values.run import StoredRun
 
 REVIEWS: Final = "reviews"
 """Folder of the files; no file in it is a case file."""
@@ -84,3 +93,16 @@ def append_review(source: Path, reviewer: str, what: AnswerReview | CategoryChan
         with Lock(path, wait=True):
             append_line(path, encode_line(line))
     return line
+
+
+def findings_of_run(run: StoredRun) -> ReviewFindings | None:
+    """Return the findings of readers of a run; None: nobody has read it, or a file is damaged."""
+    lines = readable_reviews(run.folder)
+    read = {line.review.key for of in lines.values() for line in of if line.review is not None}
+    if not read:
+        return None
+    records = {record_key(one): one for one in read_records(run.records)}
+    # Only of these is the text of the answer needed.
+    hashes = {key: text_hash(run.whole(records[key]).answer or "") for key in read & set(records)}
+    stages = {key: record_stage(one) for key, one in records.items()}
+    return review_findings(lines, hashes, stages)

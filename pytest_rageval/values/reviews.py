@@ -14,6 +14,8 @@ Part = Literal["retrieval", "answer"]
 RETRIEVAL_STAGES: Final[frozenset[FailureStage]] = frozenset(
     {"not_indexed", "out_of_scope", "not_retrieved", "lost_in_rerank", "irrelevant_retrieved"}
 )
+FAILURE_TAG: Final = "failure:"
+"""Beginning of the tags that name what a reader found wrong with the answer to a case."""
 ReviewKey = tuple[str, str, int]
 """Case file, name of the case and repeat."""
 

@@ -8,10 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pytest_rageval.analysis.review import review_findings
 from pytest_rageval.authoring.interchange.files import open_source
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import ReadOptions
 from pytest_rageval.authoring.labelling.store import latest, open_points, read_labels
+from pytest_rageval.authoring.review.items import answers_of_file, source_of
 from pytest_rageval.engine.labels import load_judge_labels, load_labels
 from pytest_rageval.engine.recorded import RecordedResponses
 from pytest_rageval.engine.vectors import load_vectors
@@ -24,6 +26,7 @@ from pytest_rageval.project.documents import read_document_set
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.project.sweep_file import read_sweep
 from pytest_rageval.project.thresholds import load_thresholds
+from pytest_rageval.runs.reviews import read_reviews
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes
 from pytest_rageval.target.mapping import compile_mapping, mapping_report
@@ -212,6 +215,18 @@ def _labels(path: Path) -> object:
     return [open_points(entries) for entries in by_case.values()]
 
 
+def _reviews(path: Path) -> object:
+    folder = path.parent / "reviews"
+    folder.mkdir(exist_ok=True)
+    path.rename(folder / "me.jsonl")
+    return review_findings(read_reviews(path.parent), {KEY: "h"}, {KEY: "passed"})
+
+
+def _answers(path: Path) -> object:
+    answers, _ = answers_of_file(path, path.name)
+    return source_of(path, path.name, answers, random_share=0.5)
+
+
 def _responses(path: Path) -> object:
     responses = RecordedResponses(path, display=path.name)
     try:
@@ -236,6 +251,7 @@ def _imported(name: str, beside: tuple[str, ...], path: Path) -> object:
     return chosen.read(open_source(named, ReadOptions(), suffixes=chosen.suffixes))
 
 
+KEY: Final = ("f", "a", 0)
 MAPPING: Final = {
     "answer": "answer", "retrieved_chunks": "debug.retrieved_chunks[].{rel_path: rel_path}",
     "abstained": "abstained && `true`", "latency": "debug.latency",
@@ -256,6 +272,25 @@ READERS: Final[Mapping[str, tuple[bytes, Read]]] = {
     "tone.json": (dumped(TONE), _rubric),
     "tone.txt": (b"{# data: question, answer #}\nRate {{ n_passages }}.\n", _template),
     "entries.jsonl": (dumped(ENTRY, {**ENTRY, "id": "b"}), _labels),
+    "reviews.jsonl": (
+        dumped(
+            {
+                "at": "",
+                "review": {
+                    "file": "f",
+                    "case_id": "a",
+                    "answer_hash": "h",
+                    "verdict": "fail",
+                    "note": "n",
+                    "category": "c",
+                    "part": "answer",
+                },
+            },
+            {"at": "", "category": {"before": "c", "after": "d"}},
+        ),
+        _reviews,
+    ),
+    "answers.jsonl": (dumped({**CASE, "response": REPLY}), _answers),
     "responses.jsonl": (dumped({"id": "a", "repeat": 0, "response": REPLY}), _responses),
     "vectors.jsonl": (dumped({"text": "a", "embedding": [0.5, 1]}), load_vectors),
     "documents.jsonl": (dumped(*DOCUMENTS), read_document_set),

@@ -188,6 +188,22 @@ def test_a_path_the_marker_or_an_option_asks_for_cases(
     assert len(project.run_folders()) == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("-m", "case(failure='wrong_date')"), marks=FROM_8_3),
+        ("-k", "failure:wrong_date"),
+    ],
+)
+def test_cases_are_selected_by_the_failure_that_a_reader_named(
+    project: Project, arguments: tuple[str, ...]
+) -> None:
+    tagged = {"id": "read", "question": "hit one", "tags": ["failure:wrong_date", "failure:rude"]}
+    project.cases([*CASES, tagged])
+    project.pytester.runpytest_subprocess(*arguments, "evals", *QUIET)
+    assert list(project.records()) == ["read"]
+
+
 def test_last_failed_asks_for_the_cases_that_missed(project: Project) -> None:
     project.run("--rageval-results", "before")
     project.pytester.runpytest_subprocess("--lf", *QUIET)

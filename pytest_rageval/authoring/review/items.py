@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.review import (
     OurStage,
     Reason,
     ReviewFindings,
+    read_records,
     reading_order,
     reasons_of,
+    record_key,
+    record_stage,
     review_findings,
 )
 from pytest_rageval.analysis.two_runs import compare_runs
@@ -117,19 +119,8 @@ def answers_of_run(run: StoredRun, baseline: StoredRun | None = None) -> list[Re
     if baseline is not None:
         flips = compare_runs(baseline, run).comparison.flips
         flipped = frozenset((one.file, one.case_id) for one in flips)
-    firsts = (group.first for group in group_repeats(run.records))
-    answered = (one for one in firsts if one.response is not None)
-    return [_of_record(one, (one.file, one.name) in flipped) for one in answered]
-
-
-def record_stage(record: CaseRecord) -> OurStage:
-    """Return our stage of a record."""
-    return record.scores.failure_stage or ("unscored" if record.scores.unchecked else "passed")
-
-
-def record_key(record: CaseRecord) -> ReviewKey:
-    """Return the key of a record's answer."""
-    return record.file, record.name, record.repeat
+    found = read_records(run.records)
+    return [_of_record(one, (one.file, one.name) in flipped) for one in found]
 
 
 def _of_record(record: CaseRecord, flipped: bool) -> ReadAnswer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,17 +15,22 @@ from pytest_rageval.cli.assumed import run_or_last, stored_run
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.keyed import check_web, require_terminal, run_app, serve_page, web_options
 from pytest_rageval.cli.output import (
+    FILE_PATH,
     CommandError,
     ExitCode,
     json_option,
     print_result,
     switch,
     warn,
+    write_page,
 )
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.review.items import ReadSource
+    from pytest_rageval.authoring.review.products import Reviews
+    from pytest_rageval.values.reviews import AnswerReview
     from pytest_rageval.values.run import StoredRun
 
 
@@ -38,6 +45,10 @@ class _Wanted:
     blind: bool
     random_share: float
     baseline: str | None
+    labels: Path | None
+    category: str | None
+    rubric: str | None
+    tag: bool
 
 
 @click.command("review")
@@ -51,6 +62,13 @@ class _Wanted:
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Changed cases come early.  [default: that of the gate]")  # fmt: skip
 @switch("--table", help="Print categories, errors of our stages and agreement, and exit.")
+@click.option("--labels", metavar="FILE", type=FILE_PATH,
+              help="Write verdicts as labels for rageval calibrate, and exit.")  # fmt: skip
+@click.option("--category", metavar="NAME",
+              help="With --labels: bad has this category, good does not.")  # fmt: skip
+@click.option("--rubric", metavar="CATEGORY",
+              help="Draft a rubric for a category in evals/rubrics, and exit.")  # fmt: skip
+@switch("--tag", help="Tag the cases with failure:CATEGORY in their files, and exit.")
 @json_option
 def command(source: str | None, table: bool, as_json: bool, **options: Any) -> ExitCode:
     """Read answers, and say what is wrong with them.
@@ -63,9 +81,16 @@ def command(source: str | None, table: bool, as_json: bool, **options: Any) -> E
     check_web(web=wanted.web, port=wanted.port, open_browser=wanted.open_browser)
     if as_json and not table:
         raise click.UsageError("--json: goes with --table only")
+    products = [wanted.labels is not None, wanted.rubric is not None, wanted.tag, table]
+    if sum(products) > 1:
+        raise click.UsageError("expected one of --table, --labels, --rubric and --tag")
+    if wanted.category is not None and wanted.labels is None:
+        raise click.UsageError("--category: goes with --labels only")
     found = _source(source, wanted)
     warn(*found.notes)
-    return _print_table(found, as_json=as_json) if table else _read(found, wanted)
+    if table:
+        return _print_table(found, as_json=as_json)
+    return _produce(found, wanted) if any(products) else _read(found, wanted)
 
 
 # --- what is read ----------------------------------------------------------------------------
@@ -73,7 +98,6 @@ def command(source: str | None, table: bool, as_json: bool, **options: Any) -> E
 
 def _source(source: str | None, wanted: _Wanted) -> ReadSource:
     from pytest_rageval.authoring.review.items import answers_of_file, answers_of_run, source_of
-    from pytest_rageval.support.text import counted
 
     if source is not None and source.endswith(".jsonl") and (file := Path(source)).is_file():
         answers, n_without = answers_of_file(file, source)
@@ -156,4 +180,98 @@ def _print_table(source: ReadSource, *, as_json: bool) -> ExitCode:
     print_result(
         {"source": source.name, **to_builtins(found)}, review_blocks(found), as_json=as_json
     )
+    return ExitCode.YES
+
+
+# --- use of what was found -------------------------------------------------------------------
+
+
+def _produce(source: ReadSource, wanted: _Wanted) -> ExitCode:
+    reviews = _reviews_of_one(source, wanted.reviewer)
+    if wanted.labels is not None:
+        return _write_labels(source, reviews, wanted.labels, wanted.category)
+    if wanted.rubric is not None:
+        return _write_rubric(reviews, wanted.rubric)
+    return _tag(source, reviews)
+
+
+def _reviews_of_one(source: ReadSource, named: str | None) -> Reviews:
+    """Return the verdicts of one reader: the named one, or the only one.
+
+    Raises:
+        CommandError: there is none, or there are several and none is named.
+    """
+    from pytest_rageval.analysis.review import latest_reviews
+    from pytest_rageval.runs.reviews import read_reviews
+
+    lines = read_reviews(source.place)
+    if named is None and len(lines) > 1:
+        raise CommandError(f"{source.name}: several have read it; add --as {' or '.join(lines)}")
+    name = named or next(iter(lines), "")
+    reviews = latest_reviews(
+        lines.get(name, ()), {one.key: one.answer_hash for one in source.answers}
+    )
+    if not reviews:
+        raise CommandError(f"{source.name}: {name or 'nobody'} has read no answer of it")
+    return reviews
+
+
+def _require_category(reviews: Reviews, name: str, flag: str) -> None:
+    from pytest_rageval.analysis.review import categories_of
+    from pytest_rageval.support.text import did_you_mean
+
+    known = [*categories_of(reviews)]
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; there are: {', '.join(known) or 'none'}"
+        raise CommandError(f"{flag}: no category {name!r}{hint}")
+
+
+def _write_labels(
+    source: ReadSource, reviews: Reviews, path: Path, category: str | None
+) -> ExitCode:
+    from pytest_rageval.authoring.review.products import label_lines, rubric_name
+
+    if category is not None:
+        _require_category(reviews, category, "--category")
+    lines = list(label_lines(source, reviews, category))
+    write_page(path, (json.dumps(line, ensure_ascii=True) + "\n" for line in lines))
+    rubric = "correctness" if category is None else f"{rubric_name(category)}.absent"
+    click.echo(f"{counted(len(lines), 'label')} in {path}")
+    click.echo(f"next: rageval calibrate {shlex.quote(path.as_posix())} --rubric {rubric}")
+    return ExitCode.YES
+
+
+def _write_rubric(reviews: Reviews, category: str) -> ExitCode:
+    from pytest_rageval.authoring.review.products import rubric_name, rubric_texts
+
+    _require_category(reviews, category, "--rubric")
+    template, schema = rubric_texts(category, reviews)
+    path = Path("evals/rubrics") / f"{rubric_name(category)}.jinja"
+    for file, text in ((path, template), (path.with_suffix(".schema.json"), schema)):
+        if file.exists():
+            raise CommandError(f"{file}: exists already; edit it, or remove it first")
+        write_page(file, [text])
+    click.echo(
+        f"drafted {path.as_posix()}: read it, then add it to rubrics in [tool.rageval.judge]"
+    )
+    return ExitCode.YES
+
+
+def _tag(source: ReadSource, reviews: Reviews) -> ExitCode:
+    from pytest_rageval.authoring.review.products import tags_after
+    from pytest_rageval.project.case_edit import load_editable
+    from pytest_rageval.project.case_file_edit import change_line
+
+    by_file: dict[str, dict[str, AnswerReview]] = {}
+    ids = {one.key: one.case.id for one in source.answers}
+    for key, review in reviews.items():
+        by_file.setdefault(key[0], {})[ids[key]] = review
+    n_changed = 0
+    for name, found in by_file.items():
+        for one in load_editable(Path(name)).cases:
+            read = found.get(one.case.id)
+            if read is not None and (after := tags_after(one.case.tags, read)) != one.case.tags:
+                change_line(Path(name), one.line, {"tags": list(after)})
+                n_changed += 1
+    click.echo(f"tags of {counted(n_changed, 'case')} changed in {', '.join(by_file)}")
     return ExitCode.YES

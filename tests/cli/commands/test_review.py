@@ -125,10 +125,55 @@ def test_categories_and_errors_of_stages_are_printed(
     assert "dates" in capsys.readouterr().out
 
 
+def test_a_report_shows_what_readers_found_and_no_name_where_it_is_redacted(
+    run: Path, review: Review
+) -> None:
+    review("run", "--as", "ann", "--random", "1", keys=["f", "'late", "b", "c", "'dates", "n", "p"])
+    assert cli.run(["report", "run", "-o", "whole.html"]) == ExitCode.YES
+    whole = Path("whole.html").read_text(encoding="utf-8")
+    assert all(word in whole for word in ("Read by people", "dates", "ann", "our stage"))
+    assert cli.run(["report", "run", "--redact", "-o", "redacted.html"]) == ExitCode.YES
+    redacted = Path("redacted.html").read_text(encoding="utf-8")
+    section = redacted.partition("Read by people")[2]
+    assert "our stage" in section
+    assert "dates" not in redacted
+
+
+def test_verdicts_become_labels_tags_and_a_rubric(
+    project: Path, review: Review, capsys: Output
+) -> None:
+    lines = [
+        {"id": f"q{i}", "question": f"How {i}?", "tags": ["x", "failure:old"],
+         "response": {"answer": f"So {i}."}}
+        for i in range(3)
+    ]  # fmt: skip
+    file = write_lines(project / FILE, *lines)
+    keys = ["f", "'late", "b", "c", "'wrong date", "n", "p"]
+    review(FILE, "--as", "ann", "--random", "1", keys=keys)
+    assert cli.run(["review", FILE, "--tag"]) == ExitCode.YES
+    tags = [json.loads(line)["tags"] for line in file.read_text("utf-8").splitlines()]
+    assert sorted(tags) == [["x"], ["x", "failure:old"], ["x", "failure:wrong_date"]]
+    before = file.read_bytes()
+    assert cli.run(["review", FILE, "--tag"]) == ExitCode.YES
+    assert file.read_bytes() == before
+
+    assert cli.run(["review", FILE, "--labels", "l.jsonl"]) == ExitCode.YES
+    labels = [json.loads(line)["label"] for line in Path("l.jsonl").read_text("utf-8").splitlines()]
+    assert labels == ["incorrect", "correct"]
+    assert cli.run(["review", FILE, "--rubric", "wrong date"]) == ExitCode.YES
+    assert (project / "evals/rubrics/failure_wrong_date.jinja").is_file()
+    assert cli.run(["review", FILE, "--rubric", "wrong date"]) == ExitCode.USAGE
+    assert cli.run(["review", FILE, "--rubric", "wrong dates"]) == ExitCode.USAGE
+    review(FILE, "--as", "ben", keys=["p"])
+    assert cli.run(["review", FILE, "--labels", "l.jsonl"]) == ExitCode.USAGE
+    assert cli.run(["review", FILE, "--labels", "l.jsonl", "--as", "ben"]) == ExitCode.YES
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["no-such-run"], ["run", "--json"], ["run", "--port", "5"], ["run", "--random", "2"],
-     ["run", "--baseline", "none-such", "--web"]],
+     ["run", "--baseline", "none-such", "--web"], ["run", "--tag", "--table"],
+     ["run", "--category", "x"], ["run", "--labels", "l.jsonl"]],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(run: Path, arguments: list[str]) -> None:
     assert cli.run(["review", *arguments]) == ExitCode.USAGE

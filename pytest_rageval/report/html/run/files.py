@@ -17,6 +17,7 @@ from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.notes import readable_notes
 from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.reviews import findings_of_run
 from pytest_rageval.runs.store import REPORT, stored_time, write_text_document
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.values.run import StoredRun
@@ -61,7 +62,13 @@ def report_page(
     """Yield the page of a run in pieces, with the trend of its results folder and its notes."""
     compared = None if baseline is None else compare_runs(baseline, run)
     history = read_history(run.folder)
-    view = view_report(with_metrics(run), baseline=compared, history=history, options=options)
+    view = view_report(
+        with_metrics(run),
+        baseline=compared,
+        history=history,
+        options=options,
+        reviews=findings_of_run(run),
+    )
     redact = options is not None and options.redact
     frame = replace(frame or PageFrame(), notes=() if redact else readable_notes(run.folder))
     return render_report(view, frame)
@@ -73,6 +80,11 @@ def write_report(run: StoredRun, baseline: RunComparison | None = None) -> Path:
     Raises:
         StorageError: it cannot be written.
     """
-    view = view_report(with_metrics(run), baseline=baseline, history=read_history(run.folder))
+    view = view_report(
+        with_metrics(run),
+        baseline=baseline,
+        history=read_history(run.folder),
+        reviews=findings_of_run(run),
+    )
     page = render_report(view, PageFrame(notes=readable_notes(run.folder)))
     return write_text_document(run.folder, REPORT, page)

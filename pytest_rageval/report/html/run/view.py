@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.aggregate.run import warnings_of_target
+from pytest_rageval.analysis.review import ReviewFindings
 from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     summarise_spot_checks,
@@ -43,6 +44,7 @@ from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import Block, Fact, Row, Scale, Table, paragraph
 from pytest_rageval.report.view.comparison import view_of_comparison
+from pytest_rageval.report.view.review import review_blocks
 from pytest_rageval.report.view.summary import concurrency_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
@@ -64,6 +66,10 @@ _LEGEND_OF_GROUPS: Final = (
     "cases scored, if not all (n 3); the most that these cases can reach with one chunk for each "
     "gold (of 0.2), to which the colour is relative; the change since the baseline. A cell leads "
     "to its cases."
+)
+_LEGEND_OF_REVIEWS: Final = (
+    "Categories of what readers found wrong, by our failure stage, and how often they contradict "
+    "that stage. Shares count the answers that were drawn at random."
 )
 _LEGEND_OF_TREND: Final = (
     "The last {n} runs that asked the whole set, oldest first. Upright lines: intervals. "
@@ -111,6 +117,7 @@ def view_report(
     baseline: RunComparison | None = None,
     history: Sequence[StoredRun] = (),
     options: ReportOptions | None = None,
+    reviews: ReviewFindings | None = None,
 ) -> ReportView:
     """Compute everything that the page shows.
 
@@ -120,6 +127,7 @@ def view_report(
         history: the last runs of the results folder with this one, oldest first; their records
             are not needed.
         options: extent of the page.
+        reviews: what readers of its answers found; None: nobody has read them.
     """
     chosen = options or ReportOptions()
     run = replace(run, aggregate=numbers_of(run))
@@ -133,7 +141,10 @@ def view_report(
         verdict=_shown_verdict(run),
         reason=_undecided(run) if run.gate is None else run.gate.reason or run.sentence,
         first=first_screen(run, figures, cases, baseline, history, links, chosen),
-        sections=[*_sections(run, figures, cases, baseline, history, links, chosen)],
+        sections=[
+            *_sections(run, figures, cases, baseline, history, links, chosen),
+            *_read_by_people(reviews, chosen),
+        ],
         notes=tuple(_notes(run, chosen, baseline)),
         cases=cases,
         data=page_data(cases, registry),
@@ -214,6 +225,24 @@ def _sections(
         )
     yield _time_and_cost(run, baseline)
     yield Section(id="made", title="Run details", parts=[*parts(_facts(run))])
+
+
+def _read_by_people(found: ReviewFindings | None, options: ReportOptions) -> Iterator[Section]:
+    if found is None or not found.figures:
+        return
+    if options.redact:  # readers and their categories have names
+        unnamed = [
+            replace(one, reviewer=f"reader {n}", categories=())
+            for n, one in enumerate(found.figures, 1)
+        ]
+        found = replace(found, figures=tuple(unnamed), agreement=())
+    blocks = [*review_blocks(found)]
+    yield Section(
+        id="reviews",
+        title="Read by people",
+        legend=_LEGEND_OF_REVIEWS,
+        parts=[*parts(blocks, title="Read by people")],
+    )
 
 
 def compared_blocks(found: RunComparison, options: ReportOptions) -> Iterator[Block]:
