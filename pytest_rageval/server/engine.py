@@ -13,6 +13,7 @@ from typing import Any
 from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.config import ReferenceConfig
+from pytest_rageval.server.followup import in_full
 from pytest_rageval.server.index import Index, build_index, open_index
 from pytest_rageval.server.requests import AskQuery
 from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
@@ -56,6 +57,8 @@ class ReferenceEngine:
         """
         started = time.perf_counter()
         index = self.index
+        before = [message.content for message in query.history if message.role == "user"]
+        query = query.model_copy(update={"question": in_full(query.question, before)})
         found = retrieve(index, query)
         retrieved = time.perf_counter()
         chunks = [hit.chunk for hit in found.hits]

@@ -70,10 +70,18 @@ class RerankWeights(Body):
     lexical: _Number | None = None
 
 
+class Message(Body):
+    """A message before the question."""
+
+    role: Literal["user", "assistant"]
+    content: _Text
+
+
 class AskQuery(Body):
     """A checked question with every setting filled in."""
 
     question: _Filled
+    history: list[Message] = []
     vaults: list[_Text] = []
     folders: list[_Text] = []
     k: Annotated[int, Field(ge=1, le=MAX_K)]
