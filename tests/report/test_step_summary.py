@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -54,16 +53,3 @@ def test_a_path_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> 
     null = append_step_summary("text\n", {"GITHUB_STEP_SUMMARY": "a\0b"})
     assert null is not None
     assert "null" in null
-
-
-@pytest.mark.posix
-def test_a_pipe_that_nobody_reads_does_not_hang(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    warning = append_step_summary("text\n", environ(tmp_path / "pipe"))
-    assert warning is not None
-    assert warning.endswith(": is not a regular file")
-
-
-def test_a_full_disk_is_said(tmp_path: Path) -> None:
-    warning = append_step_summary("text\n", environ(Path("/dev/full")))
-    assert warning is not None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -34,31 +32,6 @@ def test_fields_of_an_api_are_to_be_mapped() -> None:
         "that came: answer, sources, chunks; map them with [tool.rageval.target.response], see "
         "`rageval doctor`"
     )
-
-
-def test_an_expression_that_found_nothing_is_named() -> None:
-    mapping = {"retrieved_chunks": "data.hitz[].{rel_path: file}"}
-    assert sentence(chunkless("data.hits"), response=mapping).endswith(
-        "keys that came: data.hits; their expression in [tool.rageval.target.response], "
-        "data.hitz[].{rel_path: file}, found nothing"
-    )
-
-
-@pytest.mark.parametrize("response", [None, {"retrieved_chunks": "hits"}])
-@pytest.mark.parametrize(
-    "asked", [FIXTURE, ("client my_app.rag:ask",), ("ask(), given to evaluate()",)]
-)
-def test_a_client_in_python_is_to_return_them(
-    asked: tuple[str, ...], response: dict[str, str] | None
-) -> None:
-    # The settings may still hold a mapping for the server that the client replaces.
-    found = sentence(chunkless("answer"), response=response, asked=asked)
-    assert found.endswith("return the chunks as debug.retrieved_chunks, or in an AskResponse")
-
-
-def test_chunks_at_the_wrong_level_are_recognised() -> None:
-    found = sentence(chunkless("answer", "retrieved_chunks"), asked=FIXTURE)
-    assert "put retrieved_chunks in debug" in found
 
 
 def test_empty_lists_name_the_expression_of_the_mapping() -> None:

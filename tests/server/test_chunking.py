@@ -45,10 +45,6 @@ def test_a_skipped_level_keeps_the_marks_of_its_heading() -> None:
     assert headings("# A\na\n#### B\nb\n## C\nc\n") == ["# A", "# A > #### B", "# A > ## C"]
 
 
-def test_text_before_the_first_heading_has_an_empty_path() -> None:
-    assert headings("hello\n\n# A\na\n") == ["", "# A"]
-
-
 @pytest.mark.parametrize("fence", ["```", "~~~", "````md"])
 def test_hash_lines_in_a_code_fence_are_no_headings(fence: str) -> None:
     close = fence[:4].rstrip("md")
@@ -57,22 +53,11 @@ def test_hash_lines_in_a_code_fence_are_no_headings(fence: str) -> None:
     assert "## nor this" in found[0].text
 
 
-def test_hash_lines_in_indented_code_quotes_and_lists_are_no_headings() -> None:
-    text = "# A\n\n    # code\n\n> # quote\n\n- # item\n\n#tag\n"
-    assert headings(text) == ["# A"]
-
-
 def test_setext_headings_count_and_their_lines_are_joined() -> None:
     assert headings("Long\ntitle\n=====\na\n\nPart\n----\nb\n") == [
         "# Long title",
         "# Long title > ## Part",
     ]
-
-
-def test_a_repeated_heading_path_gives_two_chunks_with_different_ids() -> None:
-    first, second = chunks_of("# A\n## B\nsame\n## B\nsame\n")
-    assert first.heading_path == second.heading_path == "# A > ## B"
-    assert first.chunk_id != second.chunk_id
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -85,11 +70,6 @@ def test_lines_and_bytes_hold_for_every_line_ending(ending: str) -> None:
 def test_front_matter_is_neither_heading_nor_text(bom: bytes) -> None:
     (chunk,) = chunks_of(bom + b"---\ntitle: x\n---\n# A\ntext\n")
     assert (chunk.heading_path, chunk.start_line, chunk.text) == ("# A", 4, "# A\ntext")
-
-
-def test_invalid_utf_8_keeps_positions_right() -> None:
-    found = chunks_of(b"# A\nbad \xff\xe2 byte\n# B\nfine\n")
-    assert [chunk.text for chunk in found] == ["# A\nbad \ufffd\ufffd byte", "# B\nfine"]
 
 
 @pytest.mark.parametrize("max_tokens", [40, 120, 400])
@@ -111,14 +91,6 @@ def test_overlap_repeats_the_end_of_the_piece_before() -> None:
         assert 0 < count_tokens(repeated) <= 20
         assert text.encode()[two.start_byte - 1 : two.start_byte].isspace()
     assert max(chunk.token_count for chunk in found) <= 100
-
-
-def test_a_code_fence_within_the_budget_is_never_cut() -> None:
-    fence = "```py\n" + "value = 1  # note\n" * 12 + "```"
-    text = f"# A\n\n{LONG}\n\n{fence}\n\n{LONG}\n"
-    found = chunks_of(text, max_tokens=120, overlap=30)
-    assert sum(fence in chunk.text for chunk in found) == 1
-    assert not any(chunk.text.count("```") == 1 for chunk in found)
 
 
 def test_a_long_table_is_cut_between_rows() -> None:

@@ -11,8 +11,8 @@ from pytest_rageval.server.ranking import (
     ranking,
     rerank,
 )
-from pytest_rageval.server.retrieval import score_folders, select_folders
-from pytest_rageval.server.terms import TermFrequencies, stem, terms, words
+from pytest_rageval.server.retrieval import score_folders
+from pytest_rageval.server.terms import TermFrequencies, stem, terms
 from pytest_rageval.server.vector import SparseRows, fit_lsa
 
 VECTOR = np.array([0.8, 0.4, -0.2, 0.0])
@@ -44,13 +44,6 @@ def test_folder_scores_are_the_mean_of_the_best_three_plus_the_name() -> None:
     assert scores == pytest.approx({"work/bill": 0.6 + 0.3, "home": 0.1})
 
 
-def test_folders_near_the_best_are_kept_up_to_three() -> None:
-    selection = select_folders({"a": 0.8, "b": 0.7, "c": 0.1, "d": 0.79, "e": 0.78})
-    assert selection.selected_folders == ("a", "d", "e")
-    assert selection.available_folders == ("a", "b", "c", "d", "e")
-    assert "next was b 0.70" in selection.reasoning
-
-
 def test_rerank_lifts_the_passage_that_holds_the_words_together() -> None:
     frequencies = TermFrequencies(100, {"retri": 5, "limit": 5})
     scattered = Candidate(
@@ -77,19 +70,6 @@ def test_forms_of_a_word_share_a_stem(one: str, other: str) -> None:
     assert stem(one) == stem(other)
 
 
-def test_words_are_folded_and_unspaced_scripts_cut_by_character() -> None:
-    assert words("Éclair, don't 東京タワー!") == ["eclair", "don", "t", *"東京タワー"]
-
-
-def test_coverage_weighs_rare_words_more() -> None:
-    frequencies = TermFrequencies(100, {"common": 90, "rare": 1})
-    rare = frequencies.coverage(["common", "rare"], {"rare"})
-    common = frequencies.coverage(["common", "rare"], {"common"})
-    assert rare + common == pytest.approx(1)
-    assert rare > 0.9
-    assert frequencies.coverage([], {"x"}) == 0
-
-
 def test_sparse_products_equal_dense_ones() -> None:
     random = np.random.default_rng(3)
     dense = random.standard_normal((30, 12)).astype(np.float32)
@@ -104,20 +84,6 @@ def test_sparse_products_equal_dense_ones() -> None:
     np.testing.assert_allclose(
         sparse.transposed().times(left), dense.T @ left, rtol=1e-4, atol=1e-5
     )
-
-
-def test_lsa_keeps_the_cosines_of_the_full_space_where_rank_allows() -> None:
-    texts = ["cat dog", "dog wolf", "wolf moon", "tax form", "form office"]
-    chunk_terms = [terms(text) for text in texts]
-    frequencies = TermFrequencies.count(chunk_terms)
-    model, vectors = fit_lsa(chunk_terms, frequencies)
-    for text, vector in zip(texts, vectors, strict=True):
-        np.testing.assert_allclose(model.embed(text), vector, atol=1e-4)
-    idf = {term: frequencies.idf(term) for found in chunk_terms for term in found}
-    dot = idf["dog"] ** 2
-    norms = np.hypot(idf["cat"], idf["dog"]) * np.hypot(idf["dog"], idf["wolf"])
-    assert float(vectors[0] @ vectors[1]) == pytest.approx(dot / norms, abs=1e-4)
-    assert float(vectors[0] @ vectors[3]) == pytest.approx(0, abs=1e-4)
 
 
 def test_lsa_relates_words_that_share_company() -> None:

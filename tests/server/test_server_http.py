@@ -17,11 +17,9 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import (
     MAX_ASK_BYTES,
     ServerHandle,
-    ServerStartError,
-    serve,
     start_in_thread,
 )
-from tests.server.builders import NOTES, write_vault
+from tests.server.builders import write_vault
 
 QUESTION = {"question": "What is the retry limit of the ingest queue?"}
 
@@ -104,15 +102,6 @@ def test_a_body_that_takes_much_memory_is_refused_before_it_is_read(
     assert message == f"request body: over the limit of {limit}"
 
 
-def test_the_longest_question_is_answered_and_marks_in_texts_do_not_count(
-    client: httpx.Client,
-) -> None:
-    question = json.dumps({"question": "\U0001f600" * 200_000})
-    assert client.post("/api/v1/ask", content=question).status_code == 200
-    assert put(client, "evals/", **{"evals/a.md": "[,{," * 30_000}).is_success
-    assert delete(client, "evals/").is_success
-
-
 def test_a_foreign_host_name_is_refused(server: ServerHandle) -> None:
     reply = httpx.get(f"{server.url}/api/v1/ask", headers={"Host": "evil.example"})
     assert reply.status_code == 400
@@ -162,29 +151,6 @@ def test_documents_can_be_put_found_and_taken_away(
     assert server.engine.index.coverage["docs_processed"] == 5
 
 
-def test_putting_a_document_again_replaces_it(client: httpx.Client) -> None:
-    put(client, "d/", **{"d/a.md": "The first wombat text."})
-    reply = put(client, "d/", **{"d/a.md": "The second wombat text."})
-    assert reply.json()["documents"] == 1
-    body = client.post("/api/v1/ask?debug=1", json={"question": "wombat text"}).json()
-    assert [c["text"] for c in body["debug"]["retrieved_chunks"] if c["rel_path"] == "d/a.md"] == [
-        "The second wombat text."
-    ]
-    assert delete(client, "d/").json() == {"deleted": 1}
-
-
-def test_a_document_over_a_note_hides_it_until_it_is_taken_away(
-    client: httpx.Client, server: ServerHandle
-) -> None:
-    put(client, "work/", **{"work/queue.md": "# Queue\n\nThe retry limit is now ninety.\n"})
-    assert "ninety" in client.post("/api/v1/ask", json=QUESTION).json()["answer"]
-    delete(client, "work/")
-    assert "seven attempts" in client.post("/api/v1/ask", json=QUESTION).json()["answer"]
-    assert (server.engine.config.vault / "work/queue.md").read_text(encoding="utf-8") == NOTES[
-        "work/queue.md"
-    ]
-
-
 @pytest.mark.parametrize(
     "path",
     ["e/../a.md", "../a.md", "/e/a.md", "f/a.md", "e/./a.md", "e//a.md", "e/a.txt", "e\\a.md",
@@ -194,12 +160,6 @@ def test_a_document_out_of_its_scope_changes_nothing(client: httpx.Client, path:
     reply = put(client, "e/", **{"e/good.md": "the okapi text", path: "the okapi again"})
     assert error_of(reply, 422).startswith("documents[1].rel_path: ")
     assert "e/good.md" not in found(client, "okapi text")
-
-
-@pytest.mark.parametrize("prefix", ["", "/", " ", ".", "..", "a/../b", "/abs", "a//", "\\"])
-def test_an_empty_or_wandering_scope_is_refused(client: httpx.Client, prefix: str) -> None:
-    assert "scope_prefix: got" in error_of(put(client, prefix), 422)
-    assert "scope_prefix: got" in error_of(delete(client, prefix), 422)
 
 
 @pytest.mark.parametrize(
@@ -238,13 +198,6 @@ def test_stopping_frees_the_port_and_leaves_no_thread(tmp_path: Path) -> None:
         assert not worker.is_alive()
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), timeout=1)
-
-
-def test_a_taken_port_is_an_error(tmp_path: Path, server: ServerHandle) -> None:
-    port = int(server.url.rsplit(":", 1)[1])
-    config = ReferenceConfig(vault=write_vault(tmp_path))
-    with pytest.raises(ServerStartError, match=f"cannot listen on 127.0.0.1:{port}"):
-        serve(config, port, print)
 
 
 FOREGROUND = """

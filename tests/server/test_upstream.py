@@ -16,7 +16,6 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError
-from pytest_rageval.server.vault import Note
 from tests.build.http_server import Handler, serving
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 
@@ -83,25 +82,6 @@ def test_an_embedding_endpoint_takes_the_place_of_lsa(tmp_path: Path, models: Mo
     assert models.requests[-1][1]["input"] == ["retry limit queue"]
 
 
-def test_embeddings_are_kept_with_the_index(tmp_path: Path, models: ModelServer) -> None:
-    root = write_vault(tmp_path / "vault")
-    settings = {**endpoint_settings(models), "cache_dir": tmp_path / "cache"}
-    make_engine(root, **settings)
-    sent = len(models.requests)
-    again = make_engine(root, **settings)
-    assert len(models.requests) == sent
-    ask(again, "retry limit")
-    assert len(models.requests) == sent + 1
-
-
-def test_putting_a_document_embeds_that_document_alone(tmp_path: Path, models: ModelServer) -> None:
-    engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
-    before = len(models.embedded)
-    note = Note(rel_path="d/a.md", data=b"# New\n\nA wholly new text.\n")
-    engine.put_documents([note])
-    assert len(models.embedded) == before + 1
-
-
 def test_the_key_comes_from_the_named_variable(
     models: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,20 +102,6 @@ def test_a_key_that_no_header_may_hold_is_refused_unshown(
     with pytest.raises(UpstreamError, match="TOY_KEY contains a character") as error:
         EndpointEmbedder(Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")).embed(["a"])
     assert "s3cr" not in str(error.value)
-
-
-def test_a_busy_endpoint_is_asked_again_and_a_refusing_one_is_not(models: ModelServer) -> None:
-    models.replies["/v1/embeddings"] = lambda body: (
-        (503, {}) if len(models.requests) < 3 else hashed_embeddings(body)
-    )
-    embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
-    assert embedder.embed(["a"])[0] is not None
-    assert len(models.requests) == 3
-    models.requests.clear()
-    models.replies["/v1/embeddings"] = lambda body: (401, {"error": "no"})
-    with pytest.raises(UpstreamError, match="HTTP 401"):
-        embedder.embed(["a"])
-    assert len(models.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -162,16 +128,6 @@ def test_the_address_may_be_given_in_each_usual_form(models: ModelServer, suffix
     vectors = EndpointEmbedder(Endpoint(url=base + suffix, model="m")).embed(["heron"])
     assert isinstance(vectors[0], np.ndarray)
     assert models.requests[0][0] == "/v1/embeddings"
-
-
-def test_many_texts_go_in_batches_and_keep_their_order(models: ModelServer) -> None:
-    texts = [f"word{n}" for n in range(150)]
-    embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
-    vectors = embedder.embed(texts)
-    assert [len(body["input"]) for _, body, _ in models.requests] == [64, 64, 22]
-    alone = embedder.embed([texts[99]])[0]
-    assert alone is not None
-    np.testing.assert_array_equal(vectors[99], alone)
 
 
 def test_a_model_may_write_the_answer_and_its_citations_are_checked(
@@ -201,13 +157,6 @@ def test_a_failing_model_is_a_502_with_its_reason(
         answer = httpx.post(f"{server.url}/api/v1/ask", json={"question": "retry limit"})
     assert answer.status_code == 502
     assert answer.json()["error"].startswith("model endpoint: ")
-
-
-def test_an_unreachable_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.0)
-    endpoint = Endpoint(url="http://127.0.0.1:9", model="m")
-    with pytest.raises(UpstreamError, match=r"http://127.0.0.1:9/v1/embeddings: Connect"):
-        EndpointEmbedder(endpoint).embed(["a"])
 
 
 @pytest.mark.parametrize("status", [200, 400])

@@ -7,7 +7,6 @@ import pytest
 
 from pytest_rageval.server.vault import (
     Vault,
-    VaultError,
     finding_lines,
     folder_contains,
     read_vault,
@@ -41,12 +40,6 @@ def test_a_link_out_of_the_vault_is_never_read_and_is_named(tmp_path: Path) -> N
     assert response["abstained"]
 
 
-def test_a_link_inside_the_vault_is_read(tmp_path: Path) -> None:
-    root = write_vault(tmp_path, {"a.md": "text"})
-    (root / "b.md").symlink_to(root / "a.md")
-    assert [note.data for note in read_vault(root).notes] == [b"text", b"text"]
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
 def test_a_fifo_does_not_block_the_reader(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
@@ -69,23 +62,6 @@ def test_a_file_that_is_not_text_is_skipped(tmp_path: Path, data: bytes, problem
     vault = read_vault(tmp_path)
     assert vault.notes == ()
     assert problem in warnings_of(vault)[0]
-
-
-def test_a_missing_vault_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(VaultError, match=r"nowhere.*does not exist"):
-        read_vault(tmp_path / "nowhere")
-    with pytest.raises(VaultError, match="does not exist"):
-        read_vault(tmp_path / ("v" * 5_000))
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(VaultError, match="is not a folder"):
-        read_vault(tmp_path / "file")
-
-
-def test_an_empty_vault_is_served_and_abstains(tmp_path: Path) -> None:
-    response = ask(make_engine(tmp_path), "anything at all?")
-    assert response["abstained"]
-    assert retrieved(response) == []
-    assert response["debug"]["indexing_coverage"]["chunk_token_stats"]["mean"] is None
 
 
 @pytest.mark.parametrize(

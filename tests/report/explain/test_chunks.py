@@ -8,7 +8,6 @@ import pytest
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE, relate
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import FolderSelection
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response
 from tests.report.explain.builders import S, T, U, explained, metric, recorded
 
@@ -48,16 +47,6 @@ def test_a_chunk_is_told_by_which_rule_it_lies_at_an_anchor_or_how_far_off(
     assert relation.lies_there == (rule in LIES_THERE)
 
 
-def test_quotes_without_a_heading_do_not_decide_about_a_chunk_with_one_unless_they_are_set_to() -> (
-    None
-):
-    anchor, found = gold("a.md", snippets=("14 days",)), chunk("a.md | # S", text="30 days")
-    relation = relate(anchor, "gold [0]", found, ScoreSettings())
-    assert relation.rule == "whole_document"
-    assert relation.text.endswith('snippets = "any" in [tool.rageval.matching] its quotes decide')
-    assert relate(anchor, "gold [0]", found, ScoreSettings(snippets="any")).rule == "no_snippet"
-
-
 @pytest.mark.parametrize(
     ("text", "settings", "rule", "words"),
     [
@@ -71,24 +60,6 @@ def test_snippets_are_named_where_they_decide(
 ) -> None:
     of = gold(S, snippets=("alpha", "beta"))
     relation = relate(of, "gold [0]", chunk(S, text=text), ScoreSettings(**settings))
-    assert (relation.rule, words in relation.text) == (rule, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "coarse", "rule", "words"),
-    [
-        ("alpha beta", True, "coarse_chunk", "a coarser chunk with all snippets"),
-        ("alpha", True, "above_section", "a coarser chunk that lacks snippets"),
-        ("alpha beta", False, "above_section", "coarse_chunks = true would count it"),
-        ("alpha", False, "above_section", 'above "t"'),
-    ],
-)
-def test_a_coarser_chunk_counts_by_its_snippets(
-    text: str, coarse: bool, rule: str, words: str
-) -> None:
-    of = gold(T, snippets=("alpha", "beta"))
-    settings = ScoreSettings(coarse_chunks=coarse)
-    relation = relate(of, "gold [0]", chunk(S, text=text), settings)
     assert (relation.rule, words in relation.text) == (rule, True)
 
 
@@ -129,16 +100,6 @@ def test_a_gold_that_the_case_lacks_is_as_another_tool_decided_it(golds: tuple[i
     assert explanation.chunks is not None
     assert explanation.chunks[0].reason.endswith("as decided when it was scored")
     assert explanation.chunks[0].golds == golds
-
-
-def test_copies_and_chunks_outside_the_folders_are_marked() -> None:
-    again = chunk(S, chunk_id="7")
-    selection = FolderSelection(selected_folders=("n",))
-    reply = response(retrieved_chunks=(again, again), folder_selection=selection)
-    chunks = explained(case(S), reply).chunks
-    assert chunks is not None
-    assert [(one.duplicate_of, one.in_scope) for one in chunks] == [(None, False), (1, False)]
-    assert chunks[1].reason.endswith("a copy of rank 1; outside the selected folders")
 
 
 # --- golds -----------------------------------------------------------------------------------

@@ -106,24 +106,6 @@ def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
     assert not any(word in words.name for word in ("evidence", "no gold"))
 
 
-def test_irrelevant_evidence_is_a_fault_to_mend() -> None:
-    found = explained(case(U, irrelevant_supports=(gold(S),)), response(U, S))
-    assert (found.record.scores.outcome, found.record.scores.failure_stage) == (
-        "missed",
-        "irrelevant_retrieved",
-    )
-    assert "at rank 2" in found.next_steps[0]
-
-
-def test_a_leak_is_mended_before_the_answer_that_it_made_possible() -> None:
-    closed = case(answerable=False, irrelevant_supports=(gold(S),), metadata={"user": "ana"})
-    found = explained(closed, response(S, abstained=False))
-    assert found.record.scores.failure_stage == "hallucinated"
-    first, second = found.next_steps
-    assert first.startswith("A user was shown a.md")
-    assert "threshold or prompt" in second
-
-
 @pytest.mark.parametrize("kind", ["timeout", "connection", "http", "protocol", "empty"])
 def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
     error = ErrorInfo(kind=kind, message="what happened", attempts=2)

@@ -9,7 +9,6 @@ from pytest_rageval.judges.asking import Judges, case_verdicts, judge_case
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
-    missing_facts,
     next_steps,
 )
 from pytest_rageval.support.threads import at_once
@@ -67,20 +66,6 @@ def test_each_claim_names_the_chunk_that_decided_by_its_rank() -> None:
         ("On Mars.", False, None, None),
     ]
     assert [c.reason for c in one.claims] == ["said there", "no pigeons", ""]
-
-
-def test_key_facts_are_named_with_whether_they_were_found() -> None:
-    found = judged("correctness")
-    (one,) = explain_judgements(found)
-    assert [(fact.text, fact.found) for fact in one.facts] == [("thirty", True), ("days", False)]
-    assert missing_facts(found) == ("days",)
-
-
-def test_claims_stand_under_one_rubric_where_two_ask_for_them() -> None:
-    both = explain_judgements(judged("claims", "groundedness"))
-    assert [(one.rubric, len(one.claims)) for one in both] == [("claims", 0), ("groundedness", 3)]
-    (alone,) = explain_judgements(judged("claims"))
-    assert len(alone.claims) == 3
 
 
 def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> None:

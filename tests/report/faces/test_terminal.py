@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from pytest_rageval.report.faces.terminal import cut_columns, draw, show
-from pytest_rageval.report.view.blocks import Block, Command, Fact, Group, Note, Table, View
+from pytest_rageval.report.faces.terminal import cut_columns, draw
+from pytest_rageval.report.view.blocks import Block, Command, Fact, Note, Table
 
 HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202e\u200b [red]c[/red] [link=x]:smile: \r\nd ::error::"
 ROWS = Table(
@@ -76,17 +76,3 @@ def test_a_note_fits_and_holds_every_character(text: str, width: int, first: str
     assert "".join("".join(texts).split()) == "".join(text.split())
     whole = [word for word in text.split() if cell_len(word) <= width - 4]
     assert set(whole) <= {word for line in texts for word in line.split()}
-
-
-@given(st.text(), st.integers(20, 90), st.integers(1, 4))
-def test_a_fact_takes_no_more_lines_than_it_may_and_all_on_demand(
-    text: str, width: int, most: int
-) -> None:
-    view = View((("title", ""),), [Fact("name", text, lines=most), Group("more", [], folded=True)])
-    first, *lines = draw(show(view), width=width)
-    assert first == "title"
-    assert len(lines) <= most
-    assert all(cell_len(line) <= width for line in lines)
-    whole = [*draw([Fact("name", text)], width=width)]
-    assert lines == whole or lines[-1].endswith(" ..")
-    assert [*draw(show(view, verbose=True), width=width)] == [first, *whole, "", "more"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -13,13 +12,10 @@ from hypothesis import strategies as st
 from pytest_rageval.report.html.charts import (
     CountRow,
     Histogram,
-    Ranked,
     ScatterPoint,
     Trend,
     TrendPoint,
     histogram,
-    phase_bar,
-    rank_moves,
     scale_bar,
     scatter,
     sparkline,
@@ -51,16 +47,6 @@ def test_a_value_lies_between_the_ends_of_its_interval_and_beside_its_limit() ->
     assert (share(limit, "x1"), share(base, "cx")) == (0.75, 0.9)
     assert "bad" in dot.get("class", "")
     assert "bad" not in scale_bar(Scale(value=0.6))
-
-
-def widths(html: str) -> list[float]:
-    return [float(width) for width in re.findall(r'width="([\d.]+)"[^>]*class="p', html)]
-
-
-def test_phases_share_the_bar_by_their_time() -> None:
-    html = phase_bar([("retrieval", 30.0), ("rerank", 0.0), ("generation", 60.0)], 120.0)
-    assert widths(html) == [150.0, 300.0]
-    assert re.sub(r"<[^>]*>", "", html) == "retrieval 30 msgeneration 60 ms total 120 ms"
 
 
 # --- histograms --------------------------------------------------------------------------------
@@ -122,47 +108,10 @@ def test_the_line_ends_where_figures_do_not_compare() -> None:
     assert drawn.count('class="trend"') == 2
 
 
-def test_limits_are_lines_and_belong_to_the_axis() -> None:
-    svg = trend(point(0.5), point(0.6), limits=(0.9,))
-    (limit,) = of_class(svg, "line", "limit-line")
-    assert (
-        26
-        < float(limit.get("y1", ""))
-        < min(float(dot.get("cy", "")) for dot in of_class(svg, "circle", "dot"))
-    )
-
-
-def test_a_run_that_failed_has_another_shape_and_the_baseline_a_ring_and_its_name() -> None:
-    svg = trend(
-        point(0.5, base=True, name="main"), point(0.4, failed=True, name="x"), point(0.6, name="y")
-    )
-    assert len(of_class(svg, "rect", "dot")) == 1
-    assert len(of_class(svg, "circle", "base")) == 1
-    names = [one.text for one in of_class(svg, "text", "to-mid")]
-    assert sorted(map(str, names)) == ["main", "x", "y"]
-
-
 # --- two figures -------------------------------------------------------------------------------
 
 
 # --- ranks -------------------------------------------------------------------------------------
-
-
-def chunk(rank: int, elsewhere: int | None, *, gold: bool = False) -> Ranked:
-    return Ranked(rank=rank, elsewhere=elsewhere, gold=gold)
-
-
-def test_moves_are_drawn_and_said() -> None:
-    old = [chunk(1, 2), chunk(2, 1, gold=True), chunk(3, None)]
-    new = [chunk(1, 2, gold=True), chunk(2, 1), chunk(3, None)]
-
-    html = rank_moves(old, new)
-
-    words = "rank 1 is now rank 2; rank 2 is now rank 1; rank 3 is gone; rank 3 is new"
-    assert f"<title>Ranks of the chunks in the baseline and now: {words}</title>" in html
-    assert html.count("<line") == 2
-    assert html.count('class="move gold"') == 1
-    assert [html.count(f">{word}</text>") for word in ("gone", "new")] == [1, 1]
 
 
 # --- hostile names -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.build.browser import Open, Watched
-from tests.report.html.maps import built, example, hostile_map, many, page_of
+from tests.report.html.maps import example, hostile_map, page_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -22,18 +22,6 @@ PLACE = """(i) => {
   return [box.x + w / 2 + data.x[i] * by, box.y + h / 2 - data.y[i] * by];
 }"""
 """Place of a point in the window while the whole map is shown."""
-COUNTED = """
-window.drawn = 0;
-window.frames = 0;
-const clear = CanvasRenderingContext2D.prototype.clearRect;
-CanvasRenderingContext2D.prototype.clearRect = function (...given) {
-  window.drawn += 1;
-  return clear.apply(this, given);
-};
-const ask = window.requestAnimationFrame;
-window.requestAnimationFrame = (draw) => { window.frames += 1; return ask.call(window, draw); };
-"""
-"""Counts drawings of the map and frames asked for."""
 SETTLED = "() => new Promise((done) => setTimeout(() => setTimeout(done, 50), 50))"
 
 
@@ -137,41 +125,6 @@ def test_the_wheel_zooms_about_the_pointer_and_dragging_moves(open_page: Open) -
 # --- keyboard ------------------------------------------------------------------------------
 
 
-def test_keys_go_through_the_points_select_and_clear(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.focus("#map")
-
-    tab.keyboard.press("j")
-    assert tip(tab) == "beta"  # misses come first
-    assert "question, not passed: beta" in (tab.locator("#said").text_content() or "")
-    tab.keyboard.press("j")
-    assert tip(tab) == "alpha"
-    tab.keyboard.press("k")
-    tab.keyboard.press("Enter")
-    assert detail(tab).startswith("beta")
-    tab.keyboard.press("Escape")
-    assert (tip(tab), detail(tab)[:14]) == (None, "Select a point")
-
-
-def test_keys_move_and_zoom_the_map(open_page: Open) -> None:
-    tab = open_page(page_of(example()))
-    tab.focus("#map")
-    x, y = place(tab, 5)  # only now, since focus may scroll
-
-    tab.keyboard.press("ArrowLeft")
-    tab.keyboard.press("ArrowUp")
-    tab.mouse.move(x + 50, y + 50)
-    assert tip(tab) == "beta"
-    tab.keyboard.press("+")
-    tab.keyboard.press("-")
-    tab.mouse.move(x + 51, y + 50)
-    assert tip(tab) == "beta"
-    tab.keyboard.press("+")
-    tab.keyboard.press("0")
-    tab.mouse.move(x, y)
-    assert tip(tab) == "beta"
-
-
 def test_the_list_is_one_stop_and_its_arrows_name_and_select_points(open_page: Open) -> None:
     tab = open_page(page_of(example()))
     assert listed(tab)[:2] == ["not passed beta", "passed alpha"]
@@ -210,37 +163,3 @@ def test_search_misses_and_colours_narrow_the_points(open_page: Open) -> None:
 
 
 # --- drawing -------------------------------------------------------------------------------
-
-
-def test_ten_thousand_points_are_one_canvas_drawn_once_a_frame(
-    open_page: Open, watched: Watched
-) -> None:
-    html = page_of(built(many(1000)))
-    assert len(html) < 6_000_000
-    tab = open_page(html, init=COUNTED)
-    tab.evaluate(SETTLED)
-
-    before, asked = tab.evaluate("[window.drawn, window.frames]")
-    tab.evaluate(
-        """() => {
-          const canvas = document.getElementById('map');
-          for (let i = 0; i < 50; i++) canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -9}));
-        }"""
-    )
-    tab.evaluate(SETTLED)
-
-    assert tab.locator("#shown").inner_text().startswith("10000 of 10000 points")
-    assert tab.evaluate("[window.drawn, window.frames]") == [before + 1, asked + 1]
-    assert tab.evaluate("document.querySelectorAll('#picture *').length") < 600
-    assert len(listed(tab)) == 100
-    tab.focus("#map")
-    tab.keyboard.press("j")
-    assert tip(tab) == "case-0"
-    assert watched.faults == []
-
-
-def test_without_scripts_the_table_of_misses_is_there(open_page: Open) -> None:
-    tab = open_page(page_of(example()), java_script_enabled=False)
-    assert not tab.locator("#map").is_visible()
-    assert tab.locator("#misses table").is_visible()
-    assert "What does beta ask?" in tab.locator("#misses").inner_text()

@@ -51,13 +51,6 @@ def test_a_status_has_a_sign_beside_its_word_and_colour(word: str, status: Statu
     assert re.search(rf'class="tag t-{status}"><span aria-hidden="true">.</span> {word}', html)
 
 
-def test_facts_that_follow_each_other_are_one_list() -> None:
-    html = draw([Fact("base", "r1"), Fact("", "16 cases"), Fact("new", "r2"), "a line"])
-    assert html.count("<dl") == 1
-    assert [*re.findall("<dt>(.*?)</dt>", html)] == ["base", "new"]
-    assert html.count("<dd") == 3
-
-
 def test_other_blocks_keep_their_texts() -> None:
     blocks: list[Block] = [
         Note((("head ", "bad"),), (("text", ""),)),
@@ -73,14 +66,6 @@ def test_other_blocks_keep_their_texts() -> None:
     assert "<pre" in html
     assert html.count("<details>") == 1
     assert "x, y" in text_of(html)
-
-
-def test_what_quotes_documents_can_be_left_out() -> None:
-    from pytest_rageval.report.html.parts import parts
-
-    table = Table(("case", "why"), [("a", Cell("lost secret.md", public="lost a gold"))])
-    (part,) = parts([table], public=True)
-    assert [[piece.text for piece in cell] for cell in part.rows[0]] == [["a"], ["lost a gold"]]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

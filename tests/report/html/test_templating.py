@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from jinja2 import Environment, Template, compiler
+from jinja2 import Environment, Template
 from markupsafe import Markup, escape
 
 from pytest_rageval.report.html import templating
@@ -94,22 +94,3 @@ def test_a_damaged_file_is_replaced(folder: Path, damage: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         forbid_compiling(patch)
         assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
-
-
-def test_code_of_another_compiler_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = folder.parent / "compiler.py"
-    other.write_text("", encoding="utf-8")
-    shown(folder)
-    monkeypatch.setattr(compiler, "__file__", str(other))
-    forbid_compiling(monkeypatch)
-    with pytest.raises(AssertionError, match="was compiled"):
-        shown(folder)
-
-
-def test_a_folder_that_cannot_be_written_changes_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "__pycache__").write_text("not a folder", encoding="utf-8")
-    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
-    monkeypatch.setattr(sys.implementation, "cache_tag", None)
-    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"

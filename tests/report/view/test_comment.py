@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.report.faces.markdown import link, render
+from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.view.comment import view_of_comment
 from pytest_rageval.values.gate import BaselineInfo, GateResult
 from pytest_rageval.values.record import CaseRecord
@@ -78,13 +78,6 @@ def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
     assert "**fixed** 3 fixed: c-009, c-011, c-012" in text
 
 
-def test_without_a_baseline_nothing_is_green_and_the_reason_is_said() -> None:
-    info = BaselineInfo(name="auto", problem="no baseline: the clone is shallow")
-    text = comment(run(run_of(N), info=info), None)
-    assert text.startswith("## rageval: PASS, no baseline: nothing was decided against one\n")
-    assert "none: the clone is shallow" in text
-
-
 def test_runs_that_cannot_be_compared_have_the_reason_in_the_first_line() -> None:
     base = run(run_of(N), "base", settings=replace(SETTINGS, k=9))
     text = comment(run(run_of(N)), base)
@@ -103,11 +96,3 @@ def test_names_of_cases_and_groups_are_text_and_no_markup() -> None:
     assert "@all" not in text
     assert "https://x" not in text
     assert "SECRET" not in text
-
-
-@pytest.mark.parametrize(
-    "address", ["", "javascript:alert(1)", "https://x.y/a b", "https://x.y/>)[", "file:///etc"]
-)
-def test_only_an_address_of_the_web_is_a_link(address: str) -> None:
-    assert link("page", address) == ""
-    assert link("page", "https://x.y/runs/1?a=b#c") == "[page](<https://x.y/runs/1?a=b#c>)"

@@ -37,17 +37,6 @@ def block(text: str, title: str) -> str:
     return text.split(f"\n{title}\n", 1)[1].split("\n\n", 1)[0]
 
 
-@settings(max_examples=50)
-@given(runs())
-def test_every_line_fits_and_is_ascii(run: tuple[CaseRecord, ScoreSettings]) -> None:
-    record, scoring = run
-    found = explain_record(record, scoring)
-    for width in (80, 60):
-        lines = shown(found, width=width).splitlines()
-        assert max(map(len, lines)) <= width
-        assert "".join(lines).isascii()
-
-
 @pytest.mark.parametrize("word", ["w ", "\u65e5\u672c", "long" * 17 + " "])
 def test_long_texts_are_cut_to_one_screen_that_is_shown_whole_on_demand(word: str) -> None:
     text = word * 900
@@ -106,14 +95,6 @@ def test_a_miss_is_told_by_its_question_passages_reason_and_commands() -> None:
     assert found["again"] == ["pytest evals/set.jsonl::x   (--all shows more)"]
 
 
-def test_the_passage_that_came_back_is_quoted_where_the_case_quotes_none() -> None:
-    chunks = (chunk(U, text="By post."), chunk(S, text="Thirty days."))
-    found = explained(case(S), response(retrieved_chunks=chunks))
-    lines = [line[9:] for line in brief(found).splitlines()]
-    at = lines.index("a.md | # S")
-    assert lines[at + 1 : at + 3] == ['"Thirty days."', "found at rank 2"]
-
-
 def test_the_reason_quotes_what_is_unsupported_or_missing() -> None:
     claims = (Claim(text="Ten.", supported=True), Claim(text="On Mars.", supported=False))
     record = changed(recorded(case(S), response(S)), failure_stage="ungrounded")
@@ -124,15 +105,6 @@ def test_the_reason_quotes_what_is_unsupported_or_missing() -> None:
     said = judged_by("correctness", key_facts_found=(True, False))
     found = changed(recorded(of, response(S)), failure_stage="incorrect", judgements=said)
     assert ' Missing: "days"' in brief(explain_record(found, ScoreSettings()), width=200)
-
-
-def test_a_flawed_answer_is_named_and_does_not_fail_a_case_that_is_not_judged_on_it() -> None:
-    found = explained(case(S), response(S, references=()))
-    assert shown(found).splitlines()[0] == "x  FLAWED  at not_cited"
-    assert "  FAIL  attribution_hit_rate 0, expected 1:" in shown(found)
-    found = explained(case(S), response(S, references=()), judged_on=("retrieval",))
-    assert shown(found).splitlines()[0] == "x  PASSED  though not_cited"
-    assert "FAIL" not in shown(found)
 
 
 def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
@@ -153,76 +125,6 @@ def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
         "3 BAD b.md | # B",
         "irrelevant [0] is the whole document",
     ]
-
-
-def test_metrics_without_a_value_are_gathered_by_their_reason() -> None:
-    text = block(shown(explained(case(S), response(S))), "not applicable")
-    assert text.count("The run has no judge.") == 1
-    assert "The case is answerable." in text
-    failed = shown(explained(case(S), None, error=TIMEOUT))
-    assert failed.count("timeout: no reply within 60 s") == 2  # the verdict and the metrics
-
-
-def test_groups_say_which_golds_they_lack() -> None:
-    of = case("a.md", "b.md", "c.md", required_support_groups=((0, 1), (0,)))
-    title = "groups (one of them must be whole)"
-    assert block(shown(explained(of, response("a.md"))), title).splitlines() == [
-        "  [0] [1]: lacks [1]",
-        "  [0]: whole",
-    ]
-    assert "lacks" not in block(shown(explained(of, None, error=TIMEOUT)), title)
-
-
-def test_reranking_shows_what_it_changed_in_both_directions() -> None:
-    chunks = (chunk(U, rank_before_rerank=2), chunk(S, rank_before_rerank=1))
-    text = shown(explained(case(S), response(retrieved_chunks=chunks)))
-    rows = block(text, "reranking").splitlines()
-    assert rows[0].split() == ["mrr", "1.000", "->", "0.500", "(-0.500)"]
-    assert "rank 1 before reranking" in text
-    same = tuple(replace(one, rank_before_rerank=i) for i, one in enumerate(chunks))
-    text = shown(explained(case(S), response(retrieved_chunks=same)))
-    assert block(text, "reranking") == "  changed no metric"
-
-
-def test_folders_show_the_selection_and_its_fallback() -> None:
-    selection = FolderSelection(
-        selected_folders=("n", ""),
-        available_folders=("n", "m", "o"),
-        fallback_used=True,
-        reasoning="by name",
-    )
-    text = shown(explained(case("n/a.md"), response(folder_selection=selection)))
-    assert 'selected: n, "" (of 3); fallback used, everything was searched; by name' in block(
-        text, "folders"
-    ).replace("\n  ", " ")
-
-
-@pytest.mark.parametrize(
-    ("reply", "heading"),
-    [
-        (response(references=()), "chunks: rank, gold matched, passage"),
-        (response(references=()), "citations"),
-    ],
-)
-def test_an_empty_list_is_told_from_one_that_is_not_reported(
-    reply: AskResponse, heading: str
-) -> None:
-    assert block(shown(explained(case(S), reply)), heading).startswith("  none")
-    silent = shown(explained(case(S), response(retrieved_chunks=None)))
-    assert heading not in silent.splitlines()
-
-
-def test_a_case_of_which_the_judge_is_unsure_says_so_and_why() -> None:
-    record = changed(
-        recorded(case(S), response(S)),
-        unchecked=True,
-        judgements=judged_by("correctness", unsure=("correctness",)),
-        not_applicable={"correctness": "The answer lacks hinge."},
-    )
-    text = shown(explain_record(record, ScoreSettings()))
-    assert "  UNCHECKED\n" in text
-    assert "PASSED" not in text
-    assert "unsure of the answer. The answer lacks hinge." in " ".join(text.split())
 
 
 def test_nothing_of_others_reaches_the_terminal_raw() -> None:

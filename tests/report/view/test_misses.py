@@ -85,38 +85,6 @@ def test_the_command_at_the_end_is_that_of_the_summary_of_the_run() -> None:
         ]
 
 
-def test_an_error_is_explained_before_a_miss_that_nobody_has_reviewed() -> None:
-    generated = miss("a", case=Case(id="a", question="?", review="generated"))
-    assert text(generated, failed("e"))[-1].startswith("next     rageval explain last e ")
-
-
-def test_of_repeats_the_one_that_decides_the_outcome_of_the_case_is_shown() -> None:
-    flaw = record("a", outcome="flawed", failure_stage="incorrect")
-    worst = miss("a", "not_retrieved", repeat=1)
-    shown = text(flaw, worst)
-    assert shown[0].endswith("1 of 1 case to look at: 1 missed")
-    assert any(line.startswith("not_retrieved 1") for line in shown)
-    assert not any(line.startswith("incorrect") for line in shown)
-
-
-def test_repeats_of_a_case_are_listed_once() -> None:
-    assert text(miss("a"), miss("a", repeat=1))[0] == "run r-1   1 of 1 case to look at: 1 missed"
-
-
-def test_a_case_that_nobody_has_reviewed_is_marked() -> None:
-    shown = text(miss("a", case=Case(id="a", question="?", review="generated")))
-    assert any("(not reviewed) " in line for line in shown)
-    assert shown[0].endswith("1 of 1 case to look at: 1 missed, 1 of them not reviewed")
-
-
-def test_lines_are_printable_and_no_wider_than_the_terminal() -> None:
-    hostile = "\x1b[31m\u202e" + "very long " * 100 + "\r\n::error::x"
-    for width in (40, 80):
-        shown = text(miss("a", question=hostile), width=width)
-        assert all(len(line) <= width and line.isprintable() for line in shown)
-        assert not any("::error::" in line for line in shown)
-
-
 # --- texts of misses ---------------------------------------------------------------------------
 
 
@@ -136,7 +104,3 @@ def test_a_miss_shows_question_expectation_and_answer() -> None:
         "         expected  14 days",
         "         answer    A week.",
     ]
-
-
-def test_more_misses_than_the_limit_are_counted() -> None:
-    assert texts(*[miss(name) for name in "abc"], limit=1)[-1] == "         and 2 more with -vv"

@@ -29,10 +29,6 @@ def test_a_miss_is_explained_and_run_again() -> None:
     assert commands(*hits(0, 0, 1))[0][1] == "the worst of 2"
 
 
-def test_after_a_run_of_the_misses_they_are_not_just_run_again() -> None:
-    assert commands(*hits(0), of=RERAN) == [("rageval explain last c0", "shows why it missed")]
-
-
 def test_errors_are_run_again_once_they_are_fixed() -> None:
     asked = ("pytest --lf", "re-run after fixing the errors")
     assert commands(failed("bad")) == [asked]
@@ -70,8 +66,3 @@ def test_a_first_run_that_passed_may_become_the_baseline() -> None:
 )
 def test_a_name_is_quoted_for_the_shell_or_left_out(case_id: str, command: str) -> None:
     assert commands(record(case_id, outcome="missed"))[0][0] == command
-
-
-def test_a_run_that_commands_would_not_find_is_named_by_its_folder() -> None:
-    elsewhere = RunCommands(name="/tmp/other runs/r-1")
-    assert commands(*hits(0), of=elsewhere)[0][0] == "rageval explain '/tmp/other runs/r-1' c0"

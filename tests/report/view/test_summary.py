@@ -19,9 +19,7 @@ from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.summary import (
     FinishedRun,
     session_view,
-    slowest_records,
 )
-from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.headline import Headline, Named, Since
@@ -136,87 +134,9 @@ def test_quiet_leaves_the_verdict_what_is_new_and_the_place() -> None:
     assert lines[1] == "since    m, 0 newly failing; 0 fixed"
 
 
-def test_quiet_names_the_cause_where_a_check_lacks_verdicts_or_values() -> None:
-    words = {"judge_causes": ("m @ h: 2 verdicts failed",), "notes": ("acme.x: 1 error", "other")}
-
-    def told(check: CheckResult) -> list[str]:
-        lines = text(view(hits(1), check, check, **words), verbosity=-1)
-        return [line for line in lines if line.startswith("note")]
-
-    for metric, expected in (
-        ("judge_error_rate", ["note     m @ h: 2 verdicts failed"]),
-        ("groundedness", ["note     m @ h: 2 verdicts failed"]),
-        ("acme.x", ["note     acme.x: 1 error"]),
-        ("mrr", []),
-    ):
-        assert told(replace(result("fail", metric=metric), estimate=None)) == expected
-    for check in (result("fail", metric="acme.x"), result("pass", metric="judge_error_rate")):
-        assert told(check) == []
-
-
-def test_categories_have_their_own_counts() -> None:
-    records = [*hits(1, 0, category="b"), record("z", {"hit_at_k": 1.0}, category="a")]
-    lines = numbers(view(records))
-    at = next(i for i, t in enumerate(lines) if t.startswith("category"))
-    assert lines[at + 1].split()[:3] == ["a", "1", "1.000"]
-    assert lines[at + 2].split()[:3] == ["b", "2", "0.500"]
-
-
-def test_cases_that_nobody_has_reviewed_are_counted_apart() -> None:
-    missed = record("g", case=Case(id="g", question="?", review="generated"), outcome="missed")
-    first, second, *_ = text(view([*hits(1, 0), missed]), width=60)
-    assert f"{first} {second.strip()}" == (
-        "pass, says the gate; 2 cases: 1 passed, 1 missed; 1 not reviewed (1 missed); judge off; "
-        "1.2 s"
-    )
-
-
 def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
     row = next(t for t in numbers(view(hits(1, 0), result("fail"))) if t.startswith("hit_at_k"))
     assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
-
-
-def mixed_references() -> list[CaseRecord]:
-    return [
-        record(
-            name,
-            {"correctness": score},
-            case=Case(id=name, question="?", expected_answer=reference),
-        )
-        for name, score, reference in (("a", 2.0, "so"), ("b", 4.0, None))
-    ]
-
-
-def test_correctness_has_a_row_of_its_own_for_cases_without_a_reference() -> None:
-    lines = numbers(view(mixed_references(), result("pass", metric="correctness", limit=2)))
-    at = next(i for i, line in enumerate(lines) if line.startswith("correctness"))
-    assert [line.split()[:5] for line in lines[at + 1 : at + 3]] == [
-        ["with", "a", "reference", "1", "2.000"],
-        ["without", "a", "reference", "1", "4.000"],
-    ]
-
-
-def test_checks_over_few_cases_are_named_five_at_most_in_80_columns() -> None:
-    weak = [
-        replace(result("pass", table="category", group=f"a_long_name_{i}"), small_n=True)
-        for i in range(7)
-    ]
-    (line,) = [t for t in numbers(view(hits(1, 0), weak[0])) if "weak" in t]
-    assert line == "         weak evidence: 1 check has few cases: hit_at_k [a_long_name_0]"
-    lines = numbers(view(hits(1, 0), *weak))
-    assert max(map(len, lines)) <= 80
-    at = next(i for i, t in enumerate(lines) if "weak evidence" in t)
-    shown = " ".join(part.strip() for part in lines[at:] if part.startswith(" "))
-    assert shown.startswith("weak evidence: 7 checks have few cases: hit_at_k [a_long_name_0], ")
-    assert "hit_at_k [a_long_name_4] and 2 more" in shown
-
-
-def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
-    records = [*hits(1, 0, category="b"), record("z", {"abstention_accuracy": 0.0}, category="b")]
-    lines = numbers(view(records))
-    head, row = lines[(at := next(i for i, t in enumerate(lines) if t.startswith("category")))], at
-    assert head.split()[:3] == ["category", "n", "hit"]
-    assert lines[row + 1].split() == ["b", "3", "0.500", "n2", "0.000", "n1"]
 
 
 def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
@@ -228,37 +148,6 @@ def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) ->
         judgements=judged_by(claims=tuple(Claim(text=one, supported=False) for one in claims)),
         **fields,
     )
-
-
-def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
-    times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
-    records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
-    assert [r.case.id for r in slowest_records(records)] == ["b", "d", "c"]
-    refused = failed("f", "connection", latency={"total_ms": 0.2})
-    late = failed("g", "timeout", latency={"total_ms": 60.0})
-    assert slowest_records([refused]) == []
-    assert [r.case.id for r in slowest_records([*records, refused, late])] == ["g", "b", "d"]
-
-
-def test_the_worst_miss_is_the_one_to_explain() -> None:
-    near, far = (record(i, {"recall_at_k": v}, outcome="missed") for i, v in (("a", 0.5), ("b", 0)))
-    lines = text(view([near, far, failed("bad")]))
-    at = next(i for i, t in enumerate(lines) if t.startswith("next"))
-    assert lines[at : at + 2] == [
-        "next     pytest --lf   (re-run after fixing the errors)",
-        "next     rageval explain last b   (the worst of 2)",
-    ]
-
-
-def test_an_incomplete_run_is_resumed_instead_of_run_again() -> None:
-    lines = text(view([*hits(0), failed("bad")], resume="pytest --rageval-resume r-1"))
-    assert "resume   pytest --rageval-resume r-1" in lines
-    assert not any("--lf" in line for line in lines)
-
-
-def test_a_way_to_rerun_is_offered_only_where_something_missed() -> None:
-    assert any("--lf" in t for t in text(view(hits(0))))
-    assert not any("--lf" in t for t in text(view(hits(1))))
 
 
 @pytest.mark.parametrize("width", [30, 50, 60, 80, 120])
@@ -291,16 +180,6 @@ def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs(
         "judge_error_rate": "2",
         "pass_rate": "3",
     }
-
-
-@pytest.mark.parametrize("width", [50, 80])
-def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
-    shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
-    lines = filter(None, numbers(shown, width=width))
-    rows = {t.split()[0].rstrip(":"): t for t in lines}
-    assert "0.000" in rows["error_rate"]
-    assert " - " in rows["newly_missed"]
-    assert "no data" not in rows["error_rate"] + rows["newly_missed"]
 
 
 def reliability() -> JudgeReliability:

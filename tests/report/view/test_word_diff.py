@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.view.word_diff import MAX_WORDS, WordDiff, diff_words
+from pytest_rageval.report.view.word_diff import WordDiff, diff_words
 
 TEXTS = st.lists(st.sampled_from(["a", "bb", "c.", "d-e", "\n", "\u65e5\u672c", "  f"])).map(
     " ".join
@@ -46,13 +46,6 @@ def show(pieces: tuple[tuple[bool, str], ...]) -> str:
 )
 def test_words_that_changed_are_marked(old: str, new: str, shown: tuple[str, str]) -> None:
     assert marked(old, new) == shown
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [("", "a b"), ("a", "b"), ("", ""), ("a b c d e f", "u v w x y f")]
-)
-def test_texts_with_next_to_nothing_in_common_are_not_marked(old: str, new: str) -> None:
-    assert diff_words(old, new) is None
 
 
 @given(TEXTS, TEXTS)
@@ -107,9 +100,3 @@ class CountingMatcher(SequenceMatcher[str]):
         words = self.a[alo:ahi]
         CountingMatcher.steps += sum(1 + len(self.b2j.get(word, ())) for word in words)
         return super().find_longest_match(alo, ahi, blo, bhi)
-
-
-def test_a_text_beyond_the_limit_is_not_marked() -> None:
-    text = "a " * MAX_WORDS
-    assert diff_words(text, text) is not None
-    assert diff_words(text, f"{text} b") is None

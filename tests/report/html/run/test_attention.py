@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from pytest_rageval.analysis.compare.flips import CaseFlip, Direction
 from pytest_rageval.report.html.run.attention import Reading, worth_reading
 from pytest_rageval.report.html.run.cases import view_cases
@@ -65,14 +62,3 @@ def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> N
         ("split", "two judges: correctness 5.000 and 1.000"),
         ("near", "correctness 3.800 is close to 4.000, which passes"),
     ]
-
-
-@given(st.lists(st.sampled_from([passed, missed, errored]), max_size=12), st.integers(0, 12))
-def test_at_most_five_cases_are_named_each_once(makers: list, flips: int) -> None:  # type: ignore[type-arg]
-    records = [make(f"c{n}") for n, make in enumerate(makers)]
-
-    found = chosen(records, *(flip(one.name) for one in records[:flips]))
-
-    assert len(found) <= 5
-    assert len({one.anchor for one in found}) == len(found)
-    assert {one.case_id for one in found} <= {one.name for one in records}

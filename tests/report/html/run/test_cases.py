@@ -8,13 +8,9 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.html.run.cases import case_anchors, view_cases
-from pytest_rageval.report.html.run.detail import view_detail
-from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import CaseDetail, CaseRow, ReportOptions
-from pytest_rageval.report.html.run.view import view_report
-from pytest_rageval.report.view.blocks import Group, Note, Table, cell_text
+from pytest_rageval.report.view.blocks import Group
 from pytest_rageval.report.view.explanation import view_of_case
-from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
 from tests.report.html.builders import against, chunk, errored, missed, passed, run
@@ -28,35 +24,11 @@ def detail(record: CaseRecord) -> CaseDetail:
     return rows(record)[0].detail
 
 
-def table(found: CaseDetail, title: str) -> list[list[str]]:
-    """Texts of the rows of a group."""
-    (block,) = next(one.blocks for one in found.groups if one.title == title)
-    assert isinstance(block, Table)
-    rows = [row for row in block.rows if not isinstance(row, Note)]
-    return [[cell_text(cell).strip() for cell in row] for row in rows]
-
-
 def compared(now: CaseRecord, before: CaseRecord, *, redact: bool = False) -> CaseDetail:
     """Detail of a case beside its baseline."""
     new = run([now])
     found = view_cases(new, ReportOptions(redact=redact), against(run([before]), new))
     return found.rows[0].detail
-
-
-def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
-    others, few = (
-        [passed("ok"), missed("miss"), errored("err")],
-        ReportOptions(full_up_to=0, full_of_more=3),
-    )
-    old, new = run([*others, missed("flip")]), run([*others, passed("flip")])
-
-    found = view_cases(new, few, against(old, new))
-
-    assert [row.case_id for row in found.rows if not row.brief] == ["err", "miss", "flip"]
-    brief = next(row.detail for row in found.rows if row.brief)
-    assert (brief.answer, brief.facts) == ("Answer to ok.", ())
-    assert brief.chunks is None
-    assert found.n_brief == 1
 
 
 def test_the_worst_cases_come_first_in_the_order_of_the_summary() -> None:
@@ -154,57 +126,3 @@ def test_chunks_say_where_the_other_run_had_them(*, redact: bool) -> None:
     assert [one.moved for one in old] == ["", "gone", "now rank 2"]
     assert [one.elsewhere for one in new] == [1, 3, None, 3]
     assert [one.elsewhere for one in old] == [1, None, 2], "a redacted page has nothing but ranks"
-
-
-@pytest.mark.parametrize(
-    ("before", "words"),
-    [
-        ((chunk(1), chunk(2, matched_golds=(0,))), "in the baseline ranked 2"),
-        ((chunk(1), chunk(2)), "in the baseline not retrieved"),
-        ((chunk(1, matched_golds=(0,)), chunk(2)), ""),
-    ],
-    ids=["other rank", "absent", "same rank"],
-)
-def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: str) -> None:
-    far = Anchor(rel_path="elsewhere.md")
-    record = missed("a")
-    assert record.case is not None
-    case = replace(record.case, gold_supports=(*record.case.gold_supports[:1], far))
-    now = changed(record, case=case, retrieved_chunks=(chunk(1, matched_golds=(0,)),))
-    old = changed(now, retrieved_chunks=before)
-
-    found = compared(now, old)
-
-    assert found.base is not None
-    assert found.base.lost == ()
-    first, second = table(found, "golds")
-    assert first[-1].endswith(f"; {words}" if words else "; cited by #1")
-    assert "baseline" not in second[-1]
-
-
-def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[str] = []
-
-    def counted(record: CaseRecord, *given: Any, **named: Any) -> CaseDetail:
-        made.append(record.case.id)
-        return view_detail(record, *given, **named)
-
-    monkeypatch.setattr("pytest_rageval.report.html.run.cases.view_detail", counted)
-    pieces = render_report(view_report(run([passed("a"), passed("b"), passed("c")])))
-
-    names = ("case-a", "case-b", "case-c")
-    known = {name: [*made] for piece in pieces for name in names if f'id="{name}"' in piece}
-
-    assert known == {"case-a": ["a"], "case-b": ["a", "b"], "case-c": ["a", "b", "c"]}
-
-
-def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() -> None:
-    chunks = (chunk(2), chunk(1, matched_golds=(0,)))
-    metrics = {"hit_at_k": 1.0, "mrr": 0.5, "over_abstention_rate": 0.0, "correctness": None}
-    found = detail(passed("a", metrics=metrics, retrieved_chunks=chunks))
-
-    assert found.values == "at their best: hit_at_k, over_abstention_rate"
-    assert table(found, "metrics") == [["mrr", "0.500", "= 1 / rank 2, the first relevant chunk"]]
-    assert "metrics in error" in {one.title for one in found.groups}

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
@@ -47,23 +43,6 @@ def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> Non
     assert searched(tab, normalize("NFD", "Größe")) == ["a"]
 
 
-def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
-    tab = open_page(example())
-    tab.keyboard.press("/")
-    tab.keyboard.type("gamma")
-    tab.keyboard.press("Enter")
-    assert opened(tab) == ["gamma"]
-
-    tab.keyboard.press("/")
-    tab.keyboard.type("ask?", delay=60)  # slower than the list is drawn
-    tab.keyboard.press("Enter")
-    first, second, *_ = shown(tab)
-    tab.keyboard.press("j")
-    tab.keyboard.press("Enter")
-    assert opened(tab) == [second]
-    assert first != second
-
-
 def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
 
@@ -81,24 +60,6 @@ def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open)
     assert shown(tab) == ["gamma", "beta"]
     tab.click("#chips a:has-text('Clear all')")
     assert (len(shown(tab)), address(tab)) == (5, "#cases")
-
-
-def test_the_way_back_goes_through_filters_to_the_overview(open_page: Open) -> None:
-    tab = open_page(example())
-    tab.click("#bar nav a[href='#cases']")
-    facet(tab, "missed").check()
-    tab.locator("a.open").first.click()
-    assert opened(tab) == ["beta"]
-    assert address(tab) == "#case=case-beta&outcome=missed"
-    tab.go_back()
-    assert (shown(tab), facet(tab, "missed").is_checked()) == (["beta"], True)
-    assert tab.evaluate("document.activeElement.textContent") == "beta"
-    tab.go_back()
-    assert (len(shown(tab)), facet(tab, "missed").is_checked()) == (5, False)
-    tab.go_back()
-    assert tab.locator("#overview").is_visible()
-    tab.go_forward()
-    assert tab.locator("#case-table").is_visible()
 
 
 @pytest.mark.parametrize(
@@ -150,17 +111,6 @@ def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Ope
     assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
 
 
-def test_columns_can_be_chosen_and_the_address_keeps_them(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-    assert tab.locator("th[data-sort=hit_at_k]").count() == 0
-
-    tab.click(".menu summary")
-    tab.check("#columns input[data-column=hit_at_k]")
-
-    assert tab.locator("th[data-sort=hit_at_k]").count() == 1
-    assert address(tab) == "#cols=hit_at_k%2Crecall_at_k%2Cmrr"
-
-
 def test_keys_move_open_and_go_back(open_page: Open) -> None:
     tab = open_page(example())
 
@@ -206,19 +156,6 @@ def test_the_way_back_to_all_cases_leads_to_the_case_that_was_open(
     assert tab.evaluate("[document.activeElement.textContent, scrollY]") == ["c29", place]
 
 
-def test_escape_empties_the_search_with_its_box_and_leaves_it(open_page: Open) -> None:
-    tab = open_page(example(), "#cases")
-    everything = shown(tab)
-    tab.keyboard.press("/")
-    assert searched(tab, "gamma") == ["gamma"]
-
-    tab.keyboard.press("Escape")
-
-    assert (tab.input_value("#q"), shown(tab), address(tab)) == ("", everything, "#cases")
-    tab.keyboard.press("j")
-    assert tab.input_value("#q") == ""
-
-
 def test_an_address_brings_back_search_order_and_case(open_page: Open) -> None:
     html = example()
     first = open_page(html, "#cases")
@@ -244,33 +181,3 @@ def test_a_broken_address_shows_the_page_all_the_same(
     tab.click("#bar nav a[href='#cases']")
     assert len(shown(tab)) == 5
     assert watched.faults == []
-
-
-def test_what_is_shown_can_be_saved(open_page: Open, watched: Watched) -> None:
-    records = [passed("=1+1", question='a "b", c'), missed("two", category="@x"), errored("three")]
-    tab = open_page(page(run(records)), "#outcome=passed&outcome=missed")
-
-    with tab.expect_download() as saved:
-        tab.click("#csv")
-    assert Path(saved.value.path()).read_bytes().startswith(codecs.BOM_UTF8)  # for Excel
-    with open(saved.value.path(), newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows] == ["two", "'=1+1"]
-    assert [row["category"] for row in rows] == ["'@x", "general"]
-    assert (rows[1]["question"], rows[1]["recall_at_k"]) == ('a "b", c', "1")
-
-    with tab.expect_download() as saved:
-        tab.click("#json")
-    found = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
-    assert [(one["id"], one["first_gold_rank"]) for one in found] == [("two", None), ("=1+1", 1)]
-    assert watched.faults == []
-
-
-def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:
-    failing = check("recall_at_k", "fail", missed_cases=("beta",))
-    gate = gated(failing, sentence="FAIL 1 of 1")
-    tab = open_page(page(run([passed("alpha"), missed("beta")], gate=gate)))
-
-    tab.click(".banner td a")
-
-    assert opened(tab) == ["beta"]

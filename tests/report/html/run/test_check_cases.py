@@ -8,7 +8,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
-from tests.report.html.builders import check, errored, missed, passed
+from tests.report.html.builders import check, missed, passed
 
 
 def lowering(*records: CaseRecord, metric: str = "recall_at_k", **fields: Any) -> list[str]:
@@ -25,11 +25,6 @@ def test_a_case_below_the_best_value_lowers_a_check() -> None:
     assert lowering(passed("a"), partly, none, missed("d")) == ["b", "d"]
 
 
-def test_of_a_metric_that_should_be_low_the_high_values_count() -> None:
-    records = [passed(f"c{value}", metrics={"scope_miss_rate": value}) for value in (0.0, 1.0)]
-    assert lowering(*records, metric="scope_miss_rate", kind="max") == ["c1.0"]
-
-
 @pytest.mark.parametrize(
     ("table", "group", "names"),
     [("overall", None, ["a", "b", "c"]), ("category", "x", ["a"]), ("tag", "t", ["b"])],
@@ -39,14 +34,6 @@ def test_only_cases_of_its_group_lower_a_check(
 ) -> None:
     records = [missed("a", category="x"), missed("b", tags=("t",)), missed("c")]
     assert lowering(*records, table=table, group=group) == names
-
-
-def test_errors_and_times_lower_the_checks_about_them() -> None:
-    slow = passed("slow", latency={"total_ms": 900.0})
-    records = [passed("a"), slow, errored("e")]
-    assert lowering(*records, metric="error_rate", kind="max") == ["e"]
-    found = lowering(*records, metric="latency_ms.p95", kind="max", limit=100.0)
-    assert found == ["slow"]
 
 
 def test_cases_that_the_gate_names_itself_count() -> None:

@@ -1,10 +1,6 @@
 from __future__ import annotations
 
-import json
 from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.cases import view_cases
@@ -42,17 +38,3 @@ def test_columns_say_of_each_case_what_can_be_filtered() -> None:
 
 def test_a_redacted_page_has_no_question() -> None:
     assert data(passed("a"), redact=True)["question"] == [""]
-
-
-@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=20))
-def test_the_names_of_a_facet_come_most_frequent_first(categories: list[str]) -> None:
-    records = [passed(f"c{i}", category=name) for i, name in enumerate(categories)]
-    found = data(*records)
-
-    names = found["facets"]["category"]["names"]
-    assert sorted(names) == sorted(set(categories))
-    assert [*names] == sorted(names, key=lambda name: (-categories.count(name), name))
-    assert [one[0] for one in named(found, "category")] == categories
-    assert json.loads(json.dumps(found)) == found
-    names = ("outcome", "stage", "category", "tag", "difficulty", "flip", "check")
-    assert (*found["facets"],) == names

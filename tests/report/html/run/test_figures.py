@@ -13,12 +13,10 @@ from pytest_rageval.report.html.run.figures import (
     metrics_table,
     place_on_scale,
     scale_of,
-    times_table,
 )
 from pytest_rageval.report.view.blocks import Cell, Note, Row, Scale
-from pytest_rageval.values.numbers import LatencySummary
 from tests.build.runs import numbers_with
-from tests.report.html.builders import against, check, config, errored, missed, passed, run
+from tests.report.html.builders import check, config, errored, missed, passed, run
 
 
 def metrics(*records: Any) -> Any:
@@ -53,23 +51,6 @@ def test_a_mean_stands_with_counts_interval_and_limit() -> None:
     )  # fmt: skip
     assert interval == recall.interval
     assert [one.value for one in limit.parts] == ["FAIL >= 0.75"]
-
-
-def test_what_did_not_change_is_folded_unless_it_has_a_limit() -> None:
-    files = run([passed("a"), passed("b")])
-    found = figures_of(metrics(*files.records), [check("mrr")], against(files, files))
-
-    table = metrics_table(found, compared=True)
-
-    assert [texts(row)[0] for row in table.rows] == ["mrr"]
-    assert {texts(row)[0] for row in table.more} == {"hit_at_k", "recall_at_k"}
-
-
-def test_metrics_that_no_case_could_have_are_left_out() -> None:
-    keys = figures(passed("a"))
-
-    assert "mrr" in keys
-    assert "groundedness" not in keys
 
 
 @pytest.mark.parametrize(
@@ -108,18 +89,6 @@ def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
         ("x", "#case-x"), ("y", ""), ("all its cases", "#check=c"),
     ]  # fmt: skip
     assert [texts(row)[1] for row in others] == ["b", "d", "a"]
-
-
-def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
-    latency = LatencySummary(n=3, p50_ms=20.0, p95_ms=60_000.0, p95_censored=True)
-    phases = {
-        "retrieval": LatencySummary(n=3, p50_ms=5.0, p95_ms=9.5),
-        "rerank": LatencySummary(n=3, p50_ms=0.0, p95_ms=0.0),
-    }
-
-    table = times_table(numbers_with(latency=latency, latency_by_phase=phases), None)
-
-    assert table.rows == [("total", 3, "20", ">= 60000"), ("retrieval", 3, "5.0", "9.5")]
 
 
 def test_costs_stand_beside_those_of_the_baseline_and_an_unknown_price_is_not_nothing() -> None:

@@ -12,7 +12,6 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.report.html.run.figures import numbers_of
-from pytest_rageval.report.html.run.files import read_history
 from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.record import CaseRecord
@@ -47,29 +46,6 @@ def rageval(*arguments: str) -> int:
 # --- history -----------------------------------------------------------------------------------
 
 
-def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output) -> None:
-    for hour, asked in enumerate(("whole", "part", "whole", "part")):
-        at = f"2026-11-20T1{hour}:00:00+00:00"
-        write_run(f"r{hour}", passed("x"), at=at, dataset_hash=asked, set={"hash": "whole"})
-
-    for last in ("r2", "r3"):
-        found = read_history(Path("evals/results") / last)
-        assert [one.run_id for one in found] == ["r0", "r2"]
-    assert cli.run(["runs", "trend", "recall_at_k", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)["runs"]
-    assert [one["run_id"] for one in shown] == ["r0", "r2"]
-
-
-def test_broken_and_foreign_folders_are_no_history() -> None:
-    folder = write_run("good", passed("x"))
-    for name, text in (("torn", "{"), ("timeless", "{}"), ("odd", '{"timestamp": 5}')):
-        (folder.parent / name).mkdir()
-        (folder.parent / name / "config.json").write_text(text, encoding="utf-8")
-
-    assert [one.run_id for one in read_history(folder)] == ["good"]
-    assert read_history(folder.parent / "torn") == ()
-
-
 # --- the command -------------------------------------------------------------------------------
 
 
@@ -85,18 +61,6 @@ def test_the_page_is_compared_with_the_baseline_of_the_gate_while_there_is_one()
     assert ["Compared with old" in html for html in pages] == [True, False]
     assert "Not compared with another run." in pages[1]
     assert rageval("new", "--baseline", "old") == ExitCode.USAGE
-
-
-def test_the_baseline_of_a_gate_is_a_run_beside_it_with_its_records() -> None:
-    base = write_run("old", passed("a"), at="2026-11-20T09:00:00+00:00")
-    folder = write_run("new", missed("a"))
-    shutil.copytree(base, "elsewhere")
-    (base / "results.jsonl").unlink()
-    for named in ("old", "../../elsewhere", str(Path("elsewhere").resolve()), "last", ""):
-        write_document(folder, "gate.json", gated(baseline=BaselineInfo(run_id=named)))
-        assert rageval("new") == ExitCode.YES
-        html = (folder / "report.html").read_text(encoding="utf-8")
-        assert "Not compared with another run." in html
 
 
 def test_a_baseline_brings_flips() -> None:
@@ -116,31 +80,6 @@ def test_a_redacted_page_holds_no_question(tmp_path: Path) -> None:
     assert rageval("one", "--redact", "-o", "page.html") == ExitCode.YES
 
     assert "treasure" not in Path("page.html").read_text(encoding="utf-8")
-
-
-def test_figures_are_computed_where_a_killed_run_wrote_none() -> None:
-    folder = write_run("one", passed("a"), missed("b"))
-    (folder / "metrics.json").unlink()
-    (folder / "gate.json").unlink()
-
-    assert rageval("one", "-o", "page.html") == ExitCode.YES
-
-    html = Path("page.html").read_text(encoding="utf-8")
-    assert "NO VERDICT" in html
-    assert "recall_at_k" in html
-
-
-def test_a_run_that_goes_on_or_was_killed_shows_how_many_of_its_cases_are_recorded() -> None:
-    folder = write_run("one", passed("a"), missed("b"))
-    (folder / "metrics.json").unlink()
-    (folder / "gate.json").unlink()
-    config = json.loads((folder / "config.json").read_bytes())
-    (folder / "config.json").write_text(json.dumps(config | {"set": {"n_asked": 16}}))
-
-    assert rageval("one", "-o", "page.html") == ExitCode.YES
-
-    html = Path("page.html").read_text(encoding="utf-8")
-    assert "The run has not ended: 2 cases recorded, of 16 in its files." in html
 
 
 @pytest.mark.parametrize(

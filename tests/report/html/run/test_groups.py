@@ -2,12 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.report.html.run.cases import view_cases
-from pytest_rageval.report.html.run.figures import numbers_of
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
-from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.report.view.blocks import Cell, Cells, Group, Table
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.report.view.blocks import Cell, Group, Table
 from tests.report.html.builders import against, missed, passed, run
 
 
@@ -38,38 +34,6 @@ def test_groups_show_their_means_and_how_good_they_are() -> None:
     cells = {name: row["recall_at_k"] for name, row in rows(found[0]).items()}
     assert (cells["one"].value, cells["one"].tone) == ("1.000", "h6")
     assert (cells["two"].value, cells["two"].tone) == ("0.000", "h0")
-
-
-def test_a_cell_is_coloured_by_what_its_cases_can_reach_and_leads_to_them() -> None:
-    case = Case(id="a", question="?", gold_supports=(Anchor(rel_path="a.md"),))
-    record = passed("a", category="x y", case=case, metrics={"precision_at_k": 0.2})
-
-    plain, found = (
-        rows(heat_maps(metrics(record), cases=cases)[0])["x y"]
-        for cases in ((), view_cases(run([record]), ReportOptions()).rows)
-    )
-
-    cell = found["precision_at_k"]
-    assert (cell.value, cell.tone, cell.note) == ("0.200", "h6", "of 0.2")
-    assert plain["precision_at_k"].tone == "h1"
-    assert found["category"].link == "#category=x%20y"
-    assert cell.link == "#category=x%20y&sort=precision_at_k"
-
-
-def flips(row: dict[str, Any]) -> list[tuple[str, str]]:
-    assert isinstance(row["changed"], Cells)
-    return [(str(one.value), one.link) for one in row["changed"].parts]
-
-
-def test_a_group_says_how_many_of_its_cases_changed() -> None:
-    others = [passed("b", category="x"), passed("c", category="y")]
-    old, new = run([passed("a", category="x"), *others]), run([missed("a", category="x"), *others])
-    cases = view_cases(new, ReportOptions(), against(old, new)).rows
-
-    found = rows(heat_maps(numbers_of(new), cases=cases)[0])
-
-    assert flips(found["x"]) == [("\u25bc 1 worse", "#category=x&flip=worse")]
-    assert flips(found["y"]) == []
 
 
 def test_a_cell_says_how_its_mean_changed_since_the_baseline() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.report.html.run.highlight import (
     Mark,
-    citation_marks,
     marked_text,
     phrase_marks,
 )
@@ -61,17 +60,6 @@ def test_a_phrase_between_blanks_is_found_in_any_script(
 
 def letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def test_only_numbers_of_cited_chunks_are_links() -> None:
-    text = "Five days [1], or [2][3]. See [17], [x] and [1, 2, 3]."
-    marks = [*citation_marks(text, {1, 3}, 7)]
-    assert [(text[start:end], link) for start, end, *_, link in marks] == [
-        ("[1]", "#c7.1"),
-        ("[3]", "#c7.3"),
-        ("1", "#c7.1"),
-        ("3", "#c7.3"),
-    ]
 
 
 def test_a_text_is_marked_with_its_labels_and_links() -> None:

@@ -1,14 +1,6 @@
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import replace
-
-from pytest_rageval.report.html.run.panels import Section
-from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import ReportView, view_report
-from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from tests.report.html.builders import (
     against,
@@ -16,7 +8,6 @@ from tests.report.html.builders import (
     config,
     errored,
     gated,
-    generated,
     missed,
     page,
     passed,
@@ -29,15 +20,6 @@ def viewed(files: StoredRun, base: StoredRun | None = None) -> ReportView:
     return view_report(
         files, baseline=None if base is None else against(base, files), history=history
     )
-
-
-def section(view: ReportView, name: str) -> Section:
-    return next(one for one in view.sections if one.id == name)
-
-
-def failed_rows(view: ReportView) -> list[list[str]]:
-    (part,) = view.first.failed
-    return [[f"{p.text} {p.link}".strip() for cell in row for p in cell] for row in part.rows]
 
 
 def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
@@ -76,41 +58,6 @@ def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_t
         "not retrieved, the only case",
     ]
     assert "Cases <small>3</small>" in page(files)
-
-
-def test_a_check_without_data_leads_to_no_list_of_all_cases() -> None:
-    gate = gated(
-        check("recall_at_k", "fail", missed_cases=("b",)),
-        check("leak_rate", "fail", n=0, message="no data: no case was scored"),
-        sentence="FAIL 2 checks",
-    )
-    html = page(replace(run([passed("a"), missed("b")]), gate=gate))
-
-    assert re.findall(r'href="([^"]*)">all its cases', html) == ["#check=recall_at_k"]
-
-
-def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
-    unreviewed = [generated(missed(f"g{n}", metrics={"recall_at_k": 0.0})) for n in range(3)]
-    records = [
-        *unreviewed,
-        passed("a", metrics={"recall_at_k": 1.0}),
-        missed("b", metrics={"recall_at_k": 0.5}),
-    ]
-
-    found = viewed(run(records))
-
-    outcome, stage = found.first.bars
-    assert [(row.label, row.n) for row in outcome.rows] == [("missed", 1), ("passed", 1)]
-    assert [(row.label, row.n) for row in stage.rows] == [("not retrieved", 1)]
-    ranks, recall = section(found, "spread").panels
-    assert recall.note == "2 cases, mean 0.750"
-    assert ranks.note.startswith("2 cases")
-    assert [one.case_id for one in found.first.reading] == ["b"]
-    assert [(row.case_id, row.marks) for row in found.cases.rows] == [
-        ("b", ""),
-        ("a", ""),
-        *((f"g{n}", "not reviewed") for n in range(3)),
-    ]
 
 
 def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
@@ -174,32 +121,3 @@ def test_the_page_says_first_what_it_is_of() -> None:
     }
     html = page(run([passed("a")], config=made))
     assert html.index("4c2e9d1,") < html.index('id="verdict"')
-
-
-def test_errors_of_one_cause_say_what_the_target_said_and_lead_to_their_cases() -> None:
-    files = run([errored("a"), errored("b"), passed("c")])
-
-    (row,) = failed_rows(viewed(files))
-    assert row[:3] == ["error", "http in 2 cases", "status 500"]
-    assert row[3:] == ["a #case-a", "b #case-b", "all its cases #stage=http"]
-    (redacted,) = failed_rows(view_report(files, options=ReportOptions(redact=True)))
-    assert "status 500" not in redacted
-
-
-def test_a_redacted_page_names_no_folder_that_the_failing_cases_share() -> None:
-    def of(make: Callable[..., CaseRecord], name: str) -> list[CaseRecord]:
-        gold = (Anchor(rel_path="secret/plan.md"),)
-        case = {n: Case(id=n, question="?", gold_supports=gold) for n in ("a", "b", "c", "d")}
-        kept = [passed(f"p{n}") for n in range(6)]
-        return [*(make(n, case=one, cluster="secret/plan.md") for n, one in case.items()), *kept]
-
-    old, new = run(of(passed, "old"), "old"), run(of(missed, "new"), "new")
-
-    shown, redacted = (
-        page(new, baseline=old, options=ReportOptions(redact=redact)) for redact in (False, True)
-    )
-
-    assert "4 of 4" in shown
-    assert "secret" in shown
-    assert "secret" not in redacted
-    assert "4 newly failing" in redacted

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open
@@ -92,23 +91,6 @@ def test_every_count_leads_to_as_many_cases(open_page: Open, html: str) -> None:
     assert {href: listed(tab, href) for href in counted} == counted
 
 
-def test_a_bar_of_a_chart_is_a_link_for_mouse_and_keyboard(open_page: Open, html: str) -> None:
-    tab = open_page(html)
-    bar = tab.locator(".panel svg a[href^='#correctness']").first
-    href = bar.get_attribute("href")
-
-    bar.focus()
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector("body[data-view='cases']")
-    assert tab.evaluate("location.hash") == href
-
-    tab.go_back()
-    tab.wait_for_selector("#overview:visible")
-    tab.locator(".stack a").first.click()
-    tab.wait_for_selector("body[data-view='cases']")
-    assert tab.evaluate("location.hash") == "#outcome=error"
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing_with_every_part_open(
@@ -134,19 +116,3 @@ def test_without_scripts_and_on_paper_the_verdict_and_metrics_are_there(
         assert tab.locator("#verdict .banner").is_visible()
         assert tab.locator("#metrics table").first.is_visible()
         assert tab.locator(".tile").count() == 6
-
-
-@pytest.mark.parametrize("width", [717, 739], ids=["A4", "Letter"])
-def test_the_tables_of_every_main_metric_are_no_wider_than_paper(
-    open_page: Open, width: int
-) -> None:
-    old, new = (
-        run([passed(f"c{n}", metrics=dict.fromkeys(HEADLINE, value)) for n in range(9)], name)
-        for name, value in (("old", 0.25), ("new", 0.5))
-    )
-    tab = open_page(page(new, baseline=old), viewport={"width": width, "height": 900})
-    tab.emulate_media(media="print")
-
-    assert tab.locator("#groups table").first.is_visible()
-    # A browser that prints a wider page makes all of it smaller.
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -6,7 +6,6 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +25,7 @@ from tests.report.html.builders import (
     passed,
     run,
 )
-from tests.report.html.run.case_list import address, example, facet, searched, shown, typed
+from tests.report.html.run.case_list import address, example, shown, typed
 
 if TYPE_CHECKING:
     pass
@@ -87,13 +86,6 @@ def test_hostile_text_is_shown_as_it_is_written(open_page: Open) -> None:
     assert "<script>window.pwned = 1</script>" in questions
 
 
-def test_no_case_is_laid_out_before_it_is_opened(open_page: Open) -> None:
-    tab = open_page(example())
-
-    assert tab.locator("article.case").count() == 0
-    assert tab.locator("#case > noscript").count() == 5
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
 def test_axe_finds_nothing(open_page: Open, scheme: str, hostile: bool) -> None:
@@ -138,20 +130,6 @@ def test_without_scripts_everything_is_shown(open_page: Open) -> None:
     assert not tab.locator("#case-table").is_visible()
 
 
-def test_ten_thousand_cases_are_listed_and_filtered(open_page: Open) -> None:
-    records = [
-        (missed if n % 4 == 0 else passed)(f"case-{n}", lineno=n, category=f"c{n % 7}")
-        for n in range(10_000)
-    ]
-    tab = open_page(page(run(records)), "#cases")
-
-    assert tab.locator("#shown").text_content() == "10000 cases"
-    assert tab.locator("article").count() == 0
-    assert searched(tab, "answer to case-77.") == ["case-77"]
-    facet(tab, "c3").check()
-    assert tab.locator("#shown").text_content() == "0 of 10000 cases"
-
-
 # --- one case ----------------------------------------------------------------------------------
 
 
@@ -187,18 +165,3 @@ def test_facts_quotes_and_citations_are_marked_and_linked(open_page: Open) -> No
     answer.locator("a").click()
     assert tab.evaluate("document.activeElement.id") == "c0.1"
     assert address(tab) == "#case-a"
-
-
-def test_a_case_is_copied_as_json_and_its_commands_for_a_shell(open_page: Open) -> None:
-    denied = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
-    tab = open_page(page(telling()), "#case-a", init=denied)
-
-    tab.click("text=Copy as JSON")
-    found = json.loads(tab.locator(".commands textarea").input_value())
-    assert (found["question"], found["answer"]) == ("How long?", "It takes five days [1].")
-    assert found["expected_key_facts"] == ["five days", "by train"]
-    assert [one["rank"] for one in found["retrieved_chunks"]] == [1, 2]
-    assert found["recall_at_k"] == 1
-    tab.click("[aria-label='Copy: Run it again']")
-    copied = tab.locator(".commands textarea").first.input_value()
-    assert copied == "pytest evals/set.jsonl::a"

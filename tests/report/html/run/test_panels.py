@@ -1,16 +1,12 @@
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.panels import (
-    abstention_panel,
-    latency_panel,
     metric_panels,
     rank_panel,
 )
-from pytest_rageval.values.numbers import LatencySummary
 from tests.report.html.builders import errored, missed, passed
 
 RECORDS = [
@@ -34,20 +30,6 @@ def test_the_bars_of_a_metric_are_links_to_ranges_and_stand_in_a_table() -> None
     assert panel.note == "3 cases, mean 0.433"
 
 
-def test_the_times_have_their_percentiles() -> None:
-    times = [passed(str(n), latency={"total_ms": float(n)}) for n in range(1, 101)]
-
-    whole = LatencySummary(n=100, p50_ms=50.4, p95_ms=95.0, p95_censored=True)
-
-    panel = latency_panel(times, whole)
-
-    assert panel is not None
-    assert panel.note == "100 cases: p50 50 ms, p95 >= 95 ms, p99 99 ms"
-    assert sum(row.n for row in panel.rows) == 100
-    assert len(re.findall('class="mean"', str(panel.chart))) == 3
-    assert latency_panel([], whole) is None
-
-
 def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
     panel = rank_panel(RECORDS)
 
@@ -59,16 +41,3 @@ def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
     assert rank_panel([errored("d")]) is None
     unranked = passed("a", metrics={"recall_at_k": 1.0}, not_applicable={"mrr": "No ranks."})
     assert rank_panel([unranked]) is None
-
-
-def test_cells_of_abstention_lead_to_their_cases() -> None:
-    records = [passed("a", metrics={"over_abstention_rate": 1.0}), passed("b")]
-
-    panel = abstention_panel(records)
-
-    assert panel is not None
-    ((head, answered, abstained),) = panel.table[0].rows
-    assert (head[0].text, answered[0].text, answered[0].link) == ("answerable", "0", "")
-    assert (abstained[0].text, [*abstained[0].note]) == ("1", [("100%, ✗ wrong", "")])
-    assert abstained[0].link == "#over_abstention_rate=1"
-    assert abstention_panel([passed("b")]) is None

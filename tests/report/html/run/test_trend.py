@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.report.html.run.trend import TrendView, view_trend
-from tests.report.html.builders import check, config, gated, missed, passed, run
+from tests.report.html.builders import config, missed, passed, run
 
 
 def rows(found: TrendView) -> list[list[Any]]:
@@ -26,28 +26,6 @@ def test_the_trend_shows_each_run_and_which_one_this_is() -> None:
     ]
     assert len(found.charts) == len(found.columns)
     assert "latency_ms.p95" in found.columns
-
-
-def test_limits_failed_gates_and_the_baseline_are_drawn() -> None:
-    limited = gated(check("recall_at_k", "fail"))
-    runs = [run([passed("a")], "old"), run([missed("a")], "new", gate=limited)]
-
-    found = view_trend(runs, "new", base="old")
-
-    assert found is not None
-    recall = found.charts[[*found.columns].index("recall_at_k")]
-    assert recall.count('class="limit-line"') == 1
-    assert recall.count('class="dot bad"') == 1
-    assert recall.count('class="base"') == 1
-    assert "(failed)" not in recall.partition("old")[0]
-
-
-def test_a_point_leads_to_the_page_of_its_run_beside_this_one() -> None:
-    found = view_trend([run([missed("a")], "an old#run"), run([passed("a")], "new")], "new")
-
-    assert found is not None
-    assert [row[0].link for row in rows(found)] == ["../an%20old%23run/report.html", ""]
-    assert all(chart.count('href="../an%20old%23run/report.html"') == 1 for chart in found.charts)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 
 from pytest_rageval.report.html.run.cases import paired_records
-from pytest_rageval.report.html.run.view import own_blocks, view_report
-from pytest_rageval.report.view.blocks import Scale, Table
 from pytest_rageval.values.gate import BaselineInfo, Check
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.section import ShownSection
 from tests.build.records import changed
-from tests.report.html.builders import against, check, config, gated, missed, page, passed, run
+from tests.report.html.builders import against, check, gated, missed, page, passed, run
 
 
 def compared(old: StoredRun, new: StoredRun, **fields: Any) -> str:
@@ -34,21 +31,6 @@ def test_flips_are_shown_with_their_reasons_and_lead_to_their_cases() -> None:
     assert text.index("worse a") < text.index("better b")
     assert "1 worse, 1 better, 1 unchanged" in text
     assert 'href="#case-a"' in page(new, baseline=old)
-
-
-def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_decided_against() -> (
-    None
-):
-    old, other = run([passed("a")], "old"), run([missed("a")], "other")
-    info = BaselineInfo(run_id="old")
-    new = run([passed("a")], "new", gate=gated(baseline=info))
-    assert view_report(new, baseline=against(old, new)).notes == ()
-    (note,) = view_report(new, baseline=against(other, new)).notes
-    assert "decided against old, another run" in note
-    assert view_report(new).notes == ()
-    info = replace(info, problem="not comparable with the baseline: k: 5 in base, 9 in new")
-    new = replace(new, gate=gated(baseline=info))
-    assert view_report(new, baseline=against(other, new)).notes == ()
 
 
 def test_cases_that_cannot_be_compared_are_counted_by_reason() -> None:
@@ -80,13 +62,6 @@ def test_a_drop_past_a_limit_has_the_word_that_compare_has(
     assert f"{word} -0.250" in re.sub("<[^>]*>", "", row)
 
 
-def test_what_differs_is_listed_with_both_values() -> None:
-    old = run([passed("a")], config=config(index_build_version="1"))
-    new = run([passed("a")], config=config(index_build_version="2"))
-
-    assert "index_build_version 1 2" in compared(old, new)
-
-
 def test_the_page_shows_both_answers_side_by_side() -> None:
     old = run([passed("a", answer="The old answer.")], "old")
     new = run([changed(missed("a"), answer="The new answer.")], "new")
@@ -113,20 +88,3 @@ def test_the_outcomes_of_a_case_in_both_runs_are_one_sentence(
     html = page(run([new]), baseline=run([old], "old"))
     [line] = [line for line in html.splitlines() if "Baseline:" in line]
     assert sentence in re.sub("<[^>]*>", "", line)
-
-
-def test_sections_of_the_project_are_tables_with_bars_and_their_texts_are_escaped() -> None:
-    shown = (
-        ShownSection(title="<b>", columns=("<i>",), rows=(("<u>",), (None,), (0.5,))),
-        ShownSection(title="bars", columns=("", "n"), rows=(("x", 0), ("y", 2)), bars=True),
-        ShownSection(title="none", columns=("", "n"), bars=True),
-        ShownSection(title="lost", error="docs.py:3: KeyError"),
-    )
-    html = page(run([passed("a")], sections=shown))
-    assert "&lt;b&gt;</h2>" in html
-    assert "&lt;u&gt;" in html
-    assert "<u>" not in html
-    assert "This section could not be made: docs.py:3: KeyError" in html
-    (table,) = own_blocks(shown[1])
-    assert isinstance(table, Table)
-    assert table.rows == [("x", "0.000", Scale(value=0.0)), ("y", "2.000", Scale(value=1.0))]

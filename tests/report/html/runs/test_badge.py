@@ -8,7 +8,6 @@ import pytest
 
 from pytest_rageval.report.html.runs.badge import badge_document
 from pytest_rageval.runs.list import documents_of_runs
-from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Verdict
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.run import StoredRun
@@ -48,10 +47,3 @@ def test_it_shows_a_metric_of_the_newest_run_over_the_whole_set(tmp_path: Path) 
     )
     badge = badge_document([*runs(tmp_path), part, stopped], "recall_at_k")
     assert (badge["label"], badge["message"]) == ("recall_at_k", "0.700")
-
-
-def test_without_a_run_it_says_so_and_an_unknown_metric_is_refused(tmp_path: Path) -> None:
-    assert badge_document([])["message"] == "no run"
-    assert badge_document([], "recall_at_k")["label"] == "recall_at_k"
-    with pytest.raises(ConfigError, match="did you mean"):
-        badge_document(runs(tmp_path), "recal_at_k")

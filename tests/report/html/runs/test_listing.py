@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_rageval.engine.sweep.folder import begin_sweep
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
-from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
+from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.gate import BaselineInfo
@@ -26,16 +25,6 @@ def stored(results: Path, **settings: int) -> list[StoredRun]:
     write_run(results, "r2", run_of(10, missed={1, 2}), day=2)
     write_run(results, "r3", run_of(10, missed={1}), day=3)
     return list(documents_of_runs(results))
-
-
-def test_each_figure_has_its_difference_to_the_run_before(tmp_path: Path) -> None:
-    view = view_runs(stored(tmp_path), {})
-    at = view.columns.index("recall_at_k")
-    cells = [row.cells[at] for row in view.rows]
-    assert [row.run_id for row in view.rows] == ["r3", "r2", "r1"]
-    assert [(cell.value, cell.delta, cell.change) for cell in cells] == [
-        ("0.700", "+0.100", "better"), ("0.600", "-0.200", "worse"), ("0.800", "", ""),
-    ]  # fmt: skip
 
 
 def test_a_run_is_shown_against_the_baseline_of_its_gate(tmp_path: Path) -> None:
@@ -98,20 +87,3 @@ def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:
         plain = html.replace("<script>(() =>", "")
         for harm in ("<script>w", "<img", "<svg o", "<iframe", "<base", "\u202e", "\x1b"):
             assert harm not in plain.replace("<script>// ", ""), text
-
-
-def test_folders_beside_the_runs_are_named_with_the_reason(tmp_path: Path) -> None:
-    runs = stored(tmp_path)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "linked").symlink_to(runs[0].folder)
-    (tmp_path / "-x").mkdir()
-    (tmp_path / "tags").mkdir(exist_ok=True)
-    begin_sweep(tmp_path, "sweep", {}, resume=False)
-    found = unusable_folders(tmp_path)
-    assert list(found) == ["-x", "empty", "linked"]
-    assert "is a link" in found["linked"]
-    (runs[0].folder / "results.jsonl").unlink()
-    (runs[0].folder / "metrics.json").write_text("[]", encoding="utf-8")
-    view = view_runs(list(documents_of_runs(tmp_path)), {})
-    assert view.unusable["r1"].startswith("metrics.json: Expected `object`, got `array`")
-    assert unusable_folders(tmp_path / "nothing") == {}

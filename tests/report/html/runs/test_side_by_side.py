@@ -46,20 +46,6 @@ def test_answers_stand_beside_each_other_and_cases_that_differ_come_first() -> N
     assert "<ins>Another answer</ins> to b." in html
 
 
-def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
-    html = "".join(render_side_by_side(three(), Links()))
-    assert 'href="run-worse?base=base#case-b"' in html
-    assert 'href="run-better?base=base#case-c"' in html
-    assert 'href="compare?base=worse&amp;run=base&amp;run=better"' in html
-    links = Links(static=True)
-    static = "".join(render_side_by_side(three(redact=True, static=True), links))
-    assert 'href="run-worse.html#case-b"' in static
-    assert "run-worse?" not in static
-    assert "docs/file1.md" not in static
-    assert "Answer to b" not in static
-    assert "What does b ask?" not in static
-
-
 def test_hostile_runs_are_only_text() -> None:
     found = compare_runs(hostile_run("one"), hostile_run("two"))
     html = "".join(render_side_by_side(view_side_by_side([found], Links()), Links()))
