@@ -24,6 +24,11 @@ Rule = Literal[
     "leakage",
     "balance",
     "unread-field",
+    "suspect-gold",
+    "unwinnable",
+    "never-passes",
+    "inverted",
+    "unstable",
 ]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, read_vault, run_or_last
+from pytest_rageval.cli.assumed import all_case_files, read_vault, report_assumed, run_or_last
 from pytest_rageval.cli.output import (
     PATH,
     ExitCode,
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
     help="FILES is a run, by default the last: plant faults in its replies, and say which of them "
     "the limits catch.",
 )
+@switch(
+    "--runs",
+    "over_runs",
+    help="FILES are runs, by default the last 20 of the whole set: find cases that are wrong or "
+    "tell nothing.",
+)
 @switch("--target", help="Look anchors up in the target of the settings, by queries.")
 @switch("--strict", help="Exit with 1 on warnings, too.")
 @json_option
@@ -56,6 +63,7 @@ def command(
     vault: Path | None,
     rageval_rag_url: str | None,
     tries_gate: bool,
+    over_runs: bool,
     target: bool,
     strict: bool,
     as_json: bool,
@@ -71,11 +79,14 @@ def command(
     Exit codes: 0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read
     as cases, 4 the target does not answer.
 
-    With --gate nothing is asked or written; with --strict the exit code is 1 if no dose of a fault
-    is caught.
+    With --gate and --runs nothing is asked or written; with --strict the exit code is 1 if no dose
+    of a fault is caught, or a case is found.
     """
-    if tries_gate:
-        return _try_gate(files, strict=strict, as_json=as_json)
+    if tries_gate or over_runs:
+        if tries_gate and over_runs:
+            raise click.UsageError("--gate and --runs: expected one of them")
+        look = partial(_over_runs, vault=vault) if over_runs else _try_gate
+        return look(files, strict=strict, as_json=as_json)
     from pytest_rageval.authoring.linting.findings import in_order
 
     documents, errors = [], []
@@ -108,6 +119,56 @@ def command(
     if not found and not any(document["faults"] or document["warnings"] for document in documents):
         click.echo("ok")
     return code
+
+
+_RUNS: Final = 20
+_NAMED: Final = 20
+
+
+def _over_runs(
+    names: tuple[Path, ...], *, vault: Path | None, strict: bool, as_json: bool
+) -> ExitCode:
+    """Find cases that stored runs show to be wrong or to tell nothing."""
+    from pytest_rageval.authoring.linting.anchors import AnchorIndex
+    from pytest_rageval.authoring.linting.over_runs import audit_runs
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.runs.list import is_partial_run
+    from pytest_rageval.runs.read import read_compared
+    from pytest_rageval.runs.store import list_runs, resolve_run
+
+    results = project_settings({}).results_folder
+    folders = [resolve_run(results, str(name)) for name in names]
+    if not folders:
+        folders = [one for one in list_runs(results) if not is_partial_run(one)][-_RUNS:]
+        report_assumed("FILES", f"the last {counted(len(folders), 'run')} of the whole set")
+    index = None if vault is None else AnchorIndex(read_vault(vault))
+    found = audit_runs(
+        [read_compared(one, results) for one in folders], None if index is None else index.check
+    )
+    if as_json:
+        findings = [{**asdict(one), "text": str(one)} for one in found.findings]
+        print_json({**asdict(found), "findings": findings, "text": found.sentence})
+    else:
+        by_rule: dict[str, list[LintFinding]] = {}
+        for one in found.findings:
+            by_rule.setdefault(one.rule, []).append(one)
+        for rule, some in by_rule.items():
+            for one in some[:_NAMED]:
+                click.echo(clean(str(one)), err=True)
+            if more := some[_NAMED:]:
+                click.echo(f"and {len(more)} more [{rule}], with --json", err=True)
+        click.echo(clean(found.sentence))
+        if n := found.n_suspected:
+            warn(
+                f"{counted(n, 'case')} with grounded answers that are incorrect or not from the "
+                "gold: too many to be wrong golds, so look at the target and the judge"
+            )
+        if found.n_cases and not found.judged:
+            warn("no answer was judged, so no gold is suspected")
+        if found.n_few:
+            few = counted(found.n_few, "case", ("was", "were"))
+            warn(f"{few} asked in too few runs to say anything")
+    return ExitCode.NO if strict and found.findings else ExitCode.YES
 
 
 def _try_gate(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> ExitCode:

@@ -109,3 +109,15 @@ def test_a_gate_is_tried_on_the_last_run_without_reading_case_files(capsys: Outp
 
 def test_a_gate_is_tried_on_one_run() -> None:
     assert cli.run(["check", "--gate", "r1", "r2"]) == ExitCode.USAGE
+
+
+def test_the_set_is_audited_over_the_last_runs(capsys: Output) -> None:
+    for n in range(3):
+        write_run(Path("evals/results"), f"r{n}", run_of(20, missed=(1,)), day=n + 1)
+    assert cli.run(["check", "--runs", "--json"]) == ExitCode.YES
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_runs"], found["n_cases"]) == (3, 20)
+    assert {one["rule"] for one in found["findings"]} == {"never-passes"}
+    assert cli.run(["check", "--runs", "--strict", "r0", "r1", "r2"]) == ExitCode.NO
+    assert cli.run(["check", "--runs", "--strict", "r0", "r1"]) == ExitCode.YES
+    assert cli.run(["check", "--runs", "--gate"]) == ExitCode.USAGE
