@@ -7,13 +7,19 @@ from pytest_rageval.support.text import format_value
 
 
 def scale_end(info: MetricInfo | None) -> float | None:
-    """Return the best value that a score from 0 can have, where it is not 1; None: it is, or none.
+    """Return the best value that a score can have, where it is not 1; None: it is, or it is open.
 
     Args:
         info: definition of the metric; None: unknown.
     """
     low, high = (0.0, None) if info is None else info.scale
-    return high if low == 0 and high != 1 else None
+    return high if low >= 0 and high != 1 else None
+
+
+def of_scale(info: MetricInfo | None) -> str:
+    """Return the best value of a score as `` of 5``; empty if it is 1, or open."""
+    end = scale_end(info)
+    return "" if end is None else f" of {end:g}"
 
 
 def scaled(value: float | None, end: float | None, key: str = "") -> str:

@@ -18,6 +18,7 @@ from pytest_rageval.report.view.blocks import (
     Group,
     Note,
     Row,
+    Scale,
     Table,
     View,
     cell_text,
@@ -86,6 +87,8 @@ def _table(table: Table) -> Iterator[str]:
 
 def _rows(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
     if rows:
+        kept = [n for n in range(len(columns)) if not any(isinstance(r[n], Scale) for r in rows)]
+        columns, rows = [columns[n] for n in kept], [[row[n] for n in kept] for row in rows]
         yield _row([name.removeprefix(">") for name in columns])
         yield f"|{'|'.join('---:' if name.startswith('>') else '---' for name in columns)}|"
         yield from map(_row, rows)

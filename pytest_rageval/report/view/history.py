@@ -9,7 +9,7 @@ from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.scale import scale_end
+from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import Block, Note, Row, Table, paragraph
 from pytest_rageval.report.view.summary import change_text, interval_text
 from pytest_rageval.support.text import clean, format_value
@@ -36,12 +36,14 @@ def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Blo
     """Yield the figures of a metric over runs, oldest first, with a line where they break."""
     registry = stored_registry(*(point.run.config for point in points))
     info = registry.info(query.metric)
-    where = f", {query.scope} {clean(query.group)}" if query.group else ""
-    ways = {"higher": ", higher is better", "lower": ", lower is better"}
-    way = ways.get(info.direction, "") if info else ""
-    end = scale_end(info)
-    of = "" if end is None else f", of {end:g}"
-    yield ((f"{clean(query.metric)}{where}{of}{way}", "strong"),)
+    better = info.direction if info else "neutral"
+    parts = (
+        clean(query.metric),
+        f"{query.scope} {clean(query.group)}" if query.group else "",
+        of_scale(info).strip(),
+        "" if better == "neutral" else f"{better} is better",
+    )
+    yield ((", ".join(filter(None, parts)), "strong"),)
     rows: list[Row | Note] = []
     for point in points:
         if point.breaks:

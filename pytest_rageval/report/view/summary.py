@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +26,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.matching import rules_text
+from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import (
     Block,
@@ -301,7 +301,7 @@ def _scores(view: FinishedRun) -> Iterator[Fact]:
     """Yield the mean of each aspect, and the time."""
     metrics = view.aggregate.metrics
     shown = [
-        f"{key} {format_value(metrics[key].mean)}{scale_text(view.registry, key)}"
+        f"{key} {format_value(metrics[key].mean)}{of_scale(view.registry.info(key))}"
         for key in ASPECT_KEYS
         if key in metrics and metrics[key].mean is not None
     ]
@@ -309,13 +309,6 @@ def _scores(view: FinishedRun) -> Iterator[Fact]:
         shown.append(f"p95 {p95:.0f} ms")
     if shown:
         yield Fact("scores", ", ".join(shown))
-
-
-def scale_text(registry: Registry, key: str) -> str:
-    """Return the end of a metric's scale as `` of 5``; empty if it is 1, or open."""
-    info = registry.cases.get(key)
-    top = 1.0 if info is None else info.bounds[1]
-    return f" of {top:g}" if top != 1 and math.isfinite(top) else ""
 
 
 def _checks_to_see(view: FinishedRun, *, failed: bool) -> Iterator[Fact]:
@@ -431,7 +424,7 @@ def _metric_table(view: FinishedRun, *, every: bool) -> Table:
             continue
         parts = {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}
         for name, row in {key: summary, **parts}.items():
-            label = name + scale_text(view.registry, name)
+            label = name + of_scale(view.registry.info(name))
             cells = (label, str(row.n), "", interval_text(row.low, row.high))
             rest = (row.n_not_applicable, row.n_error)
             found = _check_rows(view, name, cells, row.mean, checks.get(name, []))

@@ -14,6 +14,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.links import cases_link, worst_first
+from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import Cell, Cells, CellValue, Row, Scale, Status, Table
 from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
@@ -101,8 +102,7 @@ class Figure:
     @property
     def scale(self) -> str:
         """End of its scale, such as ``of 5``; empty: it ends at 1, or has no end."""
-        end = 1.0 if self.info is None else self.info.bounds[1]
-        return "" if end == 1 or math.isinf(end) else f"of {end:g}"
+        return of_scale(self.info).lstrip()
 
     @property
     def interval(self) -> str:

@@ -42,16 +42,15 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import CasesView, ReportOptions
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.view.blocks import Block, Fact, Row, Scale, Table, paragraph
+from pytest_rageval.report.view.blocks import Block, Fact, Table, paragraph
 from pytest_rageval.report.view.comparison import view_of_comparison
 from pytest_rageval.report.view.review import review_blocks
+from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import concurrency_text
 from pytest_rageval.runs.read import CaseKey, case_key
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.section import Cell as StoredCell
-from pytest_rageval.values.section import ShownSection
 
 _LEGEND_OF_METRICS: Final = (
     "Bar and dot: mean, on the metric's own scale. Line through the dot: 95% interval. Upright "
@@ -209,9 +208,8 @@ def _sections(
         yield Section(id="groups", title="By group", legend=_LEGEND_OF_GROUPS, parts=[*parts(maps)])
     yield from _spread(run, figures, registry)
     if not options.redact:  # a section may quote documents
-        for number, one in enumerate(run.sections):
-            blocks = [*own_blocks(one)]
-            body = [*parts(blocks, title=one.title)]
+        for number, one in enumerate(section_groups(run.sections)):
+            body = [*parts(one.blocks, title=one.title)]
             yield Section(id=f"own-{number}", title=one.title, parts=body)
     base = "" if baseline is None else baseline.base.run_id
     if trend := view_trend(history, run.run_id, options.address, base):
@@ -298,34 +296,6 @@ def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> Section:
         panels=[panel] if panel else (),
         parts=[one for table in tables for one in parts([table])],
     )
-
-
-def own_blocks(one: ShownSection) -> Iterator[Block]:
-    """Yield a section of the project's own code."""
-    if one.error:
-        yield paragraph(f"This section could not be made: {one.error}")
-    elif one.bars:
-        values = [float(value or 0) for _, value in one.rows]
-        longest = max(values, default=0.0) or 1.0
-        rows: list[Row] = [
-            (str(name), f"{format_value(value)} {one.unit}".strip(), Scale(value=value / longest))
-            for (name, _), value in zip(one.rows, values, strict=True)
-        ]
-        yield Table(("name", ">value", "bar"), rows)
-    else:
-        number = [any(_is_number(row[at]) for row in one.rows) for at in range(len(one.columns))]
-        head = [f">{n}" if num else n for n, num in zip(one.columns, number, strict=True)]
-        yield Table(head, [tuple(map(_own_cell, row)) for row in one.rows])
-
-
-def _is_number(value: StoredCell) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _own_cell(value: StoredCell) -> str:
-    if value is None:
-        return "-"
-    return format_value(value) if isinstance(value, float) else str(value)
 
 
 def _facts(run: StoredRun) -> Iterator[Fact]:
