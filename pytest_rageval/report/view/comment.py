@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
+from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.view.blocks import Block, Cell, Fact, Line, Status, Table, View
 from pytest_rageval.report.view.comparison import flip_value, moved_stages, verdict_status
@@ -42,7 +44,7 @@ def _refused(run: StoredRun, found: RunComparison) -> str:
 def _verdict(run: StoredRun, found: RunComparison | None) -> tuple[str, Status]:
     if found is None or (found.comparable and _refused(run, found)):
         return "no baseline: nothing was decided against one", "warn"
-    conclusion = found.conclusion
+    conclusion = _conclusion(found)
     status = verdict_status(conclusion.word)
     if conclusion.word != "no_difference":
         return conclusion.sentence, status
@@ -50,6 +52,15 @@ def _verdict(run: StoredRun, found: RunComparison | None) -> tuple[str, Status]:
         return f"no difference: {conclusion.reason}", status
     shows = f"no difference that {counted(found.n_paired, 'case')} could show"
     return f"{shows} ({_visible(found)}): {conclusion.reason}", status
+
+
+def _conclusion(found: RunComparison) -> Conclusion:
+    """Return the verdict without time: another job made the baseline, on a machine of its own."""
+    since = found.headline.since
+    if since is None or not found.comparable:
+        return found.conclusion
+    untimed = replace(found.headline, since=replace(since, time_ms=None))
+    return conclude(found.comparison, untimed)
 
 
 def _visible(found: RunComparison) -> str:
@@ -76,7 +87,7 @@ def _run_facts(run: StoredRun) -> Iterator[Block]:
 
 def _moved(found: RunComparison) -> Iterator[Block]:
     comparison, since = found.comparison, found.headline.since
-    if found.conclusion.word != "no_difference":
+    if _conclusion(found).word != "no_difference":
         yield Fact("seen", _visible(found))
     if moved := moved_stages(found):
         yield Fact("stages", moved)

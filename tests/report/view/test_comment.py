@@ -78,6 +78,15 @@ def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
     assert "**fixed** 3 fixed: c-009, c-011, c-012" in text
 
 
+def test_slow_calls_of_another_machine_are_shown_and_are_not_the_verdict() -> None:
+    slow = [replace(one, latency={"total_ms": 1000.0 + i}) for i, one in enumerate(run_of(N))]
+    new, base = run(slow), run(run_of(N), "base")
+    assert compare_runs(base, new).conclusion.word == "worse"
+    text = comment(new, base)
+    assert text.startswith("## rageval: PASS, no difference: every score")
+    assert "a call takes 10 -\\> 10" in text
+
+
 def test_runs_that_cannot_be_compared_have_the_reason_in_the_first_line() -> None:
     base = run(run_of(N), "base", settings=replace(SETTINGS, k=9))
     text = comment(run(run_of(N)), base)
