@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
-from pytest_rageval.authoring.labelling.draft import gold_for
+from pytest_rageval.authoring.labelling.draft import gold_for, written
 from pytest_rageval.project.case_reader import LocatedCase, case_fields
 from pytest_rageval.project.option_values import read_value
 from pytest_rageval.project.options import OPTIONS
@@ -291,8 +291,8 @@ class Prompt:
             "id": names[0] if names else id_from_question(last.case.question),
             "question": last.case.question,
         }
-        if golds := [gold_for(chunk) for chunk in self._chunks(numbered)]:
-            line["gold_supports"] = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
+        if golds := dict.fromkeys(map(gold_for, self._chunks(numbered))):
+            line["gold_supports"] = [*map(written, golds)]
         # As it was asked, whatever was set since then.
         asked = case_fields(self._question.located.case)
         line |= {name: asked[name] for name in ("folders", "vaults", "metadata") if name in asked}

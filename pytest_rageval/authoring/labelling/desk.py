@@ -21,6 +21,7 @@ from pytest_rageval.authoring.labelling.draft import (
     SaveResult,
     groups_text,
     place_of,
+    written,
 )
 from pytest_rageval.authoring.labelling.store import (
     ADJUDICATED,
@@ -75,7 +76,7 @@ def draft_of(one: EditableCase) -> Draft:
     """Return the draft of a case from its line."""
     case = one.case
     return Draft(
-        golds=tuple(one.values.get("gold_supports", ())),
+        golds=case.gold_supports,
         answerable=case.answerable,
         groups=case.required_support_groups,
         notes=case.notes,
@@ -116,6 +117,10 @@ class CaseDesk:
             one = self._stands_now(case_id) if over else self._known[case_id]
             if one is None:
                 return SaveResult(ok=False, message=f"{case_id} is not in the file any more")
+            if "gold_supports" in changes:  # those that stay keep their unknown fields
+                there = one.values.get("gold_supports", ())
+                known = dict(zip(one.case.gold_supports, there, strict=True))
+                changes["gold_supports"] = [known.get(g) or written(g) for g in after.golds]
             _refuse_faulty(one, changes)
             line = change_line(self._path, one.line, changes, display=self._display)
             self._known[case_id] = read_case_line(line)

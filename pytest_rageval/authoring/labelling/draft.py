@@ -1,14 +1,13 @@
 """The cases of a session: their golds, the draft of a decision, and the desk that saves it. Pure.
 
-A gold is a dictionary as in the case file, so that unknown keys are kept. Every change of a draft
-returns a new one.
+Every change of a draft returns a new one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.metrics.matching import matches_anchor, norm_path, norm_text
@@ -16,25 +15,10 @@ from pytest_rageval.values.case import Anchor, Case, Review
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
-Gold = Mapping[str, Any]
-"""One of ``gold_supports`` as in the line."""
-
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 
 
-def anchor_of(gold: Gold | Anchor) -> Anchor:
-    """Return the anchor of a gold, without unknown keys."""
-    if isinstance(gold, Anchor):
-        return gold
-    known: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in gold.items()
-        if key in Anchor.__dataclass_fields__
-    }
-    return Anchor(**known)
-
-
-def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+def matches(gold: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a chunk contains the evidence of a gold, including its snippets.
 
     If the text of the chunk is not known completely, the section decides.
@@ -45,8 +29,7 @@ def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings)
         settings: only ``path_case`` is used; snippets are always compared here, to distinguish two
             chunks of one section.
     """
-    anchor = anchor_of(gold)
-    if anchor.pages and chunk.pages and set(anchor.pages).isdisjoint(chunk.pages):
+    if gold.pages and chunk.pages and set(gold.pages).isdisjoint(chunk.pages):
         return False
     known = chunk.text is not None and not chunk.text_truncated
     strict = ScoreSettings(
@@ -54,7 +37,7 @@ def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings)
         snippets="all" if known else "off",
         coarse_chunks=known and settings.coarse_chunks,
     )
-    return matches_anchor(anchor, chunk, strict)
+    return matches_anchor(gold, chunk, strict)
 
 
 def unusable(chunk: RetrievedChunk) -> str | None:
@@ -67,33 +50,38 @@ def unusable(chunk: RetrievedChunk) -> str | None:
     return None
 
 
-def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, Any]:
+def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> Anchor:
     """Return the anchor of a chunk: path, heading path and quotes."""
-    gold: dict[str, Any] = {"rel_path": chunk.rel_path}
-    if chunk.heading_path is not None:
-        gold["heading_path"] = chunk.heading_path
-    if snippets:
-        gold["snippets"] = list(snippets)
-    if chunk.pages:
-        gold["pages"] = list(chunk.pages)
-    if chunk.vault is not None:
-        gold["vault"] = chunk.vault
-    return gold
+    return Anchor(
+        rel_path=chunk.rel_path,
+        heading_path=chunk.heading_path or "",
+        snippets=tuple(snippets),
+        pages=chunk.pages or (),
+        vault=chunk.vault,
+    )
 
 
-def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+def written(gold: Anchor) -> dict[str, Any]:
+    """Return an anchor as a case file holds it, without what is so by default."""
+    bare, values = Anchor(rel_path=""), asdict(gold)
+    return {
+        name: [*value] if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value != getattr(bare, name)
+    }
+
+
+def same_section(gold: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a gold names exactly the section of a chunk, ignoring snippets."""
-    own, pages = anchor_of(gold_for(chunk)), set(gold.get("pages", ()))
-    if own.pages and pages and pages != set(own.pages):
+    own = gold_for(chunk)
+    if own.pages and gold.pages and set(gold.pages) != set(own.pages):
         return False
     section = RetrievedChunk(
-        rel_path=gold["rel_path"],
-        heading_path=gold.get("heading_path", ""),
-        vault=gold.get("vault"),
+        rel_path=gold.rel_path, heading_path=gold.heading_path, vault=gold.vault
     )
     plain = ScoreSettings(path_case=settings.path_case)
-    without = {key: value for key, value in gold.items() if key != "snippets"}
-    return matches_anchor(anchor_of(without), chunk, plain) and matches_anchor(own, section, plain)
+    without = replace(gold, snippets=())
+    return matches_anchor(without, chunk, plain) and matches_anchor(own, section, plain)
 
 
 def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
@@ -113,14 +101,10 @@ def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
     return found
 
 
-def place_of(gold: Gold | RetrievedChunk) -> str:
+def place_of(one: Anchor | RetrievedChunk) -> str:
     """Name document and section on one line."""
-    if isinstance(gold, RetrievedChunk):
-        path, heading, vault = gold.rel_path, gold.heading_path, gold.vault
-    else:
-        path, heading, vault = gold["rel_path"], gold.get("heading_path"), gold.get("vault")
-    where = f"{vault}: {path}" if vault else path
-    return f"{where}  {heading}" if heading else f"{where}  (whole document)"
+    where = f"{one.vault}: {one.rel_path}" if one.vault else one.rel_path
+    return f"{where}  {one.heading_path or '(whole document)'}"
 
 
 Groups = tuple[tuple[int, ...], ...]
@@ -130,14 +114,14 @@ Groups = tuple[tuple[int, ...], ...]
 class Draft:
     """The fields of a case that labelling decides."""
 
-    golds: tuple[Gold, ...] = ()
+    golds: tuple[Anchor, ...] = ()
     answerable: bool = True
     groups: Groups | None = None
     """Indices into ``golds``: OR over groups, AND within one."""
     notes: str = ""
     review: Review = "reviewed"
 
-    def with_golds(self, added: Sequence[Gold], *, at: int | None = None) -> Draft:
+    def with_golds(self, added: Sequence[Anchor], *, at: int | None = None) -> Draft:
         """Add golds, before the one at an index or last; a case with golds is answerable."""
         at = len(self.golds) if at is None else at
         groups = _renumbered(self.groups, lambda i: i + len(added) if i >= at else i)
@@ -175,7 +159,7 @@ class Draft:
         needed = {i for group in self.groups for i in group}
         return tuple(i for i in range(len(self.golds)) if i not in needed)
 
-    def with_gold(self, index: int, gold: Gold) -> Draft:
+    def with_gold(self, index: int, gold: Anchor) -> Draft:
         """Replace a gold."""
         return replace(self, golds=(*self.golds[:index], gold, *self.golds[index + 1 :]))
 
@@ -190,7 +174,7 @@ class Draft:
         groups = self.groups
         return {
             "answerable": self.answerable,
-            "gold_supports": [dict(gold) for gold in self.golds],
+            "gold_supports": [*map(written, self.golds)],
             "required_support_groups": None if groups is None else [*map(list, groups)],
             "notes": self.notes,
             "review": self.review,
@@ -240,7 +224,7 @@ def groups_text(groups: Groups | None) -> str:
 class Candidate:
     """A gold with the names of those who proposed it."""
 
-    gold: Gold
+    gold: Anchor
     names: tuple[str, ...] = ()
     """Annotators; empty: the case file."""
 

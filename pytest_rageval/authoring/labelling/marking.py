@@ -9,9 +9,7 @@ from pytest_rageval.authoring.labelling.draft import (
     Candidate,
     Draft,
     Fetched,
-    Gold,
     LabelCase,
-    anchor_of,
     gold_for,
     matches,
     parse_groups,
@@ -19,6 +17,7 @@ from pytest_rageval.authoring.labelling.draft import (
     quotable,
     same_section,
     unusable,
+    written,
 )
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.metrics.matching import norm_text
@@ -124,10 +123,10 @@ class CaseMarking:
             and not any(self._matches(candidate.gold, chunk) for chunk in every_chunk)
         )
 
-    def _matches(self, gold: Gold | Anchor, chunk: int) -> bool:
+    def _matches(self, gold: Anchor, chunk: int) -> bool:
         """Whether a chunk, by its index, contains the evidence of a gold."""
         # Kept, because each key needs all of them, and a text of 2 MB takes 50 ms to read.
-        key = anchor_of(gold), chunk
+        key = gold, chunk
         if key not in self._matched:
             self._matched[key] = matches(gold, self.chunks[chunk], self._settings)
         return self._matched[key]
@@ -282,7 +281,7 @@ class CaseMarking:
         against = "irrelevant_supports of the case names it as evidence against"
         return unusable(self.chunks[row]) or (against if self.irrelevant(row) else None)
 
-    def _add(self, golds: Sequence[Gold]) -> None:
+    def _add(self, golds: Sequence[Anchor]) -> None:
         """Add golds, at their earlier position if they had one."""
         draft = self.draft
         start = self.item.start.golds
@@ -317,7 +316,7 @@ class CaseMarking:
             return f"groups: {error}"
         self.decide(replace(draft, groups=groups))
         named = ", or ".join(
-            " + ".join(f"{i + 1} {draft.golds[i]['rel_path']}" for i in group) for group in groups
+            " + ".join(f"{i + 1} {draft.golds[i].rel_path}" for i in group) for group in groups
         )
         return f"enough together: {named}"
 
@@ -334,7 +333,7 @@ class CaseMarking:
         if problem is not None or not quotes:
             return f"row {row + 1}: {problem or 'no sentence to quote'}"
         own = self._own_gold(row)
-        held = () if own is None else self.draft.golds[own].get("snippets", ())
+        held = () if own is None else self.draft.golds[own].snippets
         self.choice = SnippetChoice(quotes, held)
         return ""
 
@@ -346,7 +345,7 @@ class CaseMarking:
             for i, gold in enumerate(golds)
             if same_section(gold, chunk, self._settings) and self._matches(gold, row)
         ]
-        return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
+        return max(own, key=lambda i: len(golds[i].snippets), default=None)
 
     def quote(self) -> str:
         """End the choice of sentences, and quote those that are picked."""
@@ -361,11 +360,9 @@ class CaseMarking:
         if own is None:
             self._add([gold_for(chunk, snippets)])
             return notice
-        gold = dict(draft.golds[own])
-        if snippets or "snippets" in gold:
-            gold["snippets"] = snippets
-        others = (g for i, g in enumerate(draft.golds) if i != own)
-        if anchor_identity(gold) in map(anchor_identity, others):
+        gold = replace(draft.golds[own], snippets=tuple(snippets))
+        others = (written(one) for i, one in enumerate(draft.golds) if i != own)
+        if anchor_identity(written(gold)) in map(anchor_identity, others):
             notice += self._losses([own])
             self.decide(draft.without_golds([own]))
         else:

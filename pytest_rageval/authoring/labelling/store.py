@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
+from pytest_rageval.authoring.labelling.draft import Draft, Groups, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import check_person, named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
@@ -26,7 +26,7 @@ from pytest_rageval.support.jsonl import (
 )
 from pytest_rageval.support.reading import unfit_at
 from pytest_rageval.support.text import counted, shown
-from pytest_rageval.values.case import Count
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
 from pytest_rageval.values.json_documents import items
 from pytest_rageval.values.limits import Flag, Limits
@@ -71,10 +71,9 @@ class LabelEntry:
         return frozenset(map(section_of, self.draft.golds))
 
 
-def section_of(gold: Gold) -> Section:
+def section_of(gold: Anchor) -> Section:
     """Return the section of an anchor, ignoring snippets and spelling."""
-    anchor = anchor_of(gold)
-    return anchor.vault, norm_path(anchor.rel_path), anchor_segments(anchor)
+    return gold.vault, norm_path(gold.rel_path), anchor_segments(gold)
 
 
 def seen_chunks(
@@ -111,17 +110,6 @@ _Version = Annotated[int, Limits(str(SCHEMA_VERSION), ge=SCHEMA_VERSION, le=SCHE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gold:
-    """Known keys of an anchor; others are kept."""
-
-    rel_path: str
-    heading_path: str = ""
-    snippets: tuple[str, ...] = ()
-    pages: tuple[Count, ...] = ()
-    vault: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _EntryLine:
     """A line of a label file; other keys are of no use here."""
 
@@ -129,7 +117,7 @@ class _EntryLine:
     answerable: Flag
     schema_version: _Version = SCHEMA_VERSION
     file: str = ""
-    gold_supports: tuple[_Gold, ...] = ()
+    gold_supports: tuple[Anchor, ...] = ()
     required_support_groups: Groups | None = None
     notes: str = ""
     chunks: tuple[SeenChunk, ...] = ()
@@ -158,7 +146,7 @@ def _read_entry(line: Line, annotator: str, faults: list[Fault], name: str) -> I
     faults += [replace(fault, file=name) for fault in found]
     if read is not None:
         draft = Draft(
-            golds=tuple(json.loads(line.text).get("gold_supports", ())),
+            golds=read.gold_supports,
             answerable=read.answerable,
             groups=tuple(filter(None, read.required_support_groups or ())) or None,
             notes=read.notes,
@@ -242,7 +230,7 @@ def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
     )
 
 
-def _as_in(start: Draft, gold: Gold) -> Gold:
+def _as_in(start: Draft, gold: Anchor) -> Anchor:
     """Return an anchor as the case file writes it, if it has it."""
     known = [one for one in start.golds if section_of(one) == section_of(gold)]
     return known[0] if known else gold

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, place_of
+from pytest_rageval.authoring.labelling.draft import Draft, groups_text, place_of
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import counted, shortened
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import RetrievedChunk
 
 WHOLE: Final = 50_000
@@ -184,7 +184,7 @@ def _row_view(marking: CaseMarking, row: int, current: bool) -> RowView:
     else:
         gold = marking.loose_golds[row - len(marking.chunks)].gold
         place, scores = place_of(gold), ()
-        text = "\n".join(gold.get("snippets", ()))
+        text = "\n".join(gold.snippets)
         tags = ["not retrieved", *names]
     return RowView(
         number=row + 1,
@@ -203,8 +203,8 @@ def _scores(chunk: RetrievedChunk) -> tuple[tuple[str, float], ...]:
     return tuple((name, value) for name, value in values if value is not None)
 
 
-def _gold_text(gold: Gold) -> str:
-    quotes = "; ".join(f'"{snippet}"' for snippet in gold.get("snippets", ()))
+def _gold_text(gold: Anchor) -> str:
+    quotes = "; ".join(f'"{snippet}"' for snippet in gold.snippets)
     return f"{place_of(gold)}  {quotes}".rstrip()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
-from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult
+from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult, written
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.authoring.labelling.web.page import WebFace
@@ -104,7 +104,7 @@ def label_case(fields: Mapping[str, Any]) -> LabelCase:
     return LabelCase(
         case=case,
         start=Draft(
-            golds=tuple(fields.get("gold_supports", ())),
+            golds=case.gold_supports,
             answerable=case.answerable,
             groups=case.required_support_groups,
             notes=case.notes,
@@ -129,7 +129,7 @@ def session_of(*cases: Mapping[str, Any], desk: FakeDesk | None = None) -> Label
 
 def golds(session: LabelSession) -> list[dict[str, Any]]:
     """The golds of the current draft."""
-    return [dict(gold) for gold in session.marking.draft.golds]
+    return [*map(written, session.marking.draft.golds)]
 
 
 def marked(session: LabelSession) -> list[int]:

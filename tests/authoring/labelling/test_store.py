@@ -12,6 +12,7 @@ from pytest_rageval.authoring.labelling.store import (
     labels_path,
     read_labels,
 )
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import ConfigError, DatasetError
 
 ENTRY: dict[str, Any] = {
@@ -69,7 +70,10 @@ def test_entries_are_added_and_read_back(cases: Path) -> None:
     entries = read_labels(cases).entries
     assert [(e.annotator, e.case_id) for e in entries] == [("ann", "a"), ("ann", "b")]
     assert entries[0].draft == Draft(
-        golds=tuple(ENTRY["gold_supports"]), groups=((0,),), notes="n", answerable=True
+        golds=(Anchor(rel_path="x.md", snippets=("s",)),),
+        groups=((0,),),
+        notes="n",
+        answerable=True,
     )
 
 

@@ -19,6 +19,7 @@ import pytest
 from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.web.page import CONFLICT
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
     CASES,
@@ -91,7 +92,7 @@ def hostile_session() -> LabelSession:
         for n in (1, 2)
     ]
     desk = FakeDesk(chunks=chunks)
-    gold = {"rel_path": NASTY, "heading_path": NASTY, "snippets": (NASTY,)}
+    gold = Anchor(rel_path=NASTY, heading_path=NASTY, snippets=(NASTY,))
     fields = {
         "id": "hostile",
         "question": NASTY,
@@ -346,7 +347,7 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
     tab = open_page(served)
     tab.click("#row-3 .mark")
     settled(tab)
-    assert [gold["rel_path"] for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
+    assert [gold.rel_path for gold in served.session.marking.draft.golds] == ["ops/mail.md"]
     tab.click("#row-2 .where")
     settled(tab)
     assert served.session.marking.cursor == 1
