@@ -66,7 +66,7 @@ def test_requests_to_target_and_judge_never_exceed_the_limit_and_come_in_order(
         result = project.run(
             "--judge-base-url", f"{server.url}/v1", "--rageval-concurrency", str(concurrency)
         )
-    assert result.parseoutcomes().get("failed", 0) <= 1  # the check of the misses
+    assert outcomes(result).get("failed", 0) <= 1  # the check of the misses
     assert server.peak == concurrency
     assert server.judged >= 20
     assert len(server.asked) == 20
@@ -124,7 +124,7 @@ def test_latency_is_that_of_the_request_and_not_of_the_wait_for_a_place(project:
         began = time.monotonic()
         result = project.run_apart("--rageval-concurrency", "4")
         took_ms = (time.monotonic() - began) * 1000
-    assert result.parseoutcomes()["passed"] >= 200
+    assert outcomes(result)["passed"] >= 200
     latencies = [record["latency"]["total_ms"] for record in project.records().values()]
     assert len(latencies) == 320
     assert min(latencies) >= 20
@@ -153,7 +153,7 @@ def test_a_client_of_any_scope_is_asked_and_a_short_lived_one_alone(
     project.write("conftest.py", COUNTING + fixture)
     project.cases(numbered_cases(12))
     result = project.run("--rageval-concurrency", "4")
-    assert result.parseoutcomes()["passed"] >= 10
+    assert outcomes(result)["passed"] >= 10
     clients = told(project)
     assert len(clients) == (12 if short else 1)
     assert all(client["peak"] == (1 if short else 4) for client in clients)
@@ -174,7 +174,7 @@ def rag_client(request):
     )
     project.cases(numbered_cases(10))
     result = project.run("--rageval-concurrency", "4")
-    assert result.parseoutcomes()["passed"] >= 16
+    assert outcomes(result)["passed"] >= 16
     one, two = told(project)
     assert (one["name"], two["name"]) == ("one", "two")
     assert sorted(one["asked"]) == sorted(two["asked"]) == sorted(questions(10))  # type: ignore[call-overload]
@@ -203,7 +203,7 @@ def rag_client():
         )
     (project.path / "evals" / "eval_set.jsonl").unlink()
     result = project.run("--rageval-concurrency", "4", "-p", "no:cacheprovider")
-    assert result.parseoutcomes()["passed"] >= 16
+    assert outcomes(result)["passed"] >= 16
     clients = {client["name"]: client for client in told(project)}
     assert set(clients) == {"left", "right"}
     for name, client in clients.items():
@@ -216,7 +216,7 @@ def test_an_async_client_has_many_cases_in_flight_too(project: Project, fixture:
     project.write("conftest.py", COUNTING + ASYNC.format(fixture=fixture))
     project.cases(numbered_cases(16))
     result = project.run("--rageval-concurrency", "4")
-    assert result.parseoutcomes()["passed"] >= 13
+    assert outcomes(result)["passed"] >= 13
     (client,) = told(project)
     assert client["peak"] == 4
     assert len(client["asked"]) == 16  # type: ignore[arg-type]
@@ -243,7 +243,7 @@ def test_a_client_bound_to_one_thread_works_one_by_one_and_says_so_otherwise(
     project.write("conftest.py", REPLY + BOUND.format(scope="session"))
     assert outcomes(project.run("--rageval-concurrency", "1")) == ALL_ASKED
     many = project.run("--rageval-run-id", "many")
-    assert many.parseoutcomes()["errored"] == 4
+    assert outcomes(many)["errored"] == 4
     (record, *_) = lines_of(project.path / "evals" / "results" / "many")
     assert "created in a thread can only be used in that same thread" in record["error"]["message"]
 
@@ -329,16 +329,16 @@ def test_a_case_that_was_asked_ahead_and_then_skipped_leaves_no_answer(
         result = project.run("--rageval-concurrency", "3", *workers)
         if how == "mark":
             assert server.asked == []
-            assert result.parseoutcomes()["skipped"] == 12
+            assert outcomes(result)["skipped"] == 12
             return
     records = project.records()
     if how == "broken setup":
-        assert result.parseoutcomes()["errored"] == 6
+        assert outcomes(result)["errored"] == 6
         broken = {id: records.pop(id) for id in [f"c{n}" for n in range(1, 12, 2)]}
         assert {one["error"]["kind"] for one in broken.values()} == {"fixture"}
         assert {one["answer"] for one in broken.values()} == {None}  # not what came ahead
     else:
-        assert result.parseoutcomes()["skipped"] >= 6
+        assert outcomes(result)["skipped"] >= 6
     assert sorted(records) == sorted(f"c{n}" for n in range(0, 12, 2))
 
 
@@ -358,7 +358,7 @@ def test_what_another_worker_takes_over_is_not_asked_twice(project: Project) -> 
         result = project.run_apart(
             "-n", "2", "--dist", "worksteal", "--rageval-concurrency", str(concurrency)
         )
-    assert result.parseoutcomes()["passed"] >= 150
+    assert outcomes(result)["passed"] >= 150
     assert len(project.records()) == 200
     # What was on its way when it was taken cannot be taken back; something is taken a few times.
     assert len(server.asked) <= 200 + 5 * concurrency

@@ -48,7 +48,7 @@ def event_loop_policy():
         "-W",
         "default",
     )
-    assert result.parseoutcomes()["passed"] >= 10
+    assert outcomes(result)["passed"] >= 10
     (client,) = told(project)
     assert client["peak"] == 4
 
@@ -89,7 +89,7 @@ def test_beside_pytest_rerunfailures_a_case_is_asked_again_and_kept_once(project
         assert sorted(server.asked) == sorted(
             [*questions_of(cases), "hit number 4", "hit number 7"]
         )
-    assert result.parseoutcomes()["rerun"] == 2
+    assert outcomes(result)["rerun"] == 2
     (folder,) = project.run_folders()
     assert [r["case_id"] for r in lines_of(folder)] == [f"c{n:03}" for n in range(10)]
 

@@ -12,7 +12,7 @@ import pytest
 from pytest_rageval.plugin.lookahead import OutputKeeper, held_back
 from pytest_rageval.plugin.state import CaseOutput
 from pytest_rageval.support.threads import LoopThread
-from tests.plugin.scratch import Project, case
+from tests.plugin.scratch import Project, case, outcomes
 
 LOGGER = logging.getLogger("some.rag")
 
@@ -152,7 +152,7 @@ def test_logs_and_prints_of_a_case_stand_in_its_own_report(
         "    assert eval_case.id not in {'c2', 'c5'}\n",
     )
     result = project.run("--rageval-concurrency", concurrency, "-p", "no:randomly")
-    assert result.parseoutcomes()["failed"] >= 2
+    assert outcomes(result)["failed"] >= 2
     text = result.stdout.str()
     for n in range(8):
         wanted = 1 if n in {2, 5} else 0

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project
+from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, outcomes
 
 URL = ("--rag-url", "http://127.0.0.1:9")
 
@@ -43,7 +43,7 @@ def test_a_session_leaves_no_thread_of_its_loop(project: Project) -> None:
     project.write("conftest.py", ASYNC)
     for _ in range(2):
         result = project.run("-W", "error")
-        assert result.parseoutcomes()["passed"] >= 3
+        assert outcomes(result)["passed"] >= 3
         assert loop_threads() == []
 
 
