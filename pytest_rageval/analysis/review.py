@@ -1,27 +1,26 @@
-"""Order in which answers are read, and the figures of what readers found. Pure.
+"""Figures of what readers of answers found. Pure.
 
-Answers that promise most are read beside a random sample; every share and error rate is computed on
-the random sample alone, since the others were chosen because something looked wrong.
+Every share and error rate is that of the random sample alone, since the other answers were read
+because something looked wrong (``reading_order``).
 """
 
 from __future__ import annotations
 
-import hashlib
+import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, takewhile
-from typing import Final, Literal, TypeVar
+from itertools import combinations
+from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
+from pytest_rageval.analysis.reading_order import random_sample
 from pytest_rageval.analysis.stats.agreement import kappa
-from pytest_rageval.analysis.stats.intervals import Interval, wilson
-from pytest_rageval.analysis.trust.reliability import PASS_LINE
-from pytest_rageval.judges.spot_check import second_scores
-from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.analysis.stats.distributions import normal_quantile
+from pytest_rageval.analysis.stats.intervals import tail_level, wilson_bounds
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reviews import (
-    RETRIEVAL_STAGES,
     AnswerReview,
     ReviewKey,
     ReviewLine,
@@ -29,91 +28,12 @@ from pytest_rageval.values.reviews import (
     part_of,
 )
 
-Reason = Literal["flipped", "judge unsure", "rule against judge", "negative feedback"]
-"""Reason for which an answer promises more than a random one."""
 OurStage = FailureStage | Literal["passed", "unscored"]
 """``passed``: we saw nothing wrong; ``unscored``: we said nothing."""
 ENOUGH: Final = 20
 """Answers in a row without a new category after which more reading brings little."""
+_CONFIDENCE: Final = 0.95
 NO_CATEGORY: Final = "(no category yet)"
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-
-# --- order -----------------------------------------------------------------------------------
-
-
-def random_order(keys: Iterable[_Key]) -> tuple[_Key, ...]:
-    """Return keys in an order that depends on nothing but the keys, the same for all readers."""
-
-    def drawn(key: _Key) -> bytes:
-        return hashlib.sha256(f"review {key!r}".encode("utf-8", "backslashreplace")).digest()
-
-    return tuple(sorted(dict.fromkeys(keys), key=drawn))
-
-
-def reading_order(
-    reasons: Mapping[_Key, Sequence[Reason]], *, random_share: float
-) -> tuple[_Key, ...]:
-    """Mix the random order with the answers that promise most.
-
-    At any place in the result, at least ``random_share`` of the answers so far come from the random
-    order, until nothing promising is left; those with most reasons come first.
-
-    Args:
-        reasons: of every answer; empty for one that promises nothing.
-        random_share: 0 to 1.
-    """
-    drawn = random_order(reasons)
-    # Stable: equal ones stay in the random order.
-    promising = sorted((key for key in drawn if reasons[key]), key=lambda key: -len(reasons[key]))
-    order: dict[_Key, None] = {}
-    at, n_random = 0, 0
-    for key in promising:
-        while at < len(drawn) and n_random < random_share * (len(order) + 1) - TOLERANCE:
-            n_random += drawn[at] not in order
-            order.setdefault(drawn[at])
-            at += 1
-        order.setdefault(key)
-    return tuple(dict.fromkeys((*order, *drawn)))
-
-
-def random_sample(keys: Iterable[_Key], read: Mapping[_Key, object]) -> tuple[_Key, ...]:
-    """Return the answers that were read and are a simple random sample of all.
-
-    It is the longest start of the random order that was read to the last answer, whatever else
-    was.
-    """
-    return tuple(takewhile(read.__contains__, random_order(keys)))
-
-
-def reasons_of(record: CaseRecord, flipped: bool = False) -> tuple[Reason, ...]:
-    """Return why the answer of a record promises more than a random one."""
-    found: list[Reason] = ["flipped"] if flipped else []
-    judgements = record.verdicts.judgements
-    unsure = any(one.verdict is not None and one.verdict.unsure for one in judgements.values())
-    seconds = second_scores(record.verdicts).items()
-    firsts = record.scores.metrics
-    if unsure or any((v := firsts.get(k)) is not None and abs(v - two) > 1 for k, two in seconds):
-        found.append("judge unsure")
-    if _disputed(record):
-        found.append("rule against judge")
-    return tuple(found)
-
-
-def _disputed(record: CaseRecord) -> bool:
-    """Whether the judge passes an answer without its evidence or against a rule, or the reverse."""
-    score, metrics = record.scores.metrics.get("correctness"), record.scores.metrics
-    kept = metrics.get("answer_rules_pass_rate")
-    if score is None:
-        return False
-    right = score >= PASS_LINE - TOLERANCE
-    if kept is not None:
-        return right != (kept == 1)
-    facts = record.verdicts.evidence.facts_stated if record.verdicts.evidence else None
-    if not right:
-        return bool(facts) and all(facts or ())
-    return record.scores.failure_stage in RETRIEVAL_STAGES
 
 
 # --- what was read ---------------------------------------------------------------------------
@@ -177,6 +97,14 @@ def record_stage(record: CaseRecord) -> OurStage:
     return record.scores.failure_stage or ("unscored" if record.scores.unchecked else "passed")
 
 
+def weight_of(case: Case) -> float:
+    """Return the requests that a case stands for, ``metadata.weight``; 1 without a positive one."""
+    given = case.metadata.get("weight")
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return 1.0
+    return float(given) if math.isfinite(given) and given > 0 else 1.0
+
+
 def read_records(records: Iterable[CaseRecord]) -> Iterator[CaseRecord]:
     """Yield the records whose answers are read: the first repeat of each case that has one."""
     firsts = (group.first for group in group_repeats(records))
@@ -192,19 +120,35 @@ class Share:
 
     k: int
     n: int
+    """Answers of the sample, and those of them that are counted, without their weights."""
     value: float | None
-    """None: the sample is empty."""
+    """Weighted; None: the sample is empty."""
     low: float | None
     high: float | None
 
 
-def share_of(hits: Iterable[bool]) -> Share:
-    """Return the share of hits."""
+def share_of(hits: Iterable[bool], weights: Iterable[float] = ()) -> Share:
+    """Return the share of hits.
+
+    Args:
+        hits: of the sample.
+        weights: requests that each stands for, above 0; empty: all the same. The interval is that
+            of the effective number of answers, (sum w)^2 / sum w^2 (Kish 1965).
+
+    >>> share_of([True, False, False, False]).value
+    0.25
+    >>> share_of([True, False], [3.0, 1.0]).value
+    0.75
+    """
     every = list(hits)
-    k, n = sum(every), len(every)
-    interval: Interval = wilson(k, n)
-    value = k / n if n else None
-    return Share(k=k, n=n, value=value, low=interval.low, high=interval.high)
+    each = list(weights) or [1.0] * len(every)
+    if not every:
+        return Share(k=0, n=0, value=None, low=None, high=None)
+    total = math.fsum(each)
+    value = math.fsum(w for hit, w in zip(every, each, strict=True) if hit) / total
+    n = total**2 / math.fsum(w * w for w in each)
+    low, high = wilson_bounds(value, n, normal_quantile(tail_level(_CONFIDENCE, 2)))
+    return Share(k=sum(every), n=len(every), value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +189,8 @@ class ReviewFigures:
     n_blind: int
     """Those of them read without our stage and scores."""
     verdicts: Mapping[ReviewVerdict, int]
+    weighted: bool
+    """Whether answers stand for different numbers of requests."""
     failed: Share
     """Of the random sample."""
     categories: tuple[CategoryFigure, ...]
@@ -265,7 +211,10 @@ Stages = Mapping[ReviewKey, OurStage]
 
 
 def review_figures(
-    reviewer: str, reviews: Mapping[ReviewKey, AnswerReview], stages: Stages
+    reviewer: str,
+    reviews: Mapping[ReviewKey, AnswerReview],
+    stages: Stages,
+    weights: Mapping[ReviewKey, float] | None = None,
 ) -> ReviewFigures:
     """Compute the figures of one reader.
 
@@ -273,7 +222,13 @@ def review_figures(
         reviewer: name of the reader.
         reviews: as ``latest_reviews`` gives them.
         stages: our stage of every answer that could be read.
+        weights: requests that an answer stands for, above 0; None, or one that is missing: 1.
     """
+    known = weights or {}
+
+    def share(hits: Sequence[bool], of: Sequence[AnswerReview]) -> Share:
+        return share_of(hits, [known.get(one.key, 1.0) for one in of])
+
     sample = [reviews[key] for key in random_sample(stages, reviews)]
     judged = [one for one in sample if one.verdict != "skip"]
     names = list(categories_of(reviews))
@@ -286,10 +241,26 @@ def review_figures(
         n_random=len(sample),
         n_blind=sum(one.blind for one in reviews.values()),
         verdicts=dict(Counter(one.verdict for one in reviews.values() if one.verdict is not None)),
-        failed=share_of(one.verdict == "fail" for one in judged),
-        categories=tuple(_category(name, reviews, judged, stages) for name in names),
+        weighted=len(set(known.values())) > 1,
+        failed=share([one.verdict == "fail" for one in judged], judged),
+        categories=tuple(
+            CategoryFigure(
+                name=name or NO_CATEGORY,
+                n=sum(_has(one, name) for one in reviews.values()),
+                by_stage=dict(
+                    Counter(stages[key] for key, one in reviews.items() if _has(one, name))
+                ),
+                share=share([_has(one, name) for one in judged], judged),
+            )
+            for name in names
+        ),
         since_new=since_new_category(reviews.values()),
-        stages=tuple(_stage_errors(judged, stages)),
+        stages=tuple(
+            StageFigure(
+                stage=stage, wrong=share([_contradicts(one, stages[one.key]) for one in of], of)
+            )
+            for stage, of in _by_stage(judged, stages)
+        ),
     )
 
 
@@ -297,36 +268,20 @@ def _has(review: AnswerReview, category: str) -> bool:
     return review.category == category and (bool(category) or review.verdict == "fail")
 
 
-def _category(
-    name: str,
-    reviews: Mapping[ReviewKey, AnswerReview],
-    judged: Sequence[AnswerReview],
-    stages: Stages,
-) -> CategoryFigure:
-    keys = [key for key, one in reviews.items() if _has(one, name)]
-    return CategoryFigure(
-        name=name or NO_CATEGORY,
-        n=len(keys),
-        by_stage=dict(Counter(stages[key] for key in keys)),
-        share=share_of(_has(one, name) for one in judged),
-    )
+def _by_stage(
+    judged: Iterable[AnswerReview], stages: Stages
+) -> Iterator[tuple[str, list[AnswerReview]]]:
+    """Yield answers that we scored: all of them, then those of each stage, the most first."""
+    scored = [one for one in judged if stages[one.key] != "unscored"]
+    if scored:
+        yield "all", scored
+    counts = Counter(stages[one.key] for one in scored)
+    for stage, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield stage, [one for one in scored if stages[one.key] == stage]
 
 
-def _stage_errors(judged: Iterable[AnswerReview], stages: Stages) -> Iterable[StageFigure]:
-    by_stage: dict[str, list[bool]] = {}
-    for one in judged:
-        stage = stages[one.key]
-        if stage != "unscored":
-            by_stage.setdefault(stage, []).append(_contradicts(one, stage))
-    if by_stage:
-        every = [wrong for found in by_stage.values() for wrong in found]
-        yield StageFigure(stage="all", wrong=share_of(every))
-    for name, found in sorted(by_stage.items(), key=lambda item: (-len(item[1]), item[0])):
-        yield StageFigure(stage=name, wrong=share_of(found))
-
-
-def _contradicts(review: AnswerReview, stage: FailureStage | Literal["passed"]) -> bool:
-    if stage == "passed":
+def _contradicts(review: AnswerReview, stage: OurStage) -> bool:
+    if stage == "passed" or stage == "unscored":
         return review.verdict == "fail"
     return review.verdict == "pass" or review.part not in {None, part_of(stage)}
 
@@ -377,6 +332,7 @@ def review_findings(
     lines: Mapping[str, Iterable[ReviewLine]],
     hashes: Mapping[ReviewKey, str],
     stages: Stages,
+    weights: Mapping[ReviewKey, float] | None = None,
 ) -> ReviewFindings:
     """Compute what readers found, each apart.
 
@@ -384,10 +340,13 @@ def review_findings(
         lines: of each reader's file.
         hashes: of every answer that can be read.
         stages: our stage of each.
+        weights: requests that an answer stands for; None: all the same.
     """
     read = {name: latest_reviews(of, hashes) for name, of in lines.items()}
     by_reader = {name: reviews for name, reviews in read.items() if reviews}
-    figures = [review_figures(name, reviews, stages) for name, reviews in by_reader.items()]
+    figures = [
+        review_figures(name, reviews, stages, weights) for name, reviews in by_reader.items()
+    ]
     return ReviewFindings(
         figures=tuple(sorted(figures, key=lambda one: (-one.n_read, one.reviewer))),
         agreement=review_agreement(by_reader),

@@ -18,6 +18,7 @@ from pytest_rageval.analysis.review import (
     record_key,
     record_stage,
     review_findings,
+    weight_of,
 )
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.runs.record_json import decoded, encode_line
@@ -105,4 +106,5 @@ def findings_of_run(run: StoredRun) -> ReviewFindings | None:
     # Only of these is the text of the answer needed.
     hashes = {key: text_hash(run.whole(records[key]).answer or "") for key in read & set(records)}
     stages = {key: record_stage(one) for key, one in records.items()}
-    return review_findings(lines, hashes, stages)
+    weights = {key: weight_of(one.case) for key, one in records.items()}
+    return review_findings(lines, hashes, stages, weights)

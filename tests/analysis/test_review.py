@@ -1,30 +1,26 @@
-"""Order of reading, categories and errors of our stages, by values."""
+"""Categories and errors of our stages, by values."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from pytest_rageval.analysis.reading_order import random_order
 from pytest_rageval.analysis.review import (
     ENOUGH,
     NO_CATEGORY,
     latest_reviews,
-    random_order,
-    random_sample,
-    reading_order,
-    reasons_of,
     review_figures,
     review_findings,
     share_of,
     since_new_category,
+    weight_of,
 )
-from pytest_rageval.values.record import Evidence, FailureStage
+from pytest_rageval.analysis.stats.intervals import wilson
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.record import FailureStage
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
-from pytest_rageval.values.verdict import Judgement, Verdict
-from tests.build.records import record
 
 
 def review(case_id: str, verdict: Any = "pass", **fields: Any) -> AnswerReview:
@@ -46,76 +42,6 @@ def key(case_id: str) -> tuple[str, str, int]:
 
 
 HASHES = {key(f"c{i}"): "h" for i in range(60)}
-
-
-# --- order -----------------------------------------------------------------------------------
-
-Reasons = st.dictionaries(st.integers(0, 60), st.sampled_from([(), ("flipped",)]), max_size=40)
-
-
-@given(Reasons, st.sampled_from([0.0, 0.3, 0.5, 1.0]))
-def test_every_answer_is_read_once_and_enough_of_them_are_random(
-    reasons: dict[int, Any], share: float
-) -> None:
-    order = reading_order(reasons, random_share=share)
-    assert sorted(order) == sorted(reasons)
-    drawn = random_order(reasons)
-    for n in range(1, len(order) + 1):
-        read = dict.fromkeys(order[:n])
-        # What was read of the random order without a gap is a random sample.
-        assert len(random_sample(reasons, read)) >= min(int(share * n), len(drawn))
-
-
-def test_promising_answers_alternate_with_random_ones_those_with_most_reasons_first() -> None:
-    reasons: dict[str, Any] = {f"p{i}": () for i in range(20)}
-    last, before = random_order(reasons)[:-3:-1]
-    reasons |= {before: ("flipped",), last: ("flipped", "judge unsure")}
-    drawn = random_order(reasons)
-    order = reading_order(reasons, random_share=0.5)
-    assert order[:4] == (drawn[0], last, drawn[1], before)
-    assert order[4:] == drawn[2:-2]
-    assert reading_order(reasons, random_share=1.0) == drawn
-
-
-def test_the_random_order_depends_on_the_keys_alone() -> None:
-    assert random_order([3, 1, 2, 1]) == random_order([1, 2, 3])
-    more = random_order(range(50))
-    assert tuple(one for one in more if one < 10) == random_order(range(10))
-
-
-def test_a_sample_ends_before_the_first_answer_that_was_not_read() -> None:
-    drawn = random_order(range(10))
-    read = dict.fromkeys([*drawn[:3], *drawn[4:6]])
-    assert random_sample(range(10), read) == drawn[:3]
-
-
-def judged(**verdict: Any) -> dict[str, Any]:
-    made = Judgement(rubric="correctness", rubric_version="", judge="j", verdict=Verdict(**verdict))
-    return {"judgements": {"correctness": made}}
-
-
-@pytest.mark.parametrize(
-    ("fields", "reasons"),
-    [
-        ({}, ()),
-        (judged(unsure=("correctness",)), ("judge unsure",)),
-        ({"metrics": {"correctness": 5.0}, "failure_stage": "not_retrieved"},
-         ("rule against judge",)),
-        ({"metrics": {"correctness": 1.0}, "failure_stage": "not_retrieved"}, ()),
-        ({"metrics": {"correctness": 5.0}, "failure_stage": "ungrounded"}, ()),
-        ({"metrics": {"correctness": 5.0, "answer_rules_pass_rate": 0.0}},
-         ("rule against judge",)),
-        ({"metrics": {"correctness": 5.0, "answer_rules_pass_rate": 1.0}}, ()),
-        ({"metrics": {"correctness": 1.0}, "evidence": Evidence(facts_stated=(True, True))},
-         ("rule against judge",)),
-        ({"metrics": {"correctness": 1.0}, "evidence": Evidence(facts_stated=(True, False))}, ()),
-    ],
-)  # fmt: skip
-def test_reasons_are_doubts_of_the_judge_and_rules_against_it(
-    fields: dict[str, Any], reasons: tuple[str, ...]
-) -> None:
-    assert reasons_of(record("a", **fields)) == reasons
-    assert reasons_of(record("a", **fields), flipped=True) == ("flipped", *reasons)
 
 
 # --- what was read ---------------------------------------------------------------------------
@@ -173,10 +99,30 @@ def test_answers_since_the_last_new_category(read: list[AnswerReview], n: int) -
 
 def test_shares_have_intervals_by_wilson() -> None:
     share = share_of([True] * 42 + [False] * 8)
+    exact = wilson(42, 50)
     assert (share.k, share.n, share.value) == (42, 50, 0.84)
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
     assert share.low == pytest.approx(0.715, abs=5e-4)
     assert share.high == pytest.approx(0.917, abs=5e-4)
     assert share_of([]).value is None
+
+
+def test_a_weighted_share_has_the_interval_of_its_effective_number() -> None:
+    hits, weights = [True, False, True, False], [4.0, 1.0, 1.0, 2.0]
+    share = share_of(hits, weights)
+    assert share.value == 5 / 8
+    n = 8.0**2 / 22  # Kish: (sum w)^2 / sum w^2
+    z = 1.959963984540054
+    centre = (5 / 8 + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * (5 / 8 * 3 / 8 / n + z * z / (4 * n * n)) ** 0.5
+    assert (share.low, share.high) == pytest.approx((centre - half, centre + half))
+    assert share_of(hits, [3.0] * 4) == share_of(hits)
+
+
+@pytest.mark.parametrize("weight", [None, 0, -1, True, "3", float("nan"), float("inf")])
+def test_a_case_without_a_weight_stands_for_one_request(weight: object) -> None:
+    assert weight_of(Case(id="a", question="q", metadata={"weight": weight})) == 1.0
+    assert weight_of(Case(id="a", question="q", metadata={"weight": 3})) == 3.0
 
 
 def test_figures_count_every_answer_and_shares_the_random_sample_alone() -> None:

@@ -100,8 +100,8 @@ def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> I
     return Interval(low=low, high=high, method="wilson", se=se, detectable_se=se)
 
 
-def wilson_bounds(p: float, n: int, z: float) -> tuple[float, float]:
-    """Wilson bounds of the proportion ``p`` of ``n`` > 0 at the normal quantile ``z``."""
+def wilson_bounds(p: float, n: float, z: float) -> tuple[float, float]:
+    """Wilson bounds of the proportion ``p`` of ``n`` > 0 (effective) at normal quantile ``z``."""
     shrink = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / shrink
     half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -5,21 +5,19 @@ A file has the lines of cases with the reply as ``response`` on the same line, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from pytest_rageval.analysis.reading_order import Reason, reading_order, reasons_of
 from pytest_rageval.analysis.review import (
     OurStage,
-    Reason,
     ReviewFindings,
     read_records,
-    reading_order,
-    reasons_of,
     record_key,
     record_stage,
     review_findings,
+    weight_of,
 )
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.metrics.deciding import decide_chunks
@@ -39,7 +37,6 @@ RESPONSE: Final = "response"
 """Key of the reply on a line of a file with answers."""
 _SHOWN: Final = ("correctness", "groundedness", "key_fact_recall", "hit_at_k", "recall_at_k")
 """Scores that a reader sees, where there are any."""
-_NEGATIVE: Final = frozenset({"thumbs_down", "negative", "bad", "down", "0", "-1", "false"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +83,11 @@ class ReadSource:
     random_share: float
     notes: tuple[str, ...] = ()
     """Remarks on lines that were left out."""
+
+    @property
+    def weights(self) -> dict[ReviewKey, float]:
+        """Requests that each answer stands for."""
+        return {one.key: weight_of(one.case) for one in self.answers}
 
 
 def source_of(
@@ -190,15 +192,9 @@ def _of_line(case: Case, response: AskResponse, file: str) -> ReadAnswer:
         answer=response.answer,
         passages=tuple(map(_passage, chunks)),
         stage="unscored",
-        reasons=tuple(_reasons(case)),
+        # As imports of logs write it.
+        reasons=("negative feedback",) if case.metadata.get("feedback") == "down" else (),
     )
-
-
-def _reasons(case: Case) -> Iterator[Reason]:
-    feedback = case.metadata.get("feedback")
-    said = feedback.values() if isinstance(feedback, dict) else (feedback,)
-    if any(str(one).lower() in _NEGATIVE for one in said):
-        yield "negative feedback"
 
 
 def hidden(answer: ReadAnswer) -> ReadAnswer:
@@ -216,4 +212,5 @@ def found_in(source: ReadSource) -> ReviewFindings:
         read_reviews(source.place),
         {one.key: one.answer_hash for one in source.answers},
         {one.key: one.stage for one in source.answers},
+        source.weights,
     )

@@ -78,5 +78,5 @@ class ReviewPage(KeyPage[ReviewView]):
                 shortened(row.passage.text, _WHOLE if row.current else _EXCERPT)
                 for row in view.passages
             ],
-            "figures": draw(figures_blocks(view.figures)),
+            "figures": draw(figures_blocks(view.figures) if view.mode == "group" else ()),
         }

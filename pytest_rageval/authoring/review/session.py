@@ -90,6 +90,7 @@ class ReviewSession:
         self._line = TypedLine()
         self._hashes = {one.key: one.answer_hash for one in source.answers}
         self._stages = {one.key: one.stage for one in source.answers}
+        self._weights = source.weights
         self.reviews = latest_reviews(self._lines, self._hashes)
         self.index = self._next_unread(0) or 0
         self._n_written = 0
@@ -115,7 +116,7 @@ class ReviewSession:
     @property
     def figures(self) -> ReviewFigures:
         """Findings so far."""
-        return review_figures(self.reviewer, self.reviews, self._stages)
+        return review_figures(self.reviewer, self.reviews, self._stages, self._weights)
 
     @property
     def failed(self) -> list[AnswerReview]:

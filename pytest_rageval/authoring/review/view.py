@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -111,7 +111,7 @@ def view_of(session: ReviewSession) -> ReviewView:
         rows=tuple(_rows(session)) if grouping else (),
         categories=tuple(session.categories.items()),
         figures=session.figures,
-        order=f"{share:.0%} of the answers are drawn at random, the others promise more",
+        order=f"at least {share:.0%} of the answers are drawn at random, the others promise more",
         prompt=session.prompt,
         typed=session.typed,
         notice=session.notice,
@@ -120,6 +120,10 @@ def view_of(session: ReviewSession) -> ReviewView:
 
 
 def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
+    history = answer.case.metadata.get("history")
+    for turn in history if isinstance(history, list | tuple) else ():
+        if isinstance(turn, Mapping):
+            yield str(turn.get("role") or "before"), str(turn.get("content") or "")
     if expected := expected_answer(answer.case):
         yield "expected", expected
     if answer.stage_name:
@@ -127,7 +131,7 @@ def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
     if answer.scores:
         yield "scores", ", ".join(f"{key} {format_value(value)}" for key, value in answer.scores)
     if answer.reasons:
-        yield "chosen", ", ".join(answer.reasons)
+        yield "doubts", ", ".join(answer.reasons)
 
 
 def _rows(session: ReviewSession) -> Iterator[FailedRow]:

@@ -31,7 +31,9 @@ def figures_blocks(figures: ReviewFigures) -> Iterator[Block]:
     """Yield what one reader found."""
     said = ", ".join(f"{n} {word}" for word, n in figures.verdicts.items())
     yield Fact("read", f"{figures.n_read} of {counted(figures.n_answers, 'answer')}: {said}")
-    yield Fact("sample", f"{figures.n_random} of them are a random sample, which shares count")
+    weighted = ", weighted by the requests that each stands for" if figures.weighted else ""
+    sample = f"{figures.n_random} of them are a random sample, which shares count{weighted}"
+    yield Fact("sample", sample)
     yield Fact("failed", share_text(figures.failed))
     if figures.categories:
         yield category_table(figures)

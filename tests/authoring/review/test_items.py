@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rageval.authoring.inbox.collect import collect
 from pytest_rageval.authoring.review.items import (
     answers_of_file,
     answers_of_run,
@@ -26,7 +27,7 @@ LINE = {
     "id": "q",
     "question": "How?",
     "gold_supports": [{"rel_path": "a.md", "heading_path": "# A"}],
-    "metadata": {"feedback": "thumbs_down", "trace": "t"},
+    "metadata": {"feedback": "down", "trace": "t"},
     "response": {
         "answer": "So.",
         "debug": {
@@ -106,3 +107,20 @@ def test_hidden_answers_keep_what_the_case_says() -> None:
     blind = hidden(one)
     assert (blind.stage, blind.stage_name, blind.scores) == ("unscored", "", ())
     assert blind.case == one.case
+
+
+def test_lines_of_an_imported_log_are_read_as_the_import_writes_them(tmp_path: Path) -> None:
+    log = [
+        {"question": "How long?", "answer": "A day.", "feedback": "down"},
+        {"question": "Where is it?", "answer": "In Bonn.", "feedback": "up"},
+        {"question": "Where is it?", "answer": "In Bonn."},
+    ]
+    found = collect([write_lines(tmp_path / "log.jsonl", *log)], "jsonl")
+    path = write_lines(tmp_path / "inbox.jsonl", *found.lines)
+    answers, _ = answers_of_file(path, "inbox.jsonl")
+    assert {one.case.question: one.reasons for one in answers} == {
+        "How long?": ("negative feedback",),
+        "Where is it?": (),
+    }
+    source = source_of(path, "inbox.jsonl", answers, random_share=0.5)
+    assert sorted(source.weights.values()) == [1.0, 2.0]

@@ -101,7 +101,7 @@ def test_an_answer_of_a_category_is_opened() -> None:
 def test_blind_readers_see_the_expected_answer_and_nothing_of_ours() -> None:
     assert [label for label, _ in view_of(session_of(blind=True)).facts] == ["expected"]
     labels = [label for label, _ in view_of(session_of()).facts]
-    assert labels == ["expected", "our stage", "scores", "chosen"]
+    assert labels == ["expected", "our stage", "scores", "doubts"]
     written = Written()
     press(session_of(blind=True, written=written), "p")
     assert [line.review.blind for line in written.lines if line.review] == [True]
