@@ -17,7 +17,7 @@ from msgspec import convert, to_builtins
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import NOT_GIVEN, valid_score
+from pytest_rageval.metrics.judged import FACTS, NOT_GIVEN, fact_share, valid_score
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.view import (
     FAILED,
@@ -137,6 +137,7 @@ async def judge_case(
             found,
             in_use,
             rubrics,
+            case,
             abstained=abstained,
             textless=bool(view.cut) and not request.context,
         ),
@@ -170,7 +171,7 @@ def _request(view: CaseView, answer: str) -> JudgeRequest:
             for chunk in view.cut
             if chunk.text is not None
         ),
-        expected_key_facts=case.expected_key_facts,
+        expected_key_facts=case.key_facts,
         expected_answer=case.expected_answer,
         citations=view.citations or (),
         asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
@@ -310,6 +311,7 @@ def _verdicts(
     found: Mapping[str, Judgement],
     in_use: frozenset[str],
     rubrics: Sequence[str],
+    case: Case,
     *,
     abstained: bool | None,
     textless: bool,
@@ -329,7 +331,8 @@ def _verdicts(
             if verdict is None:
                 scores.setdefault(key, None)
             elif key in verdict.scores:
-                scores[key] = verdict.scores[key]
+                share = fact_share(case, verdict.key_facts_found) if key == FACTS else None
+                scores[key] = verdict.scores[key] if share is None else share
             elif key in verdict.not_applicable or rubric in verdict.scores:  # a judge in code
                 outside[key] = verdict.not_applicable.get(key, NOT_GIVEN)
     if textless:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
+from pytest_rageval.metrics.judged import weighted_share
 from pytest_rageval.metrics.retrieval import (
     UNRANKED,
     anchor_ranking,
@@ -42,8 +43,11 @@ def score_context(view: CaseView) -> Scores:
     held = facts_held(view)
     if not isinstance(held, tuple):
         return {"fact_recall_in_context": held, "context_utilization": _blocked(view) or held}
-    recall = sum(held) / len(held)
-    return {"fact_recall_in_context": recall, "context_utilization": _utilization(view, held)}
+    recall = weighted_share(held, view.case.vital_facts)
+    return {
+        "fact_recall_in_context": recall or 0.0,
+        "context_utilization": _utilization(view, held),
+    }
 
 
 def score_tokens(view: CaseView) -> Scores:
@@ -145,5 +149,6 @@ def _utilization(view: CaseView, held: tuple[bool, ...]) -> Score:
         if verdicts is not None and (why := verdicts.not_applicable.get("key_fact_recall")):
             return NotApplicable(why)
         return FAILED if asked else NotApplicable("No rubric in use looks for key facts.")
-    used = [said for there, said in zip(held, stated, strict=True) if there]
-    return sum(used) / len(used)
+    facts = zip(held, stated, view.case.vital_facts, strict=True)
+    used = [(said, vital) for there, said, vital in facts if there]
+    return weighted_share(*zip(*used, strict=True)) or 0.0

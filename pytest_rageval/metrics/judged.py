@@ -5,7 +5,8 @@ Defined in docs/site/metrics.toml.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
@@ -20,8 +21,12 @@ from pytest_rageval.metrics.view import (
     Verdicts,
 )
 from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import number
 
+FACTS: Final = "key_fact_recall"
+OKAY: Final = 0.5
+"""Weight of a key fact that is not vital."""
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""
 _JUDGED_KEYS: Final = tuple(
@@ -61,6 +66,28 @@ def claim_support(supported: int, unsupported: int) -> float | None:
     """Return supported / all claims (the faithfulness of RAGAS); None without claims."""
     claims = supported + unsupported
     return supported / claims if claims else None
+
+
+def weighted_share(found: Sequence[bool], vital: Sequence[bool]) -> float | None:
+    """Return the weighted share of facts that were found: a vital one counts 1, another one 0.5.
+
+    The weights of the nuggets of TREC RAG (Pradeep et al. 2024); None without facts.
+
+    >>> weighted_share([True, False, True], [True, True, False])
+    0.6
+    """
+    weights = [1.0 if one else OKAY for one in vital]
+    whole = math.fsum(weights)
+    held = math.fsum(weight for weight, one in zip(weights, found, strict=True) if one)
+    return held / whole if whole else None
+
+
+def fact_share(case: Case, found: Sequence[bool] | None) -> float | None:
+    """Return ``key_fact_recall`` of a case with facts that are not vital; None: a plain share."""
+    vital = case.vital_facts
+    if found is None or all(vital) or len(found) != len(vital):
+        return None
+    return weighted_share(found, vital)
 
 
 def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> bool:

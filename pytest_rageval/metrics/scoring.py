@@ -18,7 +18,7 @@ from pytest_rageval.metrics.answer import (
     score_citations,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
+from pytest_rageval.metrics.context import facts_held, score_context, score_tokens, unused_facts
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
     needed_parts,
@@ -129,7 +129,7 @@ def _scores(view: CaseView) -> dict[str, Score | None]:
     scores: dict[str, Score | None] = dict.fromkeys(BUILT_IN.cases)
     for family in FAMILIES:
         scores.update(family(view))
-    scores.update(score_sufficiency(view.case, cast("Scores", scores)))  # by now each has one
+    scores.update(score_sufficiency(view.case, cast("Scores", scores), facts_held(view)))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     return scores

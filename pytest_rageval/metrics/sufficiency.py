@@ -39,16 +39,19 @@ def gold_key(case: Case) -> str:
     return "recall_all_at_k" if case.required_support_groups else "hit_at_k"
 
 
-def score_sufficiency(case: Case, scores: Scores) -> dict[str, Score]:
+def score_sufficiency(
+    case: Case, scores: Scores, held: tuple[bool, ...] | Score
+) -> dict[str, Score]:
     """Score the context, and the answer by it.
 
     Args:
         case: the question.
-        scores: of the metrics of golds, facts and abstention.
+        scores: of the metrics of golds and abstention.
+        held: whether the context states each key fact, or why that is unknown.
     """
     if not case.answerable:
         return dict.fromkeys(SUFFICIENCY_METRICS, UNANSWERABLE)
-    sufficient = _sufficient(case, scores)
+    sufficient = _sufficient(case, scores[gold_key(case)], _facts(case, held))
     if not isinstance(sufficient, float):
         return dict.fromkeys(SUFFICIENCY_METRICS, sufficient)
     abstained = scores["over_abstention_rate"]
@@ -61,8 +64,15 @@ def score_sufficiency(case: Case, scores: Scores) -> dict[str, Score]:
     }
 
 
-def _sufficient(case: Case, scores: Scores) -> Score:
-    golds, facts = scores[gold_key(case)], scores["fact_recall_in_context"]
+def _facts(case: Case, held: tuple[bool, ...] | Score) -> Score:
+    """Return whether every vital fact is there; where none is vital, every fact."""
+    if not isinstance(held, tuple):
+        return held
+    vital = [there for there, needed in zip(held, case.vital_facts, strict=True) if needed]
+    return float(all(vital or held))
+
+
+def _sufficient(case: Case, golds: Score, facts: Score) -> Score:
     if not case.gold_supports and not case.stated_facts:
         return _NOTHING_NAMED
     if 1.0 in (golds, facts):

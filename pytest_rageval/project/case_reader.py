@@ -39,6 +39,7 @@ from pytest_rageval.values.case import (
     Anchor,
     AnswerRule,
     Case,
+    KeyFact,
     Message,
     Turn,
     turn_id,
@@ -146,7 +147,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 _HASHED: Final = {name: one for name, one in _DEFAULTS.items() if name not in _NOT_HASHED}
 _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
-    for part in (Anchor, AnswerRule, Message, Turn)
+    for part in (Anchor, AnswerRule, KeyFact, Message, Turn)
 }
 _LINE: Final = ObjectLine[Case](type=Case, shape="one JSON object on this line", meant=MEANT)
 

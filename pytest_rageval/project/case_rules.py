@@ -129,7 +129,7 @@ def anchor_identity(anchor: _Line) -> _Identity:
 def find_warnings(case: Case) -> Iterator[str]:
     """Yield the kind (a key of ``CASE_WARNINGS``) of each warning about a case."""
     golds = case.gold_supports
-    if not all(map(str.strip, case.expected_key_facts)):
+    if not all(map(str.strip, case.key_facts)):
         yield "blank_fact"
     if case.answerable and not golds:
         yield "no_golds"

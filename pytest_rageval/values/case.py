@@ -101,6 +101,21 @@ class AnswerRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFact:
+    """A fact that a correct answer contains, and whether it has to."""
+
+    __pydantic_config__ = _NO_OTHER_FIELDS
+
+    text: str
+    """The fact."""
+    vital: Flag = True
+    """False: good to have ("okay" in TREC RAG), and counted half."""
+
+
+_Fact = Annotated[str | KeyFact, Limits("a string, or an object with text and vital")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """One question with its expected answer and evidence, as a case or a turn of one has it."""
 
@@ -117,8 +132,9 @@ class Asked:
     """False: the documents hold no answer; the right thing is to abstain."""
     expected_behavior: Annotated[tuple[Behavior, ...], Limits(min_length=1)] = ("answer",)
     """With ``clarify`` an answer that asks back is as good as one that answers."""
-    expected_key_facts: tuple[str, ...] = ()
-    """Facts that a correct answer contains, one each."""
+    expected_key_facts: tuple[_Fact, ...] = ()
+    """Facts that a correct answer contains, one each: texts, or objects for those that are good to
+    have (``vital`` false), which count half."""
     expected_answer: str | None = None
     """Reference answer for the judge."""
     answer_rules: tuple[AnswerRule, ...] = ()
@@ -133,9 +149,21 @@ class Asked:
     """Rule for sources that disagree; ``gold_supports[0]`` is the newer one."""
 
     @property
+    def key_facts(self) -> tuple[str, ...]:
+        """The texts of all key facts."""
+        found = self.expected_key_facts
+        return tuple([one if isinstance(one, str) else one.text for one in found])
+
+    @property
     def stated_facts(self) -> tuple[str, ...]:
         """The key facts that say anything: those that are not blank."""
-        return tuple(fact for fact in self.expected_key_facts if fact.strip())
+        return tuple(fact for fact in self.key_facts if fact.strip())
+
+    @property
+    def vital_facts(self) -> tuple[bool, ...]:
+        """Whether each of ``stated_facts`` is vital."""
+        pairs = zip(self.key_facts, self.expected_key_facts, strict=True)
+        return tuple([isinstance(one, str) or one.vital for text, one in pairs if text.strip()])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

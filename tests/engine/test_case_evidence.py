@@ -19,7 +19,7 @@ from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.explanation import view_of_case
 from pytest_rageval.runs.record_json import record_line, record_of_line, redact
 from pytest_rageval.support.threads import at_once
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, KeyFact
 from pytest_rageval.values.record import CaseRecord, Evidence
 from pytest_rageval.values.settings import Settings
 from tests.build.records import measure
@@ -37,7 +37,7 @@ UNUSED = "Opened boxes cost a fee of 5 euros [2]."
 def ask(
     answer: str,
     *,
-    facts: Sequence[str] = ("unworn shoes", "30 days"),
+    facts: Sequence[str | KeyFact] = ("unworn shoes", "30 days"),
     chunks: Sequence[Any] | None = CHUNKS,
     settings: Settings = SETTINGS,
     **fields: Any,
@@ -73,6 +73,18 @@ def test_an_answer_that_lacks_facts_of_its_context_is_not_used() -> None:
     text = explained(record)
     assert 'In the context and not in the answer: "unworn shoes" (rank 1)' in text
     assert 'key fact "30 days" (at rank 1)' in text
+
+
+def test_a_fact_that_is_good_to_have_counts_half_in_answer_and_context() -> None:
+    okay = KeyFact(text="a receipt is needed", vital=False)
+    record = record_of_line(record_line(ask(USED, facts=("unworn shoes", "30 days", okay))))
+    metrics = record.scores.metrics
+    assert metrics["key_fact_recall"] == pytest.approx(2 / 2.5)
+    assert metrics["fact_recall_in_context"] == pytest.approx(2 / 2.5)
+    assert metrics["sufficient_context"] == 1
+    assert metrics["context_utilization"] == 1
+    assert record.case.expected_key_facts[2] == okay
+    assert "not vital counts half" in explained(record)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,22 @@ def whole(chunk: Values) -> bool:
     return chunk.get("text") is not None and not chunk.get("text_truncated")
 
 
-def facts_of(case: Values) -> list[str]:
-    """Return the key facts that are not blank."""
-    return [fact for fact in case.get("expected_key_facts") or [] if fact.strip()]
+def facts_of(case: Values) -> list[tuple[str, float]]:
+    """Return the key facts that are not blank with their weights: 1, or 0.5 of one not vital."""
+    found = []
+    for fact in case.get("expected_key_facts") or []:
+        text, vital = (fact, True) if isinstance(fact, str) else (fact["text"], fact.get("vital"))
+        if text.strip():
+            found.append((text, 0.5 if vital is False else 1.0))
+    return found
+
+
+def vital_places(row: Values) -> list[bool]:
+    """Say of each vital fact, or of each if none is vital, whether a chunk states it."""
+    wanted = facts_of(row["case"])
+    every = [bool(places) for places in row["evidence"]["facts"]]
+    vital = [there for there, (_, weight) in zip(every, wanted, strict=True) if weight == 1.0]
+    return vital or every
 
 
 def facts(row: Values, cut: list[Values] | None, dead: bool) -> Cell:
@@ -32,7 +45,8 @@ def facts(row: Values, cut: list[Values] | None, dead: bool) -> Cell:
     places = (row.get("evidence") or {}).get("facts")
     if not all(map(whole, cut)) or places is None or len(places) != len(wanted):
         return NA
-    return len([one for one in places if one]) / len(wanted)
+    weights = [weight for _, weight in wanted]
+    return sum(w for w, one in zip(weights, places, strict=True) if one) / sum(weights)
 
 
 def leak(row: Values, irrelevant: list[bool | None] | None, dead: bool) -> Cell:
@@ -93,8 +107,10 @@ def utilization(row: Values, recall: Cell, failed: bool) -> Cell:
     if isinstance(recall, str) or recall == 0 or said is None or len(said) != len(wanted):
         return NA
     there = [bool(places) for places in row["evidence"]["facts"]]
-    both = [one and other for one, other in zip(there, said, strict=True)]
-    return both.count(True) / there.count(True)
+    weights = [weight for _, weight in wanted]
+    held = sum(w for w, one in zip(weights, there, strict=True) if one)
+    used = sum(w for w, one, other in zip(weights, there, said, strict=True) if one and other)
+    return used / held
 
 
 def support(

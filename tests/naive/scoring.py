@@ -104,7 +104,7 @@ def score(row: Values) -> Values:
     """Answer one row of op ``score``."""
     of = Row(row)
     cells = {**retrieval(of), **scope(of), **answer_side(of), **context(of, row)}
-    cells |= sufficiency(of, cells)
+    cells |= sufficiency(of, cells, row)
     return {
         "metrics": {k: None if isinstance(v, str) else v for k, v in cells.items()},
         "status": {k: v if isinstance(v, str) else "scored" for k, v in cells.items()},
@@ -150,10 +150,13 @@ def context(of: Row, row: Values) -> dict[str, Cell]:
     return cells | evidence.support(row, cut, of.failed, abstained)
 
 
-def sufficiency(of: Row, cells: dict[str, Cell]) -> dict[str, Cell]:
+def sufficiency(of: Row, cells: dict[str, Cell], row: Values) -> dict[str, Cell]:
     """Whether the context holds what the answer needs, and who abstains with it or not."""
     key = "recall_all_at_k" if has_groups(of) else "hit_at_k"
-    signs = [cells[key], cells["fact_recall_in_context"]]
+    facts = cells["fact_recall_in_context"]
+    if not isinstance(facts, str):
+        facts = float(all(evidence.vital_places(row)))
+    signs = [cells[key], facts]
     numbers = [one for one in signs if not isinstance(one, str)]
     if not of.answerable:
         enough: Cell = NA

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_reader import load_cases, parse_case
-from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
+from pytest_rageval.project.case_reader import case_fields, case_hash, load_cases, parse_case
+from pytest_rageval.values.case import Anchor, Case, Difficulty, KeyFact, RecencyRule
 from pytest_rageval.values.errors import DatasetError
 from tests.build.cases import FULL
 from tests.build.files import write_lines
@@ -71,7 +71,7 @@ CASES = st.builds(
     Case,
     id=st.from_regex(re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,9}"), fullmatch=True),
     question=SAID,
-    expected_key_facts=st.lists(TEXTS, max_size=2).map(tuple),
+    expected_key_facts=st.lists(TEXTS | st.builds(KeyFact, text=TEXTS), max_size=2).map(tuple),
     expected_answer=st.none() | TEXTS,
     gold_supports=st.lists(ANCHORS, max_size=2, unique_by=lambda anchor: anchor.rel_path).map(
         tuple
@@ -91,6 +91,24 @@ CASES = st.builds(
 @given(CASES)
 def test_a_case_survives_being_written_and_read(case: Case) -> None:
     assert parse_case(dataclasses.asdict(case)) == case
+
+
+def test_a_key_fact_is_vital_unless_it_says_otherwise() -> None:
+    line: dict[str, Any] = {"id": "a", "question": "q"}
+    facts = ["30 days", {"text": "unworn", "vital": False}, {"text": "a receipt"}, " "]
+    case = parse_case({**line, "expected_key_facts": facts})
+    assert case.key_facts == ("30 days", "unworn", "a receipt", " ")
+    assert case.stated_facts == ("30 days", "unworn", "a receipt")
+    assert case.vital_facts == (True, False, True)
+    assert case_fields(case)["expected_key_facts"] == [*facts[:2], {"text": "a receipt"}, " "]
+    every = parse_case({**line, "expected_key_facts": [*case.key_facts]})
+    assert case_hash(case) != case_hash(every)
+
+
+@pytest.mark.parametrize("fact", [7, None, {"vital": False}, {"text": "x", "vitl": False}, ["x"]])
+def test_what_is_no_key_fact_is_one_fault_of_its_place(fact: Any) -> None:
+    [(field, _)] = faults_in(expected_key_facts=["x", fact])
+    assert field == "expected_key_facts[1]"
 
 
 @pytest.mark.parametrize("case_id", ["a/b.c-d_e", "Mu2e#P793-0", "L'été_(film)", "日本", "a:b"])

@@ -377,6 +377,12 @@ def _texts(value: Any) -> list[str]:
     return list(map(_text, _items(value, r"[\n|]")))
 
 
+def _facts(value: Any) -> list[Any]:
+    """Return texts, and the objects of our own format as they are."""
+    items = _items(value, r"[\n|]")
+    return [one if isinstance(one, dict) and "text" in one else _text(one) for one in items]
+
+
 def _items(value: Any, between: str) -> list[Any]:
     items = parse_list(value)
     if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
@@ -403,7 +409,7 @@ def _metadata(value: Any) -> dict[str, Any]:
 
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "question": _text,
-    "expected_key_facts": _texts,
+    "expected_key_facts": _facts,
     "answer_rules": _groups,
     "required_support_groups": _groups,
     "answerable": _flag,

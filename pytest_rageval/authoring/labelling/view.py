@@ -245,7 +245,7 @@ def facts_of(view: SessionView) -> Iterator[tuple[str, str]]:
     """Yield the question, and what is known about the answer, each with its label."""
     yield "", view.case.question
     if view.case.expected_key_facts:
-        yield "facts", "; ".join(view.case.expected_key_facts)
+        yield "facts", "; ".join(view.case.key_facts)
     if view.case.expected_answer:
         yield "answer", view.case.expected_answer
     for remark in view.remarks:

@@ -116,11 +116,12 @@ def _facts(record: CaseRecord) -> dict[str, str]:
     n = len(found)
     text = f"{n} of {counted(len(held), 'key fact')} stated in the cut"
     text += f"; not {_listed(lost)}" if lost else f": {_listed(found)}"
-    sentences = {"fact_recall_in_context": text}
+    half = "" if all(record.case.vital_facts) else "; one that is not vital counts half"
+    sentences = {"fact_recall_in_context": text + half}
     if (unused := _unused(record)) is not None:
         text = f"{n - len(unused)} of {counted(n, 'key fact')} in the context are in the answer"
         text += f"; not {_listed(unused)}" if unused else ""
-        sentences["context_utilization"] = text
+        sentences["context_utilization"] = text + half
     return sentences
 
 

@@ -172,7 +172,7 @@ def expected_answer(case: Case) -> str:
     """Return the answer that a case expects in words; empty: it says nothing of it."""
     if not case.answerable:
         return "that it abstains"
-    return case.expected_answer or "; ".join(case.expected_key_facts)
+    return case.expected_answer or "; ".join(case.key_facts)
 
 
 def stage_in_words(record: CaseRecord) -> Stage | None:
@@ -394,7 +394,7 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 
 
 def _facts(record: CaseRecord) -> tuple[FactReason, ...]:
-    expected, verdict = record.case.expected_key_facts, record.verdicts.of("correctness")
+    expected, verdict = record.case.key_facts, record.verdicts.of("correctness")
     found = (verdict and verdict.key_facts_found) or ()
     held = dict(context_ranks(record))
     if len(expected) != len(found):

@@ -113,7 +113,7 @@ def _expected(record: CaseRecord) -> Iterator[Block]:
         yield Fact(f"gold {number + 1}", place, status=_STYLES.get(state, "bad"))
     if case.expected_answer:
         yield Fact("expected", clean(case.expected_answer, SHOWN_CHARS))
-    for fact in case.expected_key_facts:
+    for fact in case.key_facts:
         yield Fact("fact", fact)
     if not record.file:  # a question by hand, which expects nothing
         return

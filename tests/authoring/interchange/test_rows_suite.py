@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_rageval.authoring.interchange.cells import parse_answers
 from pytest_rageval.authoring.interchange.values import is_missing, listed
 from pytest_rageval.project.case_reader import case_fields
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case, KeyFact
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 from tests.authoring.interchange.strategies import CASES, unique
@@ -187,3 +187,9 @@ def test_earlier_turns_of_a_question_are_its_history(name: str) -> None:
     found = read_texts("json", {"s.jsonl": json.dumps(row)})
     assert cases_of(found)[0].metadata == {"history": turns}
     assert found.kept == {name: 1}
+
+
+def test_key_facts_of_our_own_format_keep_whether_they_are_vital() -> None:
+    text = '{"question": "When?", "expected_key_facts": ["a", {"text": "b", "vital": false}]}\n'
+    [case] = cases_of(read_texts("json", {"set.jsonl": text}))
+    assert case.expected_key_facts == ("a", KeyFact(text="b", vital=False))
