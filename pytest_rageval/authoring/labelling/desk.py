@@ -30,7 +30,6 @@ from pytest_rageval.authoring.labelling.store import (
     agreed_draft,
     append_entry,
     differences,
-    entry_document,
     labels_path,
     latest,
     open_points,
@@ -212,7 +211,7 @@ class AnnotatorDesk:
 
     def __post_init__(self) -> None:
         """Find the annotator's earlier decisions."""
-        self._own = {e.case_id: e for e in self.labels.entries if e.annotator == self.annotator}
+        self._own = {e.id: e for e in self.labels.entries if e.annotator == self.annotator}
 
     @property
     def done(self) -> frozenset[str]:
@@ -248,17 +247,16 @@ class AnnotatorDesk:
     def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Add a line to the annotator's file."""
         case_id, path = case.case.id, labels_path(self.loaded.path, self.annotator)
-        entry = LabelEntry(
-            annotator=self.annotator,
+        entry = LabelEntry.of(
+            case_id,
+            after,
             file=self.loaded.path.name,
-            case_id=case_id,
-            draft=after,
             chunks=seen_chunks(after, self._shown[case_id].chunks, self.settings),
+            seconds=round(self.clock() - self._began[case_id], 1),
             at=self.now(),
         )
-        seconds = self.clock() - self._began[case_id]
         try:
-            append_entry(path, entry_document(entry, seconds=seconds))
+            append_entry(path, entry.document())
         except StorageError as error:
             return SaveResult(ok=False, message=f"not saved: {error}")
         return SaveResult(ok=True, message=f"kept {case_id} in {path.as_posix()}")
@@ -369,15 +367,9 @@ class AdjudicationDesk(CaseDesk):
         if not result.ok:
             return result
         case_id = case.case.id
-        entry = LabelEntry(
-            annotator=ADJUDICATED,
-            file=self._path.name,
-            case_id=case_id,
-            draft=after,
-            at=self._now(),
-        )
+        entry = LabelEntry.of(case_id, after, file=self._path.name, at=self._now())
         try:
-            append_entry(labels_path(self._path, ADJUDICATED), entry_document(entry))
+            append_entry(labels_path(self._path, ADJUDICATED), entry.document())
         except StorageError as error:
             return replace(result, message=f"{result.message}; {error}")
         message = result.message or f"decided {case_id}: as it was"

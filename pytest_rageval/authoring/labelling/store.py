@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pytest_rageval.authoring.labelling.draft import Draft, Groups, matches
+from pytest_rageval.authoring.labelling.draft import Draft, Groups, matches, written
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import check_person, named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
@@ -52,23 +52,61 @@ class SeenChunk:
         return norm_path(self.rel_path), norm_heading(self.heading_path) or (), self.text_hash
 
 
+_Version = Annotated[int, Limits(str(SCHEMA_VERSION), ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelEntry:
-    """One annotator's decision about one case."""
+    """One annotator's decision about one case: a line of a label file."""
 
-    annotator: str
-    file: str
+    schema_version: _Version = SCHEMA_VERSION
+    file: str = ""
     """Name of the case file, without its folder."""
-    case_id: str
-    draft: Draft
+    id: str
+    answerable: Flag
+    gold_supports: tuple[Anchor, ...] = ()
+    required_support_groups: Groups | None = None
+    notes: str = ""
     chunks: tuple[SeenChunk, ...] = ()
+    seconds: float = 0.0
+    """Time that it took."""
     at: str = ""
     """Time of the decision, UTC, ISO 8601."""
+    annotator: str = ""
+    """The name of the file, which no line holds."""
+
+    @classmethod
+    def of(cls, case_id: str, draft: Draft, **fields: Any) -> Self:
+        """Return the entry of a decision."""
+        return cls(
+            id=case_id,
+            answerable=draft.answerable,
+            gold_supports=draft.golds,
+            required_support_groups=draft.groups,
+            notes=draft.notes,
+            **fields,
+        )
+
+    @property
+    def draft(self) -> Draft:
+        """The decision."""
+        return Draft(
+            golds=self.gold_supports,
+            answerable=self.answerable,
+            groups=tuple(filter(None, self.required_support_groups or ())) or None,
+            notes=self.notes,
+        )
 
     @property
     def sections(self) -> frozenset[Section]:
         """The sections that are evidence."""
-        return frozenset(map(section_of, self.draft.golds))
+        return frozenset(map(section_of, self.gold_supports))
+
+    def document(self) -> dict[str, Any]:
+        """Return the line as JSON values."""
+        values = asdict(self) | {"gold_supports": [*map(written, self.gold_supports)]}
+        del values["annotator"]
+        return values | {"tool_version": metadata.version("pytest-rageval")}
 
 
 def section_of(gold: Anchor) -> Section:
@@ -91,41 +129,8 @@ def seen_chunks(
     )
 
 
-def entry_document(entry: LabelEntry, *, seconds: float = 0.0) -> dict[str, Any]:
-    """Return an entry as JSON values."""
-    decided = {name: value for name, value in entry.draft.fields().items() if name != "review"}
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "file": entry.file,
-        "id": entry.case_id,
-        **decided,
-        "chunks": [asdict(chunk) for chunk in entry.chunks],
-        "seconds": round(seconds, 1),
-        "at": entry.at,
-        "tool_version": metadata.version("pytest-rageval"),
-    }
-
-
-_Version = Annotated[int, Limits(str(SCHEMA_VERSION), ge=SCHEMA_VERSION, le=SCHEMA_VERSION)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _EntryLine:
-    """A line of a label file; other keys are of no use here."""
-
-    id: str
-    answerable: Flag
-    schema_version: _Version = SCHEMA_VERSION
-    file: str = ""
-    gold_supports: tuple[Anchor, ...] = ()
-    required_support_groups: Groups | None = None
-    notes: str = ""
-    chunks: tuple[SeenChunk, ...] = ()
-    at: str = ""
-
-
-_LINE: Final = ObjectLine[_EntryLine](
-    type=_EntryLine,
+_LINE: Final = ObjectLine[LabelEntry](
+    type=LabelEntry,
     shape='{"id": case id, "answerable": true or false, "gold_supports": [...]}',
 )
 
@@ -145,27 +150,14 @@ def _read_entry(line: Line, annotator: str, faults: list[Fault], name: str) -> I
     read, found = _LINE.read(line, _indices)
     faults += [replace(fault, file=name) for fault in found]
     if read is not None:
-        draft = Draft(
-            golds=read.gold_supports,
-            answerable=read.answerable,
-            groups=tuple(filter(None, read.required_support_groups or ())) or None,
-            notes=read.notes,
-        )
-        yield LabelEntry(
-            annotator=annotator,
-            file=read.file,
-            case_id=read.id,
-            draft=draft,
-            chunks=read.chunks,
-            at=read.at,
-        )
+        yield replace(read, annotator=annotator)
 
 
 def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
     """Return the last entry of each case by case id and annotator, in the order given."""
     found: dict[str, dict[str, LabelEntry]] = {}
     for entry in entries:
-        found.setdefault(entry.case_id, {})[entry.annotator] = entry
+        found.setdefault(entry.id, {})[entry.annotator] = entry
     return found
 
 
@@ -291,7 +283,7 @@ def read_labels(case_file: Path) -> Labels:
                 'if it was renamed, write its new name as their "file"'
             )
         if path.stem == ADJUDICATED:
-            decided |= {entry.case_id: entry.at for entry in ours}
+            decided |= {entry.id: entry.at for entry in ours}
         else:
             entries += ours
     if faults:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from pytest_rageval.analysis.stats.agreement import kappa, krippendorff_alpha
 from pytest_rageval.authoring.labelling.agreement import agreement_document
-from pytest_rageval.authoring.labelling.draft import Draft
 from pytest_rageval.authoring.labelling.store import LabelEntry, SeenChunk
 
 
@@ -17,8 +16,8 @@ def entries(marks: Mapping[str, Mapping[str, str]]) -> list[LabelEntry]:
         LabelEntry(
             annotator=name,
             file="c.jsonl",
-            case_id=case_id,
-            draft=Draft(answerable="x" in row),
+            id=case_id,
+            answerable="x" in row,
             chunks=tuple(
                 SeenChunk(rel_path="a", heading_path=None, text_hash=str(i), marked=mark == "x")
                 for i, mark in enumerate(row)

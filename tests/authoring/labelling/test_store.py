@@ -68,7 +68,7 @@ def test_entries_are_added_and_read_back(cases: Path) -> None:
     append_entry(path, {**ENTRY, "id": "b"})
     assert path.read_bytes().startswith(first)
     entries = read_labels(cases).entries
-    assert [(e.annotator, e.case_id) for e in entries] == [("ann", "a"), ("ann", "b")]
+    assert [(e.annotator, e.id) for e in entries] == [("ann", "a"), ("ann", "b")]
     assert entries[0].draft == Draft(
         golds=(Anchor(rel_path="x.md", snippets=("s",)),),
         groups=((0,),),
@@ -85,10 +85,10 @@ def test_a_line_that_was_cut_short_is_left_out_and_gone_with_the_next_save(cases
     assert (len(found.entries), len(found.notes)) == (1, 1)
     append_entry(path, {**ENTRY, "id": "b"})
     found = read_labels(cases)
-    assert ([entry.case_id for entry in found.entries], found.notes) == (["a", "b"], ())
+    assert ([entry.id for entry in found.entries], found.notes) == (["a", "b"], ())
     path.write_bytes(path.read_bytes().removesuffix(b"\n"))  # complete but for its end
     append_entry(path, {**ENTRY, "id": "c"})
-    assert [entry.case_id for entry in read_labels(cases).entries] == ["a", "b", "c"]
+    assert [entry.id for entry in read_labels(cases).entries] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(

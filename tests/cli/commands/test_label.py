@@ -192,7 +192,7 @@ def test_a_reviewed_case_loses_its_mark(project: Path, label: Label, capsys: Out
     [
         (("--case", "quueue"), "--case: no case has the id 'quueue', did you mean 'queue'?"),
         (("--category", "opps"), "did you mean 'ops'?"),
-        (("--annotator", "../x"), "--annotator: '../x', expected a name of letters"),
+        (("--annotator", "../x"), "'../x', expected a name of letters"),
         (("--annotator", "a", "--adjudicate"), "expected one of them"),
         (("--adjudicate", "--review"), "expected one of them"),
         (("--json",), "--json: goes with --agreement only"),
