@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -73,7 +74,10 @@ def test_the_cause_is_in_the_headline_of_each_face(
     compared = capsys.readouterr().out.partition("\nbase ")[0]
     summary = (project.folder("broken") / "summary.md").read_text(encoding="utf-8")
     assert len(summary.splitlines()) < 60
-    for face in ("\n".join(end), compared, unescaped(summary.partition("<details>")[0])):
+    whole = (project.folder("broken") / "report.html").read_text(encoding="utf-8")
+    first = whole.partition('id="verdict"')[2].partition('class="tiles"')[0]
+    page = html.unescape(re.sub("<[^>]*>", "", first))
+    for face in ("\n".join(end), compared, unescaped(summary.partition("<details>")[0]), page):
         said = " ".join(face.split())
         assert verdict in said
         for cause in causes:

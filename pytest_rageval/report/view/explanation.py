@@ -304,7 +304,7 @@ def _anchors(
             place += f" (grade {one.anchor.grade})"
         style: Status = "good" if one.found == wanted else "warn" if wanted else "bad"
         word = "" if explanation.chunks is None else "retrieved" if one.found else "missed"
-        mark: Line = ((f"  {word} [{one.index}]" if word else f"  [{one.index}]", style),)
+        mark: Line = ((f"  {word} [{one.index}]" if word else f"  [{one.index}]", word and style),)
         yield mark, _stack((place, ""), (one.reason, style))
 
 

@@ -9,7 +9,7 @@ from pytest_rageval.values.headline import Headline
 
 
 def headline_facts(
-    headline: Headline, *, public: bool = False, named: bool = True
+    headline: Headline, *, public: bool = False, named: bool = True, repeats: bool = True
 ) -> Iterator[Fact]:
     """Yield what is new since an earlier run, then the causes in common.
 
@@ -17,6 +17,7 @@ def headline_facts(
         headline: of a run or a comparison.
         public: without text of the target.
         named: whether new failures are named.
+        repeats: whether it is said that cases vary between repeats.
     """
     since = headline.since
     if since is not None:
@@ -26,6 +27,6 @@ def headline_facts(
         yield Fact("since", f"{since.name}, {verdict}{said}", status="bad" if n_new else "")
     head = "pattern"
     for one in headline.patterns:
-        if one.code != "repeats":
+        if repeats or one.code != "repeats":
             yield Fact(head, one.public if public else one.sentence)
             head = ""

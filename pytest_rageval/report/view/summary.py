@@ -281,7 +281,8 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
 
 
 def _new(view: FinishedRun, *, public: bool, named: bool = False) -> Iterator[Fact]:
-    yield from headline_facts(view.gate.headline, public=public, named=named)
+    # A line of its own says how the cases vary.
+    yield from headline_facts(view.gate.headline, public=public, named=named, repeats=False)
 
 
 def _repeats(view: FinishedRun) -> Iterator[Fact]:
@@ -332,7 +333,8 @@ def _next_lines(view: FinishedRun, *, quiet: bool) -> Iterator[Block]:
 def _folded(view: FinishedRun, *, every: bool = True) -> Iterator[Group]:
     """Yield the numbers of a run: all of them, or those of the metrics to look at first."""
     aggregate, gate = view.aggregate, view.gate
-    checks = [*check_facts(gate.checks, gate.baseline), *weak_lines(gate.checks)]
+    others = [one for one in gate.checks if every or one.status in {"pass", "skip"}]
+    checks = [*check_facts(others, gate.baseline), *weak_lines(gate.checks)]
     groups = [
         _group_table(name, found)
         for name, found in (

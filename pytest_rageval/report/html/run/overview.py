@@ -141,7 +141,7 @@ def first_screen(
     flips = () if baseline is None else baseline.comparison.flips
     headline = Headline() if run.gate is None else run.gate.headline
     headline = headline if baseline is None else baseline.headline
-    news = news_blocks(headline, run.run_id, redact=options.redact, causes=False)
+    news = news_blocks(headline, run.run_id, redact=options.redact)
     return FirstScreen(
         made=[*parts(made_facts(run))],
         news=[*parts(news, links)],
@@ -177,20 +177,16 @@ def without_names(headline: Headline) -> Headline:
     return replace(headline, patterns=tuple(kept))
 
 
-def news_blocks(
-    headline: Headline, run_id: str, *, redact: bool = False, causes: bool = True
-) -> Iterator[Block]:
+def news_blocks(headline: Headline, run_id: str, *, redact: bool = False) -> Iterator[Block]:
     """Yield what is new, the pattern that the failing cases share, and the next command.
 
     Args:
         headline: of a run.
         run_id: its id.
         redact: leave out text of the target, and names of documents and folders.
-        causes: whether causes of errors are named; a table may have them.
     """
     shown = without_names(headline) if redact else headline
-    kept = tuple(one for one in shown.patterns if causes or one.code != "error")
-    yield from headline_facts(replace(shown, patterns=kept), public=redact)
+    yield from headline_facts(shown, public=redact)
     if headline.worst and clean(headline.worst) == headline.worst:
         yield Command("next", f"rageval explain {run_id} {headline.worst}")
 
