@@ -15,8 +15,8 @@ from pytest_rageval.authoring.interchange.values import Ledger
 
 _ROLES: Final[Mapping[str, str]] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant",
-    "gpt": "assistant", "bot": "assistant", "model": "assistant", "system": "system",
-    "developer": "system", "tool": "tool", "function": "tool",
+    "gpt": "assistant", "bot": "assistant", "agent": "assistant", "model": "assistant",
+    "system": "system", "developer": "system", "tool": "tool", "function": "tool",
 }  # fmt: skip
 """Roles by the names that tools give them, in OpenAI's words."""
 _ROLE: Final = ("role", "from", "speaker")

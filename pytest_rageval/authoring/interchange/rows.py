@@ -44,6 +44,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_table,
     rows_of_columns,
 )
+from pytest_rageval.authoring.interchange.talks import take_conversation, with_turns
 from pytest_rageval.authoring.interchange.values import (
     NOT_BLANK,
     Imported,
@@ -58,6 +59,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import nearest, shown
+from pytest_rageval.values.case import turn_id
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part
 
@@ -75,11 +77,13 @@ _INSIDE: Final = {
 """Names that a field often has inside an object, such as the inputs and outputs of LangSmith."""
 _EXPECTED: Final = {*ALIASES["expected_answer"], "answers", "output", "outputs", "target"}
 """Names of objects that hold what is expected, whose text is not the question."""
+_TALKS: Final = ("messages", "conversation", "conversations")
+"""Fields of a row that may be a conversation, if it has no question."""
 Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
 ReadFile = Callable[[SourceFile, Source, Ledger], Rows]
-Converted = tuple[dict[str, Any], dict[str, Any] | None]
-"""Case line of a row, and the recorded response, if any."""
+Converted = tuple[dict[str, Any], list[dict[str, Any] | None]]
+"""Case line of a row, and the recorded response, if any; of a conversation those of its turns."""
 Convert = Callable[[Any, UniqueIds, Ledger], Converted | None]
 """Converts a row; None: it is not a case."""
 
@@ -119,9 +123,13 @@ def _read(source: Source, room: str, rows: ReadFile) -> Imported:
     def case(given: Any, ids: UniqueIds, ledger: Ledger) -> Converted:
         if not isinstance(given, Mapping):
             raise BadFieldError({"": Unfit("an object", shown(given))})
-        line = with_id(read_fields(given, ledger, form), ids, room=room)
+        rest = dict(given)
+        names = () if "question" in columns or _asks(rest) else _TALKS
+        talk = take_conversation(rest, names, ledger, recorded=False)
+        line = read_fields(rest, ledger, form)
+        line = with_id(line if talk is None else with_turns(line, talk), ids, room=room)
         originals.append(ids.by_original)
-        return line, None
+        return line, []
 
     found = read_cases(source, rows, case)
     of_files = {id(one): one for one in originals}.values()  # the rows of a file share one
@@ -199,7 +207,7 @@ def _check_names(
             option, there = f"{field}={name}", ", ".join(paths)
             raise fault(file.name, "no_header", option=option, names=there)
     folded = map(snake, names)
-    if not names or "question" in columns or not set(ALIASES["question"]).isdisjoint(folded):
+    if not names or "question" in columns or not {*ALIASES["question"], *_TALKS}.isdisjoint(folded):
         return
     named, others = [], _EXPECTED
     for field, words in _INSIDE.items():
@@ -218,13 +226,17 @@ def _check_names(
     )
 
 
+def _asks(row: Mapping[str, Any]) -> bool:
+    return not set(ALIASES["question"]).isdisjoint(map(snake, row))
+
+
 def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:
     """Return a line with a valid id; the original is kept in metadata if it differs.
 
     Raises:
         BadFieldError: the line has no question.
     """
-    question = line.get("question")
+    question = line.get("question") or part(next(iter(line.get("turns", ())), {})).get("question")
     if not isinstance(question, str) or not question.strip():
         raise BadFieldError({"question": Unfit(NOT_BLANK, code="missing")})
     given = line.pop("id", None)
@@ -264,8 +276,13 @@ def read_cases(source: Source, rows: ReadFile, convert: Convert) -> Imported:
                 found += [] if one is None else [one]
     if faults:
         raise faults_error(faults)
-    responses = ({"id": line["id"], "response": response} for line, response in found if response)
-    return ledger.close(cases=tuple(line for line, _ in found), responses=tuple(responses))
+    responses = tuple(
+        {"id": turn_id(line["id"], n) if "turns" in line else line["id"], "response": response}
+        for line, given in found
+        for n, response in enumerate(given, 1)
+        if response
+    )
+    return ledger.close(cases=tuple(line for line, _ in found), responses=responses)
 
 
 # --- rows of other tools ---------------------------------------------------------------------
@@ -333,8 +350,9 @@ def _case(
     turns = [name for name in asked[:1] if isinstance(parse_object(given[name]), list)]
     if not asked:
         turns = [name for name in form.conversation if name in given]
-    if turns:
-        ledger.leave(turns[0], "a conversation, and a case is one question")
+    talk = take_conversation(given, turns, ledger, recorded=True)
+    if turns and talk is None:
+        ledger.leave(turns[0], "a conversation without a question")
         return None
     reply = {
         name: given.pop(name)
@@ -345,13 +363,15 @@ def _case(
     if passages is not None:
         given[passages] = parse_texts(given[passages])
     line = read_fields(given, ledger, form)
+    if talk is not None:
+        return with_id(with_turns(line, talk), ids, room=form.room), talk.responses
     if passages is not None and not line.get("gold_supports"):
         ledger.note(
             "reference contexts do not say which document they are of; label the cases to "
             "score retrieval"
         )
     response = _response(reply, line, form, ledger, options)
-    return with_id(line, ids, room=form.room), response
+    return with_id(line, ids, room=form.room), [response]
 
 
 def _response(

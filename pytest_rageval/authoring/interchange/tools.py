@@ -56,7 +56,7 @@ _RAGAS: Final = RowMap(
         "episode_done": _TOOL,
         "multi_responses": "answers of a system, not of the case",
         "reference_tool_calls": "no tools are called here",
-        "reference_topics": "belongs to conversations",
+        "reference_topics": "a matter of its own tool",
     },
     passages=("reference_contexts", "ground_truth_context"),
     answer=("response", "answer"),
@@ -183,7 +183,7 @@ def read_squad(source: Source) -> Imported:
             path = title if keeps else document.rel_path
             line["expected_answer"] = found
             line["gold_supports"] = [{"rel_path": path, "snippets": _spans(answers)[:1]}]
-        return line if keeps else {**line, "folders": [paths.folder.rstrip("/")]}, None
+        return line if keeps else {**line, "folders": [paths.folder.rstrip("/")]}, []
 
     imported = read_cases(source, _questions, case)
     if keeps:

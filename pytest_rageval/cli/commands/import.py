@@ -276,7 +276,7 @@ def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | No
 
     warnings = _check(found.cases)
     known = load_cases(output).cases if output.exists() else ()
-    taken = {located.case.id: located.lineno for located in known}
+    taken = {located.case.item: located.lineno for located in known}
     lines, clashes = without_clashes(found.cases, taken, on_clash)
     files: dict[Path | None, Sequence[str]] = {output: [*map(json_text, lines)]} if lines else {}
     files |= _planned_documents(found, output)

@@ -10,7 +10,7 @@ from tests.authoring.interchange.sources import cases_of, left_out, read_samples
 
 def test_goldens_become_cases() -> None:
     found = read_samples("deepeval", "deepeval-goldens.json")
-    roses, beans = cases_of(found)
+    roses, beans, talk = cases_of(found)
     assert roses.expected_answer == "In late winter."
     assert roses.gold_supports == (Anchor(rel_path="garden/roses.md"),)
     assert roses.notes == "asked every year"
@@ -19,8 +19,9 @@ def test_goldens_become_cases() -> None:
         "additional_metadata": {"author": "club"},
     }
     assert beans.expected_answer == "Beans."
+    assert [turn.question for turn in talk.turns] == ["What is pruned in winter?"]
     assert left_out(found) == {
-        "tools_called": 1, "turns": 1, "actual_output": 1,
+        "tools_called": 1, "actual_output": 1,
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from tests.authoring.interchange.sources import cases_of, left_out, read_samples
 
 def test_samples_of_today_become_cases() -> None:
     found = read_samples("ragas", "ragas-0.2.jsonl")
-    roses, spring = cases_of(found)
+    roses, spring, talk = cases_of(found)
     assert (roses.question, roses.expected_answer) == ("When are roses pruned?", "In late winter.")
     assert roses.category == "single_hop_specific_query_synthesizer"
     assert roses.metadata["ragas"] == {
@@ -18,7 +18,8 @@ def test_samples_of_today_become_cases() -> None:
         "persona_name": "Gardener",
     }
     assert spring.gold_supports == (Anchor(rel_path="beans.md"), Anchor(rel_path="peas.md"))
-    assert left_out(found) == {"user_input": 1}
+    assert [turn.expected_answer for turn in talk.turns] == ["A greeting."]
+    assert left_out(found) == {}
     assert found.kept == {"reference_contexts": 1, "persona_name": 1, "rubrics": 1}
 
 
