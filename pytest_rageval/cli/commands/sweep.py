@@ -276,7 +276,7 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_jso
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
     from pytest_rageval.engine.sweep.forecast import forecast
-    from pytest_rageval.report.view.sweep_plan import plan_lines
+    from pytest_rageval.report.view.sweep import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)
     print_result(document, plan_lines(document), as_json=as_json)

@@ -1,4 +1,4 @@
-"""Notes about a decision in a terminal report: a line for every check of a gate."""
+"""A decision: the headline of its run, its baseline, and a line for every check."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
-from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.gate import (
     BaselineInfo,
     CheckResult,
     GateResult,
 )
+from pytest_rageval.values.headline import Headline
 
 VERDICTS: Mapping[str, tuple[str, Status]] = {
     "fail": ("FAIL", "bad"),
@@ -40,6 +40,30 @@ def view_of_gate(run_id: str, gate: GateResult) -> View:
     title: Line = ((gate.sentence, GATE_STYLES[gate.verdict]),)
     facts = check_facts(gate.checks, gate.baseline)
     return View(title, [*blocks, *facts, *weak_lines(gate.checks)])
+
+
+def headline_facts(
+    headline: Headline, *, public: bool = False, named: bool = True, repeats: bool = True
+) -> Iterator[Fact]:
+    """Yield what is new since an earlier run, then the causes in common.
+
+    Args:
+        headline: of a run or a comparison.
+        public: without text of the target.
+        named: whether new failures are named.
+        repeats: whether it is said that cases vary between repeats.
+    """
+    since = headline.since
+    if since is not None:
+        n_new = since.broke.n + since.erred.n
+        verdict = f"{since.verdict}: " if since.verdict else ""
+        said = since.sentence(names=named)
+        yield Fact("since", f"{since.name}, {verdict}{said}", status="bad" if n_new else "")
+    head = "pattern"
+    for one in headline.patterns:
+        if repeats or one.code != "repeats":
+            yield Fact(head, one.public if public else one.sentence)
+            head = ""
 
 
 def check_facts(

@@ -44,9 +44,9 @@ from pytest_rageval.report.view.gate import (
     VERDICTS,
     baseline_facts,
     check_facts,
+    headline_facts,
     weak_lines,
 )
-from pytest_rageval.report.view.headline import headline_facts
 from pytest_rageval.report.view.misses import render_texts
 from pytest_rageval.report.view.next_commands import RunCommands, next_commands
 from pytest_rageval.support.text import (

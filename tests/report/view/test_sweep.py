@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -9,15 +10,18 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+from pytest_rageval.engine.sweep.forecast import forecast
 from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.blocks import Fact
 from pytest_rageval.report.view.sweep import (
     best_toml,
+    plan_lines,
     row_notes,
     view_of_sweep,
     weights_text,
 )
+from pytest_rageval.values.settings import Settings
 from tests.build.sweeps import TWELVE, hostile, noisy, planned, swept
 
 
@@ -98,3 +102,16 @@ def test_what_is_said_of_rows() -> None:
     ]  # fmt: skip
     assert facts(outcome)["asked"].startswith("810 of the grid's 1,800 requests (45 %)")
     assert weights_text(outcome.objectives) == "hit_at_k"
+
+
+def test_questions_builds_cost_and_the_smallest_difference_are_shown(tmp_path: Path) -> None:
+    settings = Settings(rootdir=str(tmp_path), judge="gpt-x")
+    document = forecast(settings, planned(n_cases=150), in_place=False)
+    text = "\n".join(draw(plan_lines(document), width=120))
+    assert "configurations  12, baseline k=3, fusion=weighted, chunk_tokens=200" in text
+    assert "rung 2          6 configurations over 60 cases" in text
+    assert "requests        810 of 1,800 of the whole grid (45%)" in text
+    assert "index builds    2" in text
+    assert "gpt-x, 450 answers, what that costs is not known" in text
+    assert "at least 7 of 150 cases (4.7%)" in text
+    assert text.endswith("nothing was asked")

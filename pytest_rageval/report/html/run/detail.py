@@ -324,15 +324,9 @@ def _chunk(
 
 
 @lru_cache(maxsize=10_000)
-def score_text(value: float) -> str:
-    """Show the value of a metric."""
-    # Cached: most cases share a few values, and exact formatting is slow.
-    return format_value(value)
-
-
-@lru_cache(maxsize=10_000)
 def _metric_text(key: str, value: float) -> str:
-    shown = f"{value:.0f}" if value.is_integer() else score_text(value)
+    # Cached: most cases share a few values, and exact formatting is slow.
+    shown = f"{value:.0f}" if value.is_integer() else format_value(value)
     return f"{harmless(key)} {shown}"
 
 

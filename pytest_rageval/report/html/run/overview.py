@@ -35,7 +35,7 @@ from pytest_rageval.report.html.run.figures import (
 from pytest_rageval.report.html.run.trend import trend_spark
 from pytest_rageval.report.html.run.values import CasesView, ReportOptions
 from pytest_rageval.report.view.blocks import Block, Cell, Cells, Command, Fact, Group, Row, Table
-from pytest_rageval.report.view.headline import headline_facts
+from pytest_rageval.report.view.gate import headline_facts
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.config import NO_CONFIG
