@@ -28,8 +28,13 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
+from tests.test_mirror import TESTED_BY
+
 ROOT: Final = Path(__file__).parent.parent
 FOLDERS: Final = ("metrics", "analysis/gate", "analysis/stats", "target", "runs")
+PROPERTY: Final = "_hypothesis_internal_use_settings"
+EXAMPLES: Final = 20
+"""Most examples of a property: a change that only rare ones notice counts as not noticed."""
 SECONDS: Final = 120
 """Longest time of the tests of one change; one that makes them take longer is noticed."""
 OTHER: Final[dict[type[ast.AST], type[ast.AST]]] = {
@@ -159,6 +164,13 @@ class Mutants:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Make the changes."""
+        from hypothesis import settings  # pytest rewrites what is imported later than itself
+
+        for item in session.items:
+            test = getattr(item, "obj", None)
+            if (used := getattr(test, PROPERTY, None)) is not None:
+                few = min(EXAMPLES, used.max_examples)
+                setattr(test, PROPERTY, settings(used, max_examples=few, database=None))
         calls: dict[Name, list[int]] = in_fork(lambda: self._calls(session.items))
         if calls is None:
             raise pytest.UsageError("a test fails without a change")
@@ -198,8 +210,8 @@ class Mutants:
         def trace(frame: FrameType, event: str, arg: object) -> None:
             seen.add(frame.f_code)
 
-        sys.settrace(trace)
         threading.settrace(trace)
+        sys.settrace(trace)
         start = time.perf_counter()
         for i in self._run(items):
             took = time.perf_counter() - start
@@ -207,6 +219,7 @@ class Mutants:
                 name = (code.co_filename, code.co_name, code.co_firstlineno)
                 found.setdefault(name, []).append((took, i))
             seen.clear()
+            sys.settrace(trace)  # a test of deep recursion ends it
             start = time.perf_counter()
         return None if self.failed else {n: [i for _, i in sorted(t)] for n, t in found.items()}
 
@@ -240,7 +253,13 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print figures as one object")
     args = parser.parse_args()
     mutants = Mutants(args.folders, args.number, args.seed)
-    tests = [str(ROOT / "tests" / folder) for folder in args.folders]
+    packages = tuple(f"{folder.replace('/', '.')}." for folder in args.folders)
+    beside = [
+        f"{file}.py"
+        for file, modules in TESTED_BY.items()
+        if any(module.startswith(packages) for module in modules.split())
+    ]
+    tests = [str(ROOT / "tests" / one) for one in (*args.folders, *beside)]
     options = ["-q", "-s", "-m", "not slow", "-p", "no:cacheprovider"]
     code = pytest.main([*options, *tests], plugins=[mutants])
     if code not in {0, 5}:

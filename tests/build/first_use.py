@@ -10,7 +10,7 @@ import sys
 import threading
 from importlib import import_module, reload
 
-_TIMES = 60
+_TIMES = 12
 _THREADS = 8
 
 

@@ -191,9 +191,9 @@ def test_no_answer_takes_long(name: str) -> None:
     )
     for piece in HOSTILE:
         started = time.process_time()
-        read(piece * 20_000, *([] if own else [name]), **own)
-        read(piece + "x" * 50_000, *([] if own else [name]), **own)
-        assert time.process_time() - started < 5
+        read(piece * 5_000, *([] if own else [name]), **own)
+        read(piece + "x" * 20_000, *([] if own else [name]), **own)
+        assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("answer", ["See [doc1].", "See also [doc1] and [doc2] for details."])

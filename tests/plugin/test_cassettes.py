@@ -223,7 +223,7 @@ def test_retries_are_replayed_without_their_pauses(scratch: Project, pauses: lis
     assert errors(scratch, "replay")["ok/1"] is None
 
 
-@pytest.mark.parametrize("arguments", [RECORD, REPLAY, ("--block-network",)])
+@pytest.mark.parametrize("arguments", [RECORD, ("--block-network",)])
 def test_workers_are_refused(scratch: Project, arguments: tuple[str, ...]) -> None:
     (scratch.path / "evals" / "cassettes" / "eval_set").mkdir(parents=True)
     result = scratch.run_apart("--rag-url", "http://127.0.0.1:9", "-n", "2", *arguments)
