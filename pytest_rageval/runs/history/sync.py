@@ -8,6 +8,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from pytest_rageval.runs.history.run_rows import (
     read_run_rows,
 )
 from pytest_rageval.runs.list import TrendSource
-from pytest_rageval.runs.store import RESULTS, is_run, list_runs
+from pytest_rageval.runs.store import RESULTS, is_run
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.http.address import without_secrets
 from pytest_rageval.support.text import clean
@@ -118,13 +119,8 @@ class RunIndex:
                 for table in _FILLED:
                     connection.execute(table.delete().where(table.c.project == project))
             known = connection.execute(sa.select(RUNS.c.run_id).where(*ours)).scalars().all()
-        names = [folder.name for folder in list_runs(self._results)]
-        closed = _closed_folders(self._results)
-        gone = [name for name in known if name not in {*names, *closed}]
-        result = self.put([*names, *gone])
-        for name in closed:
-            result.broken[name] = [f"{self._results / name}: cannot be opened"]
-        return result
+        folders = sorted(self._results.iterdir()) if self._results.is_dir() else []
+        return self.put(dict.fromkeys([*(one.name for one in folders if one.is_dir()), *known]))
 
     def put(self, run_ids: Iterable[str]) -> SyncResult:
         """Put in or remove some runs alone.
@@ -138,6 +134,8 @@ class RunIndex:
                 self._put(name, result)
             except FileNotFoundError:  # pruned, perhaps meanwhile
                 self._remove(name, result)
+            except PermissionError:
+                result.broken[name] = [f"{self._results / name}: cannot be opened"]
             except (RowError, UnicodeEncodeError) as error:  # its name may hold any bytes
                 result.broken[name] = [f"{self._results / name}: cannot be kept: {error}"]
         return result
@@ -150,6 +148,8 @@ class RunIndex:
         """
         folder, source = self._results / name, self._origin.source
         tags = tags_by_run(self._results).get(name, ())
+        with suppress(FileNotFoundError, NotADirectoryError):
+            (folder / RESULTS).stat()  # which fails where is_run only says no
         if not is_run(folder):
             raise FileNotFoundError(folder)
         hashed = content_hash(folder, tags)
@@ -199,19 +199,6 @@ class RunIndex:
 
     def _is(self, table: sa.Table, name: str) -> tuple[Any, Any]:
         return table.c.project == self._origin.project, table.c.run_id == name
-
-
-def _closed_folders(results_dir: Path) -> list[str]:
-    """Return the names of folders that cannot be read."""
-    found = []
-    for path in sorted(results_dir.iterdir()) if results_dir.is_dir() else []:
-        try:
-            (path / RESULTS).stat()  # Path.exists() hides the error from Python 3.14 on
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError:
-            found.append(path.name)
-    return found
 
 
 # --- trends
