@@ -99,7 +99,8 @@ def rubric_texts(category: str, reviews: Reviews) -> tuple[str, str]:
     """
     failed = [one for one in reviews.values() if one.verdict == "fail"]
     ours = _notes(one.note for one in failed if one.category == category)
-    others = _notes(one.note or one.category for one in failed if one.category != category)
+    apart = [one for one in failed if one.category not in {category, ""}]
+    others = [note for note in _notes(o.note or o.category for o in apart) if note not in ours]
     n = sum(one.category == category for one in failed)
     title = category.translate(_BRACES)
     parts = [

@@ -7,6 +7,7 @@ from typing import Final
 
 from pytest_rageval.analysis.review import (
     ENOUGH,
+    NO_CATEGORY,
     ReviewAgreement,
     ReviewFigures,
     ReviewFindings,
@@ -72,6 +73,8 @@ def category_table(figures: ReviewFigures) -> Table:
 def saturation_text(figures: ReviewFigures) -> str:
     """Return how many answers brought no new category."""
     n = figures.since_new
+    if open_ones := sum(one.n for one in figures.categories if one.name == NO_CATEGORY):
+        return f"{counted(open_ones, 'failed answer')} without a category, which may be a new one"
     if figures.saturated:
         return f"no new category in the last {n}: more reading brings little"
     return f"no new category in the last {n}; read on until it is {ENOUGH}"

@@ -88,7 +88,6 @@ def test_a_drafted_rubric_is_loaded_and_quotes_notes_alone(tmp_path: Path) -> No
     request = JudgeRequest(question="Q?", answer="A.")
     instructions = render_prompt(rubric, request, level="text").messages[0].text
     assert "- late" in instructions
-    assert "- rude" in instructions
     assert "Answer 1." not in instructions
 
 
@@ -109,3 +108,16 @@ def test_a_note_is_no_template(tmp_path: Path, note: str) -> None:
 def test_names_of_rubrics_are_ascii_and_never_empty() -> None:
     assert rubric_name("Größe: falsch") == "failure_groe_falsch"
     assert rubric_name("日本") != rubric_name("日")
+
+
+def test_a_note_of_the_fault_is_no_example_of_another() -> None:
+    said = [("late", "dates"), ("late", "tone"), ("rude", "tone"), ("odd", "")]
+    reviews = {
+        ("f", str(i), 0): AnswerReview(
+            file="f", case_id=str(i), answer_hash="h", verdict="fail", note=note, category=category
+        )
+        for i, (note, category) in enumerate(said)
+    }
+    template, _ = rubric_texts("dates", reviews)
+    lines = [line for line in template.splitlines() if line.startswith("- ")]
+    assert lines[:2] == ["- late", "- rude"]
