@@ -12,6 +12,7 @@ from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
+from pytest_rageval.support.text import part
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate
@@ -162,7 +163,7 @@ class Run:
         }
 
     def __repr__(self) -> str:
-        gate = f", gate {self.gate.verdict}" if self.gate else ""
+        gate = part(", gate {}", self.gate and self.gate.verdict)
         return f"<Run {self.run_id}: {self.stored.n_cases} cases{gate}>"
 
     def _repr_html_(self) -> str:

@@ -24,6 +24,7 @@ from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
+from pytest_rageval.support.text import part, plural
 from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -100,12 +101,12 @@ def _wall_s(parts: Sequence[StoredRun]) -> float | None:
 
 def _notes(parts: Sequence[StoredRun]) -> Iterator[str]:
     if lacking := missing_shards(parts):
-        are = "shard {} is" if len(lacking) == 1 else "shards {} are"
+        are = plural(len(lacking), "shard {} is", "shards {} are")
         yield f"{are.format(', '.join(lacking))} missing"
     for run in parts:
         if run.aggregate is None:
             name, shard = run.run_id, run.config.settings.shard
-            again = f"--rageval-resume {name}" + (f" --rageval-shard {shard}" if shard else "")
+            again = f"--rageval-resume {name}" + part(" --rageval-shard {}", shard)
             yield f"run {name} has not ended: pytest {again} asks its missing cases"
     yield f"put together from {', '.join(run.run_id for run in parts)}"
 

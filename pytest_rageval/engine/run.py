@@ -27,7 +27,7 @@ from pytest_rageval.runs.documents import RunFacts, case_set, run_config
 from pytest_rageval.runs.git import git_state
 from pytest_rageval.runs.record_json import record_line, without_texts
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.config import GitState, RunConfig
@@ -91,9 +91,7 @@ class Run:
         settings = self.state.settings
         # A conftest file that is loaded later may still replace it by a fixture.
         configured = configured_target(settings)
-        target = (
-            f"configured target {configured}" if configured else "target the rag_client fixture"
-        )
+        target = part("configured target {}", configured) or "target the rag_client fixture"
         text = f"rageval: {counted(self._n_in_files, 'case')}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"

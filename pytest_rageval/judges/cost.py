@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Final
 from urllib.parse import urlsplit
 
+from pytest_rageval.support.text import part, plural
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import sum_known
@@ -56,11 +57,11 @@ def describe(planned: Sequence[PlannedCall], price: Price, *, max_tokens: int) -
     """Estimate in one line what verdicts will cost, without retries and repair turns."""
     asked = [call.prompt_tokens for call in planned if not call.cached]
     n_cached = len(planned) - len(asked)
-    cached = f" ({n_cached:,} more from the cache)" if n_cached else ""
+    cached = part(" ({:,} more from the cache)", n_cached)
     if not asked:
         return f"judge: no call{cached}"
     reply = min(REPLY_TOKENS, max_tokens)
-    calls = f"{len(asked):,} call{'' if len(asked) == 1 else 's'}"
+    calls = f"{len(asked):,} call{plural(len(asked), '', 's')}"
     text = f"judge: {calls}{cached}, about {sum(asked) + reply * len(asked):,} tokens"
     usual, most = (
         sum_known([price.cost_usd(prompt, tokens) for prompt in asked])

@@ -57,7 +57,7 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, plural
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord, Outcome
@@ -512,7 +512,7 @@ def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
     asked = Counter(asked_target(item, state.settings) for item in cases)
     for target, count in asked.items():
         if target and configured and target != configured:
-            verb = "ask" if count > 1 else "asks"
+            verb = plural(count, "asks", "ask")
             instead = "" if configured in target else ", not the configured target"
             yield f"rageval: {counted(count, 'case')} {verb} {target}{instead}"
 

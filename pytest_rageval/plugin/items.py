@@ -30,12 +30,14 @@ from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.plugin.terminal import error_text
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, nodeid_of, read_set
 from pytest_rageval.runs.record_json import redact
+from pytest_rageval.support.text import part
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
 from pytest_rageval.values.reviews import FAILURE_TAG
+from pytest_rageval.values.words import ANSWERABLE
 
 
 class CaseFile(pytest.Module):
@@ -56,7 +58,7 @@ class CaseFile(pytest.Module):
         if len({t.originalname for t in templates}) != 1:
             names = ", ".join(sorted({t.originalname for t in templates})) or "none"
             classes = [one.name for one in found if isinstance(one, pytest.Class)]
-            without = f"; methods of {', '.join(classes)} are not counted" if classes else ""
+            without = part("; methods of {} are not counted", ", ".join(classes))
             raise self.CollectError(
                 f"{self.path.with_suffix('.py').name}: expected exactly one test function for "
                 f"the cases of {self.path.name}, found {names}{without}"
@@ -137,7 +139,7 @@ def _keywords(located: LocatedCase) -> set[str]:
         case.item,
         case.category,
         *case.tags,
-        "answerable" if case.answerable else "unanswerable",
+        ANSWERABLE[case.answerable],
     }
     if case.difficulty is not None:
         words.add(case.difficulty)

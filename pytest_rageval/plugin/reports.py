@@ -11,6 +11,7 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, deciding_record
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.scoring import EXPECTED, evidence_key
+from pytest_rageval.support.text import part
 from pytest_rageval.values.gate import CheckStatus
 from pytest_rageval.values.record import CaseRecord, Outcome
 
@@ -133,7 +134,7 @@ def _turn_reason(records: Sequence[CaseRecord]) -> str:
 
 def _reason(record: CaseRecord) -> str:
     if record.error is not None:
-        tries = f" after {record.error.attempts} attempts" if record.error.attempts > 1 else ""
+        tries = part(" after {} attempts", record.error.attempts > 1 and record.error.attempts)
         return f"{record.error.kind}{tries}: {record.error.message}"
     stage = record.scores.failure_stage or ""
     if record.scores.outcome == "flawed":

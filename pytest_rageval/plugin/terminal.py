@@ -11,7 +11,7 @@ import pytest
 from pytest_rageval.plugin.private import terminal_writer
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.blocks import Block, Fact
-from pytest_rageval.support.text import clean, clean_lines
+from pytest_rageval.support.text import clean, clean_lines, part
 from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
             continue
         for report in reporter.stats.get(outcome, ()):
             reason = clean(getattr(report, "wasxfail", ""))
-            yield f"{outcome.upper()} {clean(report.nodeid)}" + (f" - {reason}" if reason else "")
+            yield f"{outcome.upper()} {clean(report.nodeid)}" + part(" - {}", reason)
             for title, text in report.sections if "P" in wanted else ():
                 if reporter.config.option.showcapture in {"all", *title.split()}:
                     yield f"{title:-^{terminal_width(reporter.config)}}"

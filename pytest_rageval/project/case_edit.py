@@ -11,6 +11,7 @@ from typing import Any, Final
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import one_for_values, repeated_id
+from pytest_rageval.support.text import part
 from pytest_rageval.values.case import CASE_FIELDS, Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
@@ -71,7 +72,7 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
         raise faults_error(one_for_values(lines.joined(), faults))
     warnings = (
         f"{shown}:{number}: unknown field {key!r}"
-        f"{f' (and in {len(more)} more lines)' if more else ''}, left as it is"
+        f"{part(' (and in {} more lines)', len(more))}, left as it is"
         for key, (number, *more) in unknown.items()
     )
     return EditableSet(path=path, display=shown, cases=tuple(found), warnings=tuple(warnings))

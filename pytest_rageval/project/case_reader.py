@@ -32,7 +32,7 @@ from pytest_rageval.support.jsonl import (
 )
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.reading import adapter
-from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.text import clean, part, shown
 from pytest_rageval.values.case import (
     CASE_FIELDS,
     RULE_KINDS,
@@ -334,7 +334,7 @@ class Concerned:
         self.shown = sorted([*self.shown, *other.shown])[:_SHOWN_IDS]
 
     def __str__(self) -> str:
-        more = f" and {self.n - len(self.shown)} more" if self.n > len(self.shown) else ""
+        more = part(" and {} more", self.n - len(self.shown))
         return ", ".join(name for _, name in self.shown) + more
 
 

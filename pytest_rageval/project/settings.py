@@ -35,7 +35,7 @@ from pytest_rageval.support.http.address import (
     without_query_secrets,
 )
 from pytest_rageval.support.reading import hint
-from pytest_rageval.support.text import clean, shown, shown_json
+from pytest_rageval.support.text import clean, part, shown, shown_json
 from pytest_rageval.support.toml_text import key_lines
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError
@@ -287,7 +287,7 @@ def _pyproject_items(table: Mapping[str, Any]) -> Iterator[tuple[str, str, objec
 
 def _nearest_key(section: str, key: str) -> dict[str, str]:
     """Return the key that was probably meant, as facts."""
-    prefix = f"{section}." if section else ""
+    prefix = part("{}.", section)
     known = {*_BY_KEY, *_TABLES, *_KEY_ALIASES}
     names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
     found = hint(key, [name for name in names if "." not in name])

@@ -34,7 +34,7 @@ from pytest_rageval.project.threshold_keys import (
     unknown_metric,
 )
 from pytest_rageval.support.reading import Keys, hint
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import part, shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_text, read_toml
 from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
@@ -216,7 +216,7 @@ class _Reader:
         if resolve_gate_key(name, self.registry) or is_metric_prefix(name, self.registry):
             place = "in [overall]"
         if place:
-            here = f"[{'.'.join(table)}]" if table else "no table"
+            here = part("[{}]", ".".join(table)) or "no table"
             self.source.fault(path, "misplaced", key=name, here=here, place=place)
         return place is not None
 

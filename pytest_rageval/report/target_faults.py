@@ -14,7 +14,7 @@ from pytest_rageval.analysis.aggregate.target_faults import (
     heading_faults,
     path_faults,
 )
-from pytest_rageval.support.text import clean, counted, cut
+from pytest_rageval.support.text import clean, counted, cut, part, plural
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
@@ -44,14 +44,14 @@ def chunk_sentences(
 def _unreported(
     found: ChunkFaults, response: str | Mapping[str, str] | None, *, in_code: bool
 ) -> str:
-    have = "has" if found.n_cases == 1 else "have"
+    have = plural(found.n_cases, "has", "have")
     some = (
         f"no reply reported retrieved_chunks ({counted(found.n_cases, 'case')} {have} golds)"
         if found.unreported == found.n_cases
         else f"{found.unreported} of {found.n_cases} replies to cases with golds "
         "reported no retrieved_chunks"
     )
-    keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
+    keys = part("; keys that came: {}", ", ".join(found.keys))
     if response is not None and (shown := _expression(response)):
         advice = f"their expression in [tool.rageval.target.response], {shown}, found nothing"
     elif "retrieved_chunks" in found.keys:
@@ -80,7 +80,7 @@ def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
 
 
 def _other_paths(n_cases: int, response: str | Mapping[str, str] | None) -> str:
-    mapped = "" if response is None else f", mapped by {_expression(response)},"
+    mapped = part(", mapped by {},", response and _expression(response))
     return (
         f"no document of a gold was retrieved in any of {counted(n_cases, 'case')}: if the "
         f"rel_path of the chunks{mapped} is another name than that of the golds, such as a title "
@@ -98,12 +98,12 @@ def _expression(response: str | Mapping[str, str]) -> str:
 
 def _all_empty(found: ChunkFaults, response: str | Mapping[str, str] | None) -> str:
     n = found.n_cases - found.unreported
-    have = "has" if n == 1 else "have"
+    have = plural(n, "has", "have")
     text = f"every reply had 0 retrieved chunks ({counted(n, 'case')} {have} golds)"
     if response is None:
         return f"{text}; does the index hold documents?"
     shown = _expression(response)
-    keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
+    keys = part("; keys that came: {}", ", ".join(found.keys))
     return (
         f"{text}: the mapping of retrieved_chunks, {shown}, found nothing in any of them; a filter "
         f"or [] over a missing field yields an empty list{keys}"

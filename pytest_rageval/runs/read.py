@@ -20,7 +20,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
-from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.support.text import counted, first_few, part, plural
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
@@ -225,7 +225,7 @@ def select_failed(
     run = read_run(resolve_run(results, settings.failed_from or ""), texts=False)
     failed = [one for one in failed_cases(run) if file in {None, one[0]}]
     if not failed:
-        which = "every case passed" if file is None else f"no case of {file} failed"
+        which = part("no case of {} failed", file) or "every case passed"
         sentence = f"nothing to select: {which} in run {run.run_id}"
         return FailedCases(cases=frozenset(), notes=(sentence,))
     there = frozenset(known)
@@ -237,5 +237,5 @@ def select_failed(
     count = (
         f"{len(gone)} of the {counted(len(failed), 'case')} that did not pass in run {run.run_id}"
     )
-    sentence = f"{count} {'is' if len(gone) == 1 else 'are'} not in the set any more: {ids}"
+    sentence = f"{count} {plural(len(gone), 'is', 'are')} not in the set any more: {ids}"
     return FailedCases(cases=still, notes=(sentence,))

@@ -17,6 +17,8 @@ from functools import lru_cache
 from itertools import chain, count
 from typing import Final, Literal, TypeVar
 
+from pytest_rageval.values.diagnoses.table import WORDS
+
 _T = TypeVar("_T")
 
 QUESTION_MARKS: Final = ("?", "？", "؟")
@@ -99,6 +101,20 @@ def counted(n: int, noun: str, verbs: tuple[str, str] | None = None) -> str:
         return text
     one, several = verbs
     return f"{text} {one if n == 1 else several}"
+
+
+def plural(n: int, one: str, several: str) -> str:
+    """Return the word for one, or for several or none."""
+    return one if n == 1 else several
+
+
+def part(text: str, value: object) -> str:
+    """Return a part of a sentence with the value that it names; empty without one.
+
+    >>> part("; {:error}", 2), part(" ({})", ["a", "b"]), part(" ({})", [])
+    ('; 2 errors', ' (a, b)', '')
+    """
+    return WORDS.vformat(text, (value,), {}) if value else ""
 
 
 def first_few(texts: Sequence[str], most: int, joint: str = ", ", last: str = " and ") -> str:

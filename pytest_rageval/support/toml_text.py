@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.reading import Keys, hint, not_utf8, read
-from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.text import clean, part, shown
 from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.errors import ConfigError, Fault
 
@@ -91,7 +91,7 @@ class TomlSource:
             value = value.get(key, {})
         if isinstance(value, dict):
             return value
-        such_as = f" such as {self.examples[path]}" if path in self.examples else ""
+        such_as = part(" such as {}", self.examples.get(path))
         self.unfit(path, value, f"a table{such_as}")
         return {}
 

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final, Literal
 
 from pytest_rageval.support.text import clean, counted
+from pytest_rageval.values.words import CURRENT
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
@@ -249,5 +250,5 @@ def _source_around(place: str, rootdir: Path, hide: Callable[[str], str]) -> lis
         code = text[:_READ_CHARS].expandtabs()
         indent = " " * (len(code) - len(code.lstrip()))
         cut = f"{indent}{clean(hide(code), _SOURCE_CHARS)}".rstrip()[:_SOURCE_CHARS]
-        shown.append(f"{'>' if number == line else ' '}   {cut}")
+        shown.append(f"{CURRENT[number == line]}   {cut}")
     return shown

@@ -20,7 +20,7 @@ from typing import Any, Final
 from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, part
 from pytest_rageval.support.threads import called, computed, is_async, is_cancelled
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import OTHER_TYPE, parse_ask_response, reply_keys
@@ -243,7 +243,7 @@ def _to_return(error: EndpointError, payload: Mapping[str, Any]) -> Mapping[str,
     field, got = str(error.facts.get("field", "")), str(error.facts.get("got", ""))
     if field == "answer" and got != "null":
         text = likely_answer(payload)
-        return {"returned": f"`{text}`" if text else "its text"}
+        return {"returned": part("`{}`", text) or "its text"}
     if field.startswith("debug.retrieved_chunks[") and got.startswith(OTHER_TYPE):
         return {"maker": "from_documents"}
     return {}

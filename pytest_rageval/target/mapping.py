@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, Literal
 
-from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
+from pytest_rageval.support.text import clean, counted, did_you_mean, nearest, part
 from pytest_rageval.target.contract import (
     INNER_FIELDS,
     error_message,
@@ -394,7 +394,7 @@ def _check_functions(node: object, expression: str, where: str) -> None:
     for name, given in _calls(node):
         if name not in known:
             close = nearest(name, known)
-            hint = f"; did you mean {close}()?" if close else ""
+            hint = part("; did you mean {}()?", close)
             fault = f"unknown function {name}() at position {expression.find(name) + 1}{hint}"
         elif (expected := len(known[name]["signature"])) != given and not any(
             argument.get("variadic") for argument in known[name]["signature"]

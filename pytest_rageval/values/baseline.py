@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from pytest_rageval.values.diagnoses.table import WORDS
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 ChoiceCode = Literal[
@@ -128,8 +129,9 @@ class BaselineChoice:
 def age_text(days: int | None, commits: int | None) -> str:
     """Return an age such as ``3 days and 1 commit``; empty: it is not known."""
     known = {"day": days, "commit": commits}
-    parts = [f"{n} {word}{'' if n == 1 else 's'}" for word, n in known.items() if n is not None]
-    return " and ".join(parts)
+    return " and ".join(
+        WORDS.format(f"{{:{word}}}", n) for word, n in known.items() if n is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any, Final, Self, get_args
 
 from pytest_rageval.values.diagnoses.input import input_sentence
-from pytest_rageval.values.diagnoses.table import Fact, Facts, TargetErrorKind, known, with_code
+from pytest_rageval.values.diagnoses.table import (
+    WORDS,
+    Fact,
+    Facts,
+    TargetErrorKind,
+    known,
+    with_code,
+)
 from pytest_rageval.values.diagnoses.target import TARGET, target_sentence
 
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
@@ -221,7 +228,7 @@ def _summary(more: Sequence[Fault]) -> Iterator[str]:
     """Yield the number of the faults that are not listed, and the most frequent kinds."""
     if not more:
         return
-    yield f"and {len(more):,} more {'faults' if more[1:] else 'fault'}, from {_place(more[0])} on"
+    yield WORDS.format("and {:more fault}, from {} on", len(more), _place(more[0]))
     kinds = Counter((fault.field, fault.facts.get("found") or fault.text) for fault in more)
     for (place, message), n in kinds.most_common(3):
         yield f"  {n:,} x {': '.join(part for part in (place, str(message)[:100]) if part)}"

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal
 from pytest_rageval.values.baseline import BaselineChoice
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.declared import Described, Flag, Natural
+from pytest_rageval.values.diagnoses.table import WORDS
 from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.limits import Limits, Read
 from pytest_rageval.values.record import SCHEMA_VERSION
@@ -253,10 +254,10 @@ class GateResult:
 
 def paired_text(n: int, documents: int | None) -> str:
     """Return the number of paired cases, and of the documents that they are about, if known."""
-    text = f"{n} paired case{'' if n == 1 else 's'}"
+    text = WORDS.format("{:paired case}", n)
     if not documents or not n:
         return text
-    return f"{text} about {documents} document{'' if documents == 1 else 's'}"
+    return WORDS.format("{} about {:document}", text, documents)
 
 
 WHOLE_SET: Final = "needs the whole set"

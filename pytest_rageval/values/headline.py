@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from pytest_rageval.values.diagnoses.table import WORDS
+
 PatternCode = Literal["error", "chunks", "rank", "group", "stage", "repeats"]
 
 _SENTENCES: Final[Mapping[PatternCode, str]] = {
@@ -58,9 +60,10 @@ class Named:
     def counted(self, words: str, *, names: bool = True) -> str:
         """Return number, words and names: ``2 newly failing: a, b``."""
         shown = self.names[:_SHOWN]
-        more = f" and {self.n - len(shown)} more" if self.n > len(shown) else ""
-        listed = ", ".join(shown) + more if shown else ""
-        return f"{self.n} {words}{f': {listed}' if listed and names else ''}"
+        text, more = f"{self.n} {words}", self.n - len(shown)
+        if not shown or not names:
+            return text
+        return f"{text}: {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +128,7 @@ class Since:
     @property
     def _others(self) -> list[str]:
         counts = {"worse": self.worse, "better": self.better}
-        return [f"{n} other{'' if n == 1 else 's'} {word}" for word, n in counts.items() if n]
+        return [WORDS.format("{:other} {}", n, word) for word, n in counts.items() if n]
 
 
 def _times(values: tuple[float, float], more: str, less: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_rageval.values.diagnoses.table import WORDS
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 
@@ -383,8 +384,8 @@ class Aggregate(LocalNumbers):
 
 def no_data_reason(summary: MetricSummary) -> str:
     """Explain a missing mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
-    errors = "1 error" if summary.n_error == 1 else f"{summary.n_error} errors"
-    return f"no case was scored ({summary.n_not_applicable} not applicable, {errors})"
+    counts = (summary.n_not_applicable, summary.n_error)
+    return WORDS.format("no case was scored ({} not applicable, {:error})", *counts)
 
 
 def group_size(summaries: Mapping[str, MetricSummary]) -> int:

@@ -32,7 +32,7 @@ from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, plural
 from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -245,7 +245,7 @@ def _warnings(
 ) -> tuple[str, ...]:
     found = []
     if n := len(table.columns.uncounted):
-        of, verb = counted(n + len(table), "case"), "is" if n == 1 else "are"
+        of, verb = counted(n + len(table), "case"), plural(n, "is", "are")
         found.append(
             f"{n} of {of} {verb} not reviewed yet (review: generated) and in no figure or "
             "check; go through them with `rageval label --review`"

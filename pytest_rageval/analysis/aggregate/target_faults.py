@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.support.text import part
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.diagnoses.table import Fact, TargetErrorKind
@@ -39,7 +40,7 @@ class ErrorGroup:
     def label(self) -> str:
         """The cause without text of the target: a status, or an exception and its place."""
         status, name = self.facts.get("status"), str(self.facts.get("exception", ""))
-        named = name or (f"HTTP {status}" if status else "")
+        named = name or part("HTTP {}", status)
         return " at ".join(filter(None, (named, last_place(self.traceback))))
 
 

@@ -13,8 +13,9 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
 from pytest_rageval.analysis.compare.metrics import MARGIN_SHARE, Comparison, MetricChange
 from pytest_rageval.analysis.compare.pairs import PASSED
 from pytest_rageval.metrics.built_in import ASPECT_KEYS
-from pytest_rageval.support.text import TOLERANCE, counted, first_few, format_value
+from pytest_rageval.support.text import TOLERANCE, counted, first_few, format_value, part, plural
 from pytest_rageval.values.headline import Headline
+from pytest_rageval.values.words import CHANGE
 
 ConclusionWord = Literal[
     "better", "worse", "mixed", "no_difference", "cannot_tell", "not_comparable"
@@ -87,7 +88,7 @@ def conclude(found: Comparison, headline: Headline) -> Conclusion:
     if found.passed is not None and found.passed.p is not None and not found.passed.equal:
         parts.append(_p(found.passed.p))
     if bad or good:
-        word: ConclusionWord = "mixed" if bad and good else "worse" if bad else "better"
+        word: ConclusionWord = "mixed" if bad and good else CHANGE[not bad]
         return Conclusion(word=word, reason="; ".join(parts))
     if found.no_difference:
         reason = f"every score of {counted(len(pairs), 'case')} is equal"
@@ -115,7 +116,7 @@ def _moved(rows: Sequence[MetricChange]) -> Iterator[str]:
     """Name the metrics that decide; that cases pass or fail is counted already."""
     if named := [row for row in rows if row.key != PASSED.key]:
         first, *others = named
-        more = f", {first_few([row.key for row in others], _NAMED)}" if others else ""
+        more = part(", {}", first_few([row.key for row in others], _NAMED))
         yield f"{_change_text(first)}{more}"
 
 
@@ -132,7 +133,7 @@ def _half_missing(rows: Iterable[MetricChange]) -> Iterator[str]:
     proven = {"better", "worse"}
     small = [row.key for row in rows if row.verdict in proven and not is_large(row)]
     if small:
-        verb = "is" if len(small) == 1 else "are"
+        verb = plural(len(small), "is", "are")
         yield f"{first_few(small, _NAMED)} {verb} proven to differ, but by little"
     large = [row for row in rows if row.verdict not in proven and is_large(row)]
     if named := [row for row in large if row.key != PASSED.key]:

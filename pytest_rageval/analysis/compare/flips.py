@@ -11,10 +11,11 @@ from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope
 from pytest_rageval.metrics.scoring import abstention_verdict
-from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.support.text import TOLERANCE, part
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, RetrievedChunk
+from pytest_rageval.values.words import CHANGE
 
 _SHOWN: Final = 2
 
@@ -127,7 +128,7 @@ def _gold(index: int, golds: Sequence[Anchor], named: bool) -> str:
 
 
 def _place(path: str | None, heading: str | None) -> str:
-    return f"{path} > {heading}" if heading else f"{path}"
+    return " > ".join(filter(None, (path, heading)))
 
 
 # --- unwanted chunks and citations -----------------------------------------------
@@ -155,7 +156,7 @@ def _citation_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[
     fresh = [place for place in after if place not in before]
     if fresh:
         yield f"now cites {fresh[0] if named else 'another source'}" + (
-            f" and {len(fresh) - 1} more" if len(fresh) > 1 else ""
+            part(" and {} more", len(fresh) - 1)
         )
     elif before and not after:
         yield "cites nothing now"
@@ -256,7 +257,7 @@ def _flip(
     was, now = base.outcome, new.outcome
     direction: Direction | None = changes[0].direction if changes else None
     if outcomes and was in BADNESS and now in BADNESS and was != now:
-        direction = "worse" if BADNESS[now] > BADNESS[was] else "better"
+        direction = CHANGE[BADNESS[now] < BADNESS[was]]
     if direction is None:
         return None
     # Changes in the direction of the flip come first.
@@ -284,7 +285,7 @@ def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> I
         if one is None or other is None or abs(other - one) <= TOLERANCE:
             continue
         better = (other > one) == (BUILT_IN.cases[key].direction == "higher")
-        yield MetricFlip(metric=key, base=one, new=other, direction="better" if better else "worse")
+        yield MetricFlip(metric=key, base=one, new=other, direction=CHANGE[better])
 
 
 def _telling(

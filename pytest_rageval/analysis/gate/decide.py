@@ -25,7 +25,14 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
-from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
+from pytest_rageval.support.text import (
+    counted,
+    first_few,
+    format_limit_pair,
+    format_value,
+    part,
+    plural,
+)
 from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.gate import (
     WHOLE_SET,
@@ -40,6 +47,7 @@ from pytest_rageval.values.gate import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import TIMED, StoredRun
+from pytest_rageval.values.words import PROVEN
 
 NO_BASELINE: Final = (
     'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" above the first '
@@ -98,7 +106,7 @@ def _proof_note(check: Check, figure: CheckFigure, decision: LimitDecision) -> s
         return "not proven"
     text = format_limit_pair(bound, check.limit, unit_of(check.metric))[0]
     proven = decision.proof in {"proven_pass", "proven_fail"}
-    return f"{'proven' if proven else 'not proven'}: {'lower' if lower else 'upper'} bound {text}"
+    return f"{PROVEN[proven]}: {'lower' if lower else 'upper'} bound {text}"
 
 
 def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
@@ -240,7 +248,7 @@ def _skipped_for(skipped: Sequence[str], baseline: BaselineInfo) -> str:
         baseline.problem or NO_BASELINE: lacking,
     }
     said = [why for start, why in names.items() if any(m.startswith(start) for m in skipped)]
-    return f" ({', '.join(said)})" if said else ""
+    return part(" ({})", ", ".join(said))
 
 
 def _check_sentences(
@@ -254,7 +262,7 @@ def _check_sentences(
         # Errors of the target leave many checks without data, and their rate says so.
         told = sorted(failed, key=lambda r: r.estimate is None)
         shown = [f"{r.check.name} {r.message}" for r in told]
-        of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
+        of = plural(decided, "1 check", f"{len(failed)} of {decided} checks")
         return len(failed), of, f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
@@ -306,7 +314,10 @@ def decide_gate(
         failed = [*([in_words] if n_failed else []), *case_failures]
         verdict, reason = "fail", "; ".join(filter(None, (incomplete, unchecked, *failed)))
     elif nothing or all(r.status == "skip" for r in results):
-        why = f"all checks were skipped: {results[0].message}" if results else "there is no check"
+        why = (
+            part("all checks were skipped: {}", results and results[0].message)
+            or "there is no check"
+        )
         verdict, reason = "not_evaluated", nothing or why
         said = f"NOT EVALUATED: {reason}"
     else:

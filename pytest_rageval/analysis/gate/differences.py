@@ -35,7 +35,7 @@ from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
-from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
+from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value, part
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
     MOST_CASES,
@@ -46,6 +46,7 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.run import TIMED, StoredRun, other_concurrency
+from pytest_rageval.values.words import PROVEN, SIGN
 
 _NO_SCORE: Final = "no case was scored on both sides"
 
@@ -198,18 +199,18 @@ def _message(
     value, limit = format_limit_pair(change, check.limit, unit)
     relation = "is above" if beyond else "is at most"
     if word and value.startswith("-"):  # a change the other way is not a drop of -0.02
-        sign = "+" if check.kind == "max_drop" else "-"
+        sign = SIGN[check.kind == "max_drop"]
         sentence = f"no {word} ({sign}{value[1:]}), {check.kind} {limit}"
     else:
-        sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
+        sentence = f"{part('{} ', word)}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
         note = f", not proven: the interval includes no {word}" if beyond and unproven else ""
         return sentence + note
-    proven = "proven" if (decision.proof or "unproven") != "unproven" else "not proven"
+    proven = PROVEN[(decision.proof or "unproven") != "unproven"]
     if check.decide != "prove_fail" or p is None:
         return f"{sentence}, {proven}"
-    of = f", Holm over {tests} checks" if tests > 1 else ""
-    state = "proven" if decision.proof == "proven_fail" else "not proven"
+    of = part(", Holm over {} checks", tests > 1 and tests)
+    state = PROVEN[decision.proof == "proven_fail"]
     return f"{sentence}, {state}: p {format_value(p)}{of}"
 
 

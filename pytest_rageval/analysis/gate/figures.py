@@ -34,6 +34,7 @@ from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSum
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import sum_usage
+from pytest_rageval.values.words import VERDICT
 
 BY_OUTCOME: Final = ("pass_rate", "flaky_rate", STAGE_PREFIX)
 """Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
@@ -351,7 +352,7 @@ def decide_limit(
     needed = {"estimate": estimate, "prove_pass": low, "prove_fail": high}[decide]
     if needed is None:
         return LimitDecision(outcome="no_data", proof=proof)
-    return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)
+    return LimitDecision(outcome=VERDICT[needed >= floor], proof=proof)
 
 
 def no_interval(check: Check, figure: str) -> str:

@@ -22,7 +22,7 @@ from pytest_rageval.analysis.sweep.verdict import (
     ranked,
     sensitivity,
 )
-from pytest_rageval.support.text import counted, first_few, format_value
+from pytest_rageval.support.text import counted, first_few, format_value, part
 
 _NAMED, _MOST_TIES = 3, 50
 """Configurations that a note names, and those that are tested for it."""
@@ -248,7 +248,7 @@ def _sentence(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures
     cases = "held-out cases" if plan.held else "cases"
     base = finals[plan.baseline]
     if base.objective is None:
-        unanswered = f", {base.n_error} had no answer" if base.n_error else ""
+        unanswered = part(", {} had no answer", base.n_error)
         return f"the baseline has no {plan.goal.main.info.key} in any of the cases{unanswered}"
     if decision.best is None:
         return "no configuration but the baseline may win: each breaks a constraint"

@@ -20,7 +20,7 @@ from pytest_rageval.analysis.trust.judge import (
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey, second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE
-from pytest_rageval.support.text import TOLERANCE, counted
+from pytest_rageval.support.text import TOLERANCE, part
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.numbers import CorrectedMean, JudgeReliability, SpotCheck
 from pytest_rageval.values.record import CaseRecord
@@ -156,12 +156,12 @@ def reliability_lines(found: JudgeReliability) -> Iterator[str]:
         yield f"second judge disagrees: {', '.join(parts)}"
     for key, one in found.corrected.items():
         share = f"share at {PASS_LINE:g} or above " if one.quantity == "pass_share" else ""
-        unused = f" ({counted(one.n_unused, 'label')} without a score)" if one.n_unused else ""
+        unused = part(" ({:label} without a score)", one.n_unused)
         yield f"{key} {share}{corrected_text(one)}{unused}"
 
 
 def _disagreement(found: SpotCheck) -> str:
-    errors = f", {found.n_error} without verdict" if found.n_error else ""
+    errors = part(", {} without verdict", found.n_error)
     if found.disagreement_rate is None or found.low is None or found.high is None:
         return f"no data (n 0{errors})"
     interval = f"{found.low:.2f}-{found.high:.2f}"

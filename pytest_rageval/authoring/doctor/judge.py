@@ -16,6 +16,7 @@ from pytest_rageval.judges.model.chat import ChatModel
 from pytest_rageval.judges.model.wire import ModelReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.opening import check_offline
+from pytest_rageval.support.text import part
 from pytest_rageval.values.diagnoses.judge import judge_advice
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
@@ -147,7 +148,7 @@ def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> I
 
 def _level(judgement: Judgement) -> Finding:
     dropped = ", ".join(judgement.dropped_parameters)
-    without = f", without {dropped}, which the server refuses" if dropped else ""
+    without = part(", without {}, which the server refuses", dropped)
     if (lower := _LOWER_LEVELS.get(judgement.level)) is None:
         return _FOUND.ok("structured output", f"{judgement.level} is taken{without}")
     fix = "take a server that enforces json_schema, such as llama.cpp or vLLM"

@@ -14,7 +14,7 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.support.files import named_errors
-from pytest_rageval.support.text import counted, shown
+from pytest_rageval.support.text import counted, part, plural, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.settings import Settings
@@ -66,7 +66,7 @@ def check_preset(settings: Settings) -> Iterator[Finding]:
         + (" (default)" if name not in target.vars else "")
         for name, variable in preset.variables.items()
     ]
-    used = f", vars {', '.join(values)}" if values else ""
+    used = part(", vars {}", ", ".join(values))
     yield _FOUND.ok("preset", f"{preset.name} ({preset.title}){used}")
     if preset.lost:
         yield _FOUND.ok("preset", f"it cannot know: {'; '.join(preset.lost)}")
@@ -103,7 +103,7 @@ def check_case_files(
             fix = "write one case a line"
             yield _FOUND.warn("cases", f"{found.display}: empty", fix)
         else:
-            warned = f", {found.warnings[0]}" if found.warnings else ""
+            warned = part(", {}", found.warnings[:1])
             cases = counted(len(found.cases), "case")
             yield _FOUND.ok("cases", f"{found.display}: {cases}{warned}")
 
@@ -132,7 +132,7 @@ def _checks(thresholds: Thresholds) -> str:
     """Count the checks of a run, and name those that the file does not hold."""
     implicit = [check.metric for check in thresholds.checks if check.implicit]
     text = counted(len(thresholds.checks), "check")
-    verb = "applies" if len(implicit) == 1 else "apply"
+    verb = plural(len(implicit), "applies", "apply")
     return f"{text}, of which {' and '.join(implicit)} always {verb}" if implicit else text
 
 
@@ -179,7 +179,7 @@ def check_databases(environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _first_lines(error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if not line.startswith(" ")]  # no excerpts
-    more = f" (and {len(lines) - _SHOWN_FAULTS} more)" if len(lines) > _SHOWN_FAULTS else ""
+    more = part(" (and {} more)", len(lines[_SHOWN_FAULTS:]))
     return "; ".join(lines[:_SHOWN_FAULTS]) + more
 
 

@@ -16,7 +16,7 @@ from pytest_rageval.metrics.document_names import with_own_names
 from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
 from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
-from pytest_rageval.support.text import clean, counted, shown_json
+from pytest_rageval.support.text import clean, counted, part, shown_json
 from pytest_rageval.support.thoughts import thought_spans
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import places
@@ -148,7 +148,7 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
     if first.response is None:
         yield _failed(first.error, asked)
         return
-    time = "" if first.total_ms is None else f" in {first.total_ms:.0f} ms"
+    time = part(" in {:.0f} ms", first.total_ms)
     yield _FOUND.ok("reachable", f"answered{time}", shown=_shown("reply", asked.reply))
     yield from _answer(first, asked)
     again = second.response if second is not None else None
@@ -306,7 +306,7 @@ def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
         return asked.proposed(_FOUND.fail("chunks", nothing, fix))
     if not reported:
         # What came over HTTP is shown above.
-        keys = f"; keys that came: {', '.join(came)}" if came and not asked.reply else ""
+        keys = part("; keys that came: {}", not asked.reply and ", ".join(came))
         message = f"not reported, so retrieval is not scored{keys}"
         return asked.proposed(_FOUND.warn("chunks", message, fix))
     if asked.case.gold_supports:
@@ -429,7 +429,7 @@ def _fields(response: AskResponse, asked: Asked) -> Iterator[Finding]:
     yield _latency(response, asked)
     names = ("folder_selection", "indexing_coverage", "models", "usage")
     absent = [name for name in names if not getattr(response, name)]
-    optional = f"not reported, and not required: {', '.join(absent)}" if absent else "all reported"
+    optional = part("not reported, and not required: {}", absent) or "all reported"
     yield _FOUND.ok("optional", optional)
 
 

@@ -22,6 +22,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import span_id, trace_id
+from pytest_rageval.values.words import VERDICT
 
 EVENT: Final = "gen_ai.evaluation.result"
 _NAME: Final = "pytest-rageval"
@@ -135,7 +136,7 @@ def _times(record: CaseRecord, run_began: str | None) -> dict[str, str]:
 
 
 def _facts(record: CaseRecord) -> dict[str, object]:
-    passed = "pass" if record.scores.outcome == "passed" else "fail"
+    passed = VERDICT[record.scores.outcome == "passed"]
     first_token = number(record.latency, "ttft_ms")
     return {
         "test.suite.name": record.file,
@@ -215,7 +216,7 @@ def _label(info: MetricInfo | None, value: float) -> str | None:
     """Return the label of a metric that is 0 or 1 and has a good side."""
     if info is None or not info.binary or info.direction == "neutral":
         return None
-    return "pass" if value == (1.0 if info.direction == "higher" else 0.0) else "fail"
+    return VERDICT[value == (1.0 if info.direction == "higher" else 0.0)]
 
 
 def _reasons(record: CaseRecord) -> dict[str, str]:

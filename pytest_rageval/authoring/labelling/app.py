@@ -20,7 +20,8 @@ from pytest_rageval.authoring.labelling.view import (
     SessionView,
     view_of,
 )
-from pytest_rageval.support.text import clean, shortened
+from pytest_rageval.support.text import clean, part, shortened
+from pytest_rageval.values.words import CURRENT, MARKED
 
 _TYPED: Final = 200
 """Characters of a long input that are shown: its end."""
@@ -91,13 +92,11 @@ def _head(view: SessionView) -> Text:
 def _said(view: SessionView) -> Text:
     if view.prompt:
         return Text(clean(f"{view.prompt}: {view.typed}_")[-_TYPED:])
-    return Text(
-        clean(view.notice or view.part or (f"filter: {view.filter}" if view.filter else ""))
-    )
+    return Text(clean(view.notice or view.part or part("filter: {}", view.filter)))
 
 
 def _marked(row: RowView | PassageView) -> str:
-    return f"{'>' if row.current else ' '} [{'x' if row.marked else ' '}] {row.number:>2}"
+    return f"{CURRENT[row.current]} [{MARKED[row.marked]}] {row.number:>2}"
 
 
 def _grid(*rows: tuple[str, str]) -> Table:
@@ -122,11 +121,11 @@ def _rows(view: SessionView) -> RenderableType:
         golds = [f"gold {', '.join(map(str, row.golds))}"] if row.golds else []
         tags = "; ".join([*golds, *(clean(tag, 30) for tag in row.tags)])
         path, over, last = clean(row.place, 400).rpartition(" > ")
-        score = f"{row.scores[0][1]:.3f}" if row.scores else ""
+        score = part("{:.3f}", row.scores and row.scores[0][1])
         cells = (
             _marked(row),
             path or last,
-            f"> {last}" if over else "",
+            part("> {}", over and last),
             tags and f"({tags})",
             score,
         )

@@ -43,6 +43,7 @@ from pytest_rageval.project.case_file_edit import (
     read_file_lines,
     remove_line,
 )
+from pytest_rageval.support.text import part
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
 from pytest_rageval.values.record import ScoreSettings
@@ -150,7 +151,7 @@ class CaseDesk:
             return SaveResult(ok=False, message=f"not removed: {str(error).splitlines()[0]}")
         del self._known[case_id]
         others = [i for i, one in self._known.items() if one.case.translation_of == case_id]
-        lost = f"; it was the original of {', '.join(others)}" if others else ""
+        lost = part("; it was the original of {}", ", ".join(others))
         return SaveResult(ok=True, message=f"removed {case_id} from the file{lost}")
 
     def edit_command(self, case: LabelCase) -> str:
@@ -289,8 +290,8 @@ def _in_words(draft: Draft) -> str:
     if not draft.answerable:
         return "unanswerable"
     golds = "; ".join(f"{i} {place_of(gold)}" for i, gold in enumerate(draft.golds, 1))
-    groups = f"; groups {groups_text(draft.groups)}" if draft.groups else ""
-    return f"answerable, {f'evidence {golds}' if golds else 'no evidence'}{groups}"
+    groups = part("; groups {}", groups_text(draft.groups))
+    return f"answerable, {part('evidence {}', golds) or 'no evidence'}{groups}"
 
 
 class AdjudicationDesk(CaseDesk):
@@ -349,7 +350,7 @@ class AdjudicationDesk(CaseDesk):
             case=one.case,
             start=start,
             proposal=self._proposal(one.case.id),
-            doubt=f"{doubt}, this is what the file says" if doubt else "",
+            doubt=part("{}, this is what the file says", doubt),
             candidates=tuple(candidates.values()),
             remarks=(*said_apart, f"the file says: {_in_words(start)}", *notes),
         )

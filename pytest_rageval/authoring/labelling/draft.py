@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.metrics.matching import matches_anchor, norm_path, norm_text
+from pytest_rageval.support.text import part
 from pytest_rageval.values.case import Anchor, Case, Review
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -147,7 +148,7 @@ class Draft:
         for group in self.groups or ():
             left = tuple(kept.index(i) for i in group if i not in gone)
             if len(left) < len(group):
-                rest = f"needs only {groups_text((left,))} now" if left else "is gone"
+                rest = part("needs only {} now", left and groups_text((left,))) or "is gone"
                 found.append(f"the group {groups_text((group,))} {rest}")
         return tuple(found)
 
@@ -204,8 +205,8 @@ def parse_groups(text: str, n_golds: int) -> Groups:
     ((0, 1), (2,))
     """
     groups = []
-    for part in text.split(","):
-        numbers = [number.strip() for number in part.split("+")]
+    for group in text.split(","):
+        numbers = [number.strip() for number in group.split("+")]
         for number in numbers:
             if not re.fullmatch(r"[0-9]{1,4}", number) or not 1 <= int(number) <= n_golds:
                 raise ValueError(

@@ -22,7 +22,7 @@ from pytest_rageval.authoring.labelling.draft import (
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_rules import anchor_identity
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part, plural
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -77,7 +77,7 @@ class CaseMarking:
         ungrouped = self.draft.ungrouped
         if ungrouped:
             numbers = ", ".join(str(i + 1) for i in ungrouped)
-            noun = f"gold {numbers} is" if len(ungrouped) == 1 else f"golds {numbers} are"
+            noun = plural(len(ungrouped), f"gold {numbers} is", f"golds {numbers} are")
             return f"{noun} in no group and so not needed (g sets groups)"
         if self.item.proposal is None:
             return ""
@@ -191,7 +191,7 @@ class CaseMarking:
             for row, chunk in enumerate(self.chunks)
             if wanted and wanted in norm_text(f"{place_of(chunk)}\n{chunk.text or ''}")
         ]
-        return f"{counted(len(self.rows), 'row')} with the text; escape shows all" if text else ""
+        return part("{:row} with the text; escape shows all", text and len(self.rows))
 
     # --- decisions -----------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class CaseMarking:
         self.decide(draft.with_answerable(answerable))
         if answerable:
             return "answerable"
-        lost = f"; {counted(len(draft.golds), 'mark')} taken out" if draft.golds else ""
+        lost = part("; {:mark} taken out", len(draft.golds))
         return f"unanswerable: the right answer is to abstain{lost}"
 
     def toggle(self) -> str:
@@ -245,7 +245,7 @@ class CaseMarking:
         ]
         notice = f"row {row + 1} is no longer evidence"
         if others:
-            rows = "row" if len(others) == 1 else "rows"
+            rows = plural(len(others), "row", "rows")
             notice += f", nor is {rows} {', '.join(map(str, others))} by the same anchor"
         notice += self._losses(marked)
         if self.item.case.recency_conflict_rule is not None and 0 in marked:
@@ -256,7 +256,7 @@ class CaseMarking:
     def _losses(self, removed: Sequence[int]) -> str:
         """Return the end of a sentence about the groups that lose golds; empty: none does."""
         losses = self.draft.losses(removed)
-        return f"; {'; '.join(losses)}; g sets groups again" if losses else ""
+        return part("; {}; g sets groups again", "; ".join(losses))
 
     def _mark(self, row: int) -> str:
         draft, chunks = self.draft, self.chunks

@@ -15,6 +15,7 @@ from typing import Final
 from pytest_rageval.authoring.keyed.session import MAX_INPUT
 from pytest_rageval.authoring.labelling.draft import Desk, Fetched, LabelCase, ReviewDesk
 from pytest_rageval.authoring.labelling.marking import CaseMarking
+from pytest_rageval.support.text import part, plural
 from pytest_rageval.values.record import ScoreSettings
 
 
@@ -157,7 +158,7 @@ class LabelSession:
     @property
     def result(self) -> str:
         """Numbers of saved and removed cases, in words."""
-        removed = f", {self._n_removed} removed" if self._n_removed else ""
+        removed = part(", {} removed", self._n_removed)
         return f"{self.n_saved} saved{removed}"
 
     @property
@@ -268,8 +269,8 @@ class LabelSession:
             self._show(place)
         else:
             which = "last" if step > 0 else "first"
-            said = f"{self.notice}; " if self.notice else ""
-            place_of = f"{which} of {self.total} cases" if self.total > 1 else "only case"
+            said = part("{}; ", self.notice)
+            place_of = plural(self.total, "only case", f"{which} of {self.total} cases")
             self.notice = f"{said}this is the {place_of} (q leaves)"
 
     def _show(self, place: int) -> None:

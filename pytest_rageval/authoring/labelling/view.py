@@ -14,7 +14,7 @@ from pytest_rageval.authoring.labelling.draft import Draft, groups_text, place_o
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import counted, shortened
+from pytest_rageval.support.text import counted, part, shortened
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -136,7 +136,7 @@ class SessionView:
             found = f"{n_shown} of {found}"
         if self.passage_filter:
             return f'{found} with "{self.passage_filter}"; escape shows all'
-        return f"{found}; / searches all of them" if self.n_passages > n_shown else ""
+        return part("{}; / searches all of them", self.n_passages > n_shown and found)
 
 
 def view_of(session: LabelSession) -> SessionView:

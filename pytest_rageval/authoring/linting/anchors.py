@@ -22,7 +22,7 @@ from pytest_rageval.authoring.linting.findings import (
 from pytest_rageval.authoring.notes import SUFFIXES
 from pytest_rageval.judges.offline.claims import plain_text
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
-from pytest_rageval.support.text import cut, did_you_mean
+from pytest_rageval.support.text import cut, did_you_mean, part
 from pytest_rageval.values.case import Anchor
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class AnchorIndex:
 
     def _holder(self, anchor: Anchor) -> str:
         found = self._elsewhere(anchor.snippets)
-        return f", did you mean {found!r}, which holds its snippets?" if found else ""
+        return part(", did you mean {!r}, which holds its snippets?", found)
 
     def _elsewhere(self, snippets: Sequence[str]) -> str:
         """Name the only section of the vault that has all snippets; empty: none, or several."""

@@ -11,7 +11,7 @@ from typing import Final
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
 from pytest_rageval.metrics.matching import norm_path
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, plural
 
 SD: Final = 0.35
 """Standard deviation of the difference of one case's recall between two versions of a system, as
@@ -44,7 +44,7 @@ class Power:
         """Return the result as one line."""
         if self.drop is None:
             return "with no reviewed case that has evidence, no change of recall can be seen"
-        cases = f"{'this' if self.n == 1 else 'these'} {counted(self.n, 'case')}"
+        cases = f"{plural(self.n, 'this', 'these')} {counted(self.n, 'case')}"
         text = f"with {cases} a drop of {_shown(self.drop)} in recall can be seen"
         if self.drop_clustered is not None and self.n_documents < self.n:
             documents = counted(self.n_documents, "document")

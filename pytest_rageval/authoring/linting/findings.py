@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.metrics.matching import norm_heading
-from pytest_rageval.support.text import nearest
+from pytest_rageval.support.text import nearest, part
 from pytest_rageval.values.case import Anchor, Case
 
 NEAR: Final = 0.6
@@ -105,7 +105,7 @@ def did_you_mean_heading(wanted: Sequence[str], paths: Iterable[str]) -> str:
         for n in (len(wanted), 1)
     ]
     found = ends[0] or by_text.get(near or "") or ends[1]
-    return f", did you mean {found!r}?" if found else ""
+    return part(", did you mean {!r}?", found)
 
 
 def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:

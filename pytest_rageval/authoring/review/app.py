@@ -23,7 +23,8 @@ from pytest_rageval.authoring.review.view import (
 )
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.review import figures_blocks
-from pytest_rageval.support.text import clean, shortened
+from pytest_rageval.support.text import clean, part, shortened
+from pytest_rageval.values.words import CURRENT, MARKED
 
 _WHOLE: Final = 50_000
 _EXCERPT: Final = 280
@@ -109,8 +110,8 @@ def _lines(text: str) -> Text:
 def _answer(view: ReviewView) -> Iterator[_Shown]:
     yield False, _lines(shortened(view.answer.answer, _WHOLE) or "(empty answer)")
     for row in view.passages:
-        tags = f"  [{', '.join(row.passage.tags)}]" if row.passage.tags else ""
-        head = f"{'>' if row.current else ' '} {row.number} {row.passage.place}{tags}"
+        tags = part("  [{}]", ", ".join(row.passage.tags))
+        head = f"{CURRENT[row.current]} {row.number} {row.passage.place}{tags}"
         yield row.current, Text(f"\n{clean(head)}", style="reverse" if row.current else "")
         most = _WHOLE if row.current else _EXCERPT
         yield False, _lines(shortened(row.passage.text, most))
@@ -118,7 +119,7 @@ def _answer(view: ReviewView) -> Iterator[_Shown]:
 
 def _groups(view: ReviewView, width: int) -> Iterator[_Shown]:
     for row in view.rows:
-        mark = f"{'>' if row.current else ' '} [{'x' if row.marked else ' '}]"
+        mark = f"{CURRENT[row.current]} [{MARKED[row.marked]}]"
         cells = (mark, row.review.category or "-", row.text)
         yield row.current, _grid(cells, style="reverse" if row.current else "")
     blocks = figures_blocks(view.figures)

@@ -18,7 +18,7 @@ from pytest_rageval.analysis.review import (
 )
 from pytest_rageval.authoring.keyed.session import TypedLine
 from pytest_rageval.authoring.review.items import ReadAnswer, ReadSource
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reviews import (
     AnswerReview,
@@ -293,7 +293,7 @@ class ReviewSession:
         if self.review is None:
             self.notice = "first a verdict: p pass, f fail, s skip"
             return
-        old = f' (now "{self.review.note}")' if self.review.note else ""
+        old = part(' (now "{}")', self.review.note)
         self._ask(f"the first thing that is wrong{old}", self._noted)
 
     def _noted(self, text: str) -> None:
@@ -362,7 +362,7 @@ class ReviewSession:
                 CategoryChange(before=before, after=after or "")
             ):
                 word = "merged into" if merged else "renamed"
-                self.notice = f"{before}: {word} {after}" if after else f"{before}: no category now"
+                self.notice = f"{before}: " + (part(f"{word} {{}}", after) or "no category now")
 
         self._ask(f'new name of "{before}"; the name or number of another merges both', rename)
 

@@ -21,7 +21,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.report.view.blocks import Note, Status, Table
-from pytest_rageval.support.text import clean, clean_lines
+from pytest_rageval.support.text import clean, clean_lines, part
 from pytest_rageval.values.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _exit_code(found: list[Finding]) -> ExitCode:
 
 
 def _print(finding: Finding) -> None:
-    fix = f"; fix: {finding.fix}" if finding.fix else ""
+    fix = part("; fix: {}", finding.fix)
     text = clean(f"{finding.area} {finding.check}: {finding.message}{fix}")
     print_blocks([Note(((f"{finding.level:<6}", _STYLES[finding.level]),), ((text, ""),))])
     # Not wrapped, so that the settings can be pasted.

@@ -20,7 +20,7 @@ from pytest_rageval.cli.output import (
     switch,
     terminal_width,
 )
-from pytest_rageval.support.text import did_you_mean, first_few
+from pytest_rageval.support.text import did_you_mean, first_few, part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -96,7 +96,7 @@ def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
 
     for note in readable_notes(stored.folder):
         if (note.file, note.case_id, note.repeat) == (record.file, record.name, record.repeat):
-            by = f" by {note.author}" if note.author else ""
+            by = part(" by {}", note.author)
             yield f"note{by}, {note.time[:10]}: {note.text}"
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pytest_rageval.cli.completion import complete_preset
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, part
 
 if TYPE_CHECKING:
     from pytest_rageval.project.presets.preset import Preset
@@ -50,9 +50,9 @@ def command(folder: Path, preset: str | None, ci: str | None) -> None:
         click.echo(clean(f"note: {note}"), err=True)
     for addition in scaffold.additions:
         why = "the cases need it" if addition.needed else "recommended"
-        lines = "\n".join(f"  {line}" if line else "" for line in addition.lines)
+        lines = "\n".join(part("  {}", line) for line in addition.lines)
         click.echo(f"\nAdd to {addition.path} ({why}):\n\n{lines}")
-    first = f" {scaffold.first}, then" if scaffold.first else ""
+    first = part(" {}, then", scaffold.first)
     click.echo(f"\nNext:{first}\n{_next_command(folder)}")
 
 

@@ -23,7 +23,7 @@ from pytest_rageval.cli.output import (
     warn,
 )
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.support.text import clean, counted, did_you_mean, first_few
+from pytest_rageval.support.text import clean, counted, did_you_mean, first_few, plural
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendQuery
@@ -159,7 +159,7 @@ def trend_command(
         print_blocks(trend_lines(query, points))
     if left_out:
         runs = counted(left_out, "partial run")
-        click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
+        click.echo(f"{runs} left out (--partial shows {plural(left_out, 'it', 'them')})")
 
 
 def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:

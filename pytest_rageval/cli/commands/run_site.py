@@ -10,7 +10,7 @@ import click
 from pytest_rageval.cli.commands.run_history import project_folders
 from pytest_rageval.cli.completion import complete_metric
 from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result, switch
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, part
 
 
 @click.command("site")
@@ -45,7 +45,7 @@ def site_command(
     site = write_site(results, output, options)
     index = output / "index.html"
     changes = f"{counted(len(site.written), 'page')} written, {len(site.unchanged)} unchanged"
-    removed = f", {len(site.removed)} removed" if site.removed else ""
+    removed = part(", {} removed", len(site.removed))
     lines = [f"{index}: {changes}{removed}"]
     print_result({"index": index.as_posix(), **asdict(site)}, lines, as_json=as_json)
     for run_id, reason in site.broken.items():

@@ -30,7 +30,7 @@ from pytest_rageval.report.view.gate import GATE_STYLES
 from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, part
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
 
@@ -125,8 +125,8 @@ def show_command(run: str | None, as_json: bool) -> None:
 def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
     from pytest_rageval.runs.notes import readable_notes
 
-    tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
-    cases = "" if entry.n_cases is None else f", {counted(entry.n_cases, 'case')}"
+    tags = part(" [{}]", ", ".join(entry.tags))
+    cases = part(", {}", entry.n_cases is not None and counted(entry.n_cases, "case"))
     yield Fact("run", f"{entry.run_id}{tags}{cases}")
     yield Fact(
         "gate", run.sentence or "not decided", status=GATE_STYLES.get(entry.verdict or "", "")
@@ -209,7 +209,7 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
     tag, run_id, before = document["tag"], document["run_id"], document["before"]
     line = f"{tag} no longer names run {before}"
     if run_id is not None:
-        moved = f", and no longer {before}" if before not in {None, run_id} else ""
+        moved = part(", and no longer {}", before != run_id and before)
         line = f"{tag} names run {run_id}{moved}"
     print_result(document, [line], as_json=as_json)
 

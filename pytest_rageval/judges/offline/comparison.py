@@ -53,6 +53,7 @@ from pytest_rageval.judges.offline.vocabulary import (
     WHICH,
     WHO,
 )
+from pytest_rageval.values.words import YES
 
 _UNSURE_SHARE: Final = 0.4
 """Weight of the words of a short fact that a text has, from which the others may be paraphrased."""
@@ -527,13 +528,13 @@ class _Comparison:
             return "absent", ""
         negated = sum(word.negates for word in expected.words) % 2 == 1
         asks_negated = any(word.negates for word in self.question.words)
-        wanted = expected.says or ("no" if negated != asks_negated else "yes")
+        wanted = expected.says or (YES[negated == asks_negated])
         if text.says:
             return ("stated", "") if text.says == wanted else ("absent", f'says "{text.says}"')
         asked = [word for word in self.question.words if word.tier >= LIGHT]
         if not asked or sum(w.key in self.known for w in asked) < _UNSURE_SHARE * len(asked):
             return "unsure", "says neither yes nor no"
-        says = "no" if (self._denials % 2 == 1) != asks_negated else "yes"
+        says = YES[(self._denials % 2 == 1) == asks_negated]
         return ("stated", "") if says == wanted else ("absent", f"says {says}")
 
     # --- another thing -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.support.text import counted, shown
+from pytest_rageval.support.text import part, shown
 from pytest_rageval.values.json_documents import number
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def describe_shape(schema: Schema) -> str:
         return f"{{{', '.join(inner)}}}"
     if kind == "array":
         low, high = schema.get("minItems", 0), schema.get("maxItems")
-        count = f" ({counted(low, 'item')})" if low == high else ""
+        count = part(" ({:item})", low == high and low)
         return f"[{describe_shape(schema['items'])}, ...]{count}"
     if "enum" in schema:
         return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])

@@ -31,7 +31,7 @@ from pytest_rageval.metrics.matching import (
     starts_with,
 )
 from pytest_rageval.report.explain.values import ChunkReason, MatchingRule, Role, Rule, indices
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
@@ -181,7 +181,7 @@ def _above(
             "no_heading", f'document of {name}; no heading reported, "{missing}" needed'
         )
     found = norm_heading(chunk.heading_path)
-    where = f'its headings end at "{found[-1]}"' if found else "before the first heading"
+    where = part('its headings end at "{}"', found and found[-1]) or "before the first heading"
     text = f'document of {name}; {where}, above "{missing}"'
     if anchor.snippets and matches_anchor(anchor, chunk, replace(settings, coarse_chunks=True)):
         text += " (it holds the snippets: coarse_chunks = true would count it)"

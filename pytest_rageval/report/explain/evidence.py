@@ -10,7 +10,7 @@ from pytest_rageval.metrics.retrieval import anchor_ranking, leaked_chunks
 from pytest_rageval.metrics.rules import RuleCheck, check_rule
 from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.report.explain.values import join, ranks
-from pytest_rageval.support.text import counted, cut
+from pytest_rageval.support.text import counted, cut, part
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck
 from pytest_rageval.values.reply import RetrievedChunk
@@ -120,7 +120,7 @@ def _facts(record: CaseRecord) -> dict[str, str]:
     sentences = {"fact_recall_in_context": text + half}
     if (unused := _unused(record)) is not None:
         text = f"{n - len(unused)} of {counted(n, 'key fact')} in the context are in the answer"
-        text += f"; not {_listed(unused)}" if unused else ""
+        text += part("; not {}", _listed(unused))
         sentences["context_utilization"] = text + half
     return sentences
 
@@ -129,11 +129,11 @@ def _citations(claims: Sequence[CheckedClaim]) -> dict[str, str]:
     pairs = [(claim, check) for claim in claims for check in claim.citations]
     bad = [_unsupported(claim, check) for claim, check in pairs if not check.supports]
     precision = f"{len(pairs) - len(bad)} of {counted(len(pairs), 'citation')} support their claim"
-    precision += f"; {_listed(bad)}" if bad else ""
+    precision += part("; {}", _listed(bad))
     backed = [c for c in claims if any(check.supports for check in c.citations)]
     bare = [claim for claim in claims if not claim.citations]
     recall = f"{len(backed)} of {counted(len(claims), 'claim')} with a citation that supports it"
-    recall += f"; without a citation: {_listed([_quoted(c.text) for c in bare])}" if bare else ""
+    recall += part("; without a citation: {}", _listed([_quoted(c.text) for c in bare]))
     return {"citation_support_precision": precision, "citation_support_recall": recall}
 
 

@@ -23,10 +23,11 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, format_value, part, plural
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.verdict import Verdict
+from pytest_rageval.values.words import ABSTAINED
 
 _BY_RUBRIC: Final = {
     "groundedness": "groundedness",
@@ -69,7 +70,7 @@ class Terms:
 def cut_text(n_chunks: int, k: int) -> str:
     """Name the cut: ``the first 5 chunks``, ``the 3 chunks returned (k = 5)``."""
     if n_chunks >= k:
-        return f"the first {counted(k, 'chunk')}" if k > 1 else "the first chunk"
+        return plural(k, "the first chunk", f"the first {k} chunks")
     if not n_chunks:
         return "an empty list"
     return f"the {counted(n_chunks, 'chunk')} returned (k = {k})"
@@ -124,7 +125,7 @@ def _precision(ranking: Ranking, of: str) -> str:
     copies = sum(again and bool(golds) for golds, again in pairs)
     text = f"{ranking.n_relevant} relevant of {of}"
     if copies:
-        text += f"; {'1 copy' if copies == 1 else f'{copies} copies'} not counted"
+        text += f"; {plural(copies, '1 copy', f'{copies} copies')} not counted"
     return text
 
 
@@ -207,7 +208,7 @@ def citation_sentences(
 
 
 def _except(numbers: Sequence[int]) -> str:
-    return f"; not {join([f'#{number}' for number in numbers])}" if numbers else ""
+    return part("; not {}", [f"#{number}" for number in numbers])
 
 
 def _attribution(
@@ -256,7 +257,7 @@ def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[st
         abstained, source = abstention_verdict(record), "the judge says"
     if abstained is None:
         return dict.fromkeys(_ABSTENTION, "whether it abstained is not stored")
-    text = f"{source} it {'abstained' if abstained else 'answered'}"
+    text = f"{source} it {ABSTAINED[abstained]}"
     if record.reply.abstain_reason and abstained:
         text += f" ({record.reply.abstain_reason})"
     return dict.fromkeys(_ABSTENTION, text)
@@ -305,7 +306,7 @@ def _verdict(record: CaseRecord, key: str) -> str:
 
 
 def _reasoning(verdict: Verdict | None) -> str:
-    return f"judge: {verdict.reasoning}" if verdict and verdict.reasoning else "the judge's verdict"
+    return part("judge: {}", verdict and verdict.reasoning) or "the judge's verdict"
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:

@@ -17,6 +17,7 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
+from pytest_rageval.support.text import part
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
@@ -84,7 +85,7 @@ def _gold(
         cited_by = tuple(n for n, golds in enumerate(citations, start=1) if index in (golds or ()))
         numbers = join([f"#{number}" for number in cited_by])
         if cited_by or None not in citations:
-            notes += f"; cited by {numbers}" if cited_by else "; not cited"
+            notes += part("; cited by {}", cited_by and numbers) or "; not cited"
     if chunks is None:
         text = "no chunks are reported" if record.error is None else "unknown: no answer came"
     elif places and places[0] <= record.k:
@@ -201,7 +202,7 @@ def _citation_text(
     if golds is None:
         parts.append("unknown whether it points into a gold")
     elif case.gold_supports:
-        parts.append(f"points into gold {indices(golds)}" if golds else "points into no gold")
+        parts.append(part("points into gold {}", golds and indices(golds)) or "points into no gold")
     if places is not None:
-        parts.append(f"retrieved at {ranks(places)}" if places else "was not retrieved")
+        parts.append(part("retrieved at {}", places and ranks(places)) or "was not retrieved")
     return "; ".join(parts) or "nothing to compare it with"

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Final, Literal
 
 from pytest_rageval.metrics.prepared import Kind
+from pytest_rageval.support.text import plural
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, RetrievedChunk
@@ -278,4 +279,4 @@ def indices(golds: Iterable[int]) -> str:
 def ranks(places: Iterable[int]) -> str:
     """Name ranks: ``rank 2``, ``ranks 2 and 4``."""
     numbers = [str(rank) for rank in places]
-    return f"{'rank' if len(numbers) == 1 else 'ranks'} {join(numbers)}"
+    return f"{plural(len(numbers), 'rank', 'ranks')} {join(numbers)}"

@@ -29,6 +29,7 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
+from pytest_rageval.support.text import part
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.target import target_advice
@@ -295,7 +296,7 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
     misses = [(gold.index, *_miss(gold, record)) for gold in missing]
     for miss, sentence in _MISSES.items():
         if found := [(index, places) for index, one, places in misses if one == miss]:
-            golds = join([f"[{i}] ({ranks(p)})" if p else f"[{i}]" for i, p in found])
+            golds = join([f"[{i}]" + part(" ({})", p and ranks(p)) for i, p in found])
             k = max(max(places, default=0) for _, places in found)
             yield sentence.format(golds=golds, k=k, folders=join(record.case.folders))
 

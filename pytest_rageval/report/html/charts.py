@@ -12,7 +12,7 @@ from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element, harmless
 from pytest_rageval.report.view.blocks import Scale
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, format_value, part
 
 Length = float | str
 """Pixels, or a percentage of the picture such as ``40%``."""
@@ -162,7 +162,7 @@ def phase_bar(phases: Sequence[tuple[str, float]], total_ms: float | None) -> El
         total_ms: of the whole request at the client; None: unknown.
     """
     spent = [(name, ms) for name, ms in phases if ms > 0]
-    total = "" if total_ms is None else f"total {format_value(total_ms, 'ms')} ms"
+    total = part("total {} ms", total_ms and format_value(total_ms, "ms"))
     longest = max(total_ms or 0.0, sum(ms for _, ms in spent))
     if not spent:
         return element("p", total, class_="numbers")

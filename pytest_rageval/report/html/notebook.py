@@ -10,7 +10,7 @@ from pytest_rageval.report.html.parts import render
 from pytest_rageval.report.html.run.figures import known_metrics, numbers_of
 from pytest_rageval.report.view.blocks import Block, Line, Row, Table, View, paragraph
 from pytest_rageval.report.view.summary import interval_text, is_headline
-from pytest_rageval.support.text import counted, format_value, shortened
+from pytest_rageval.support.text import counted, format_value, part, shortened
 from pytest_rageval.values.run import StoredRun
 
 _CASES_SHOWN: Final = 5
@@ -47,7 +47,7 @@ def _blocks(run: StoredRun) -> Iterator[Block]:
     names = case_names(run.records)
     lines = [
         f"{shortened(names[one.nodeid], _ID_CHARS)}: {one.scores.outcome}"
-        + (f", {one.scores.failure_stage}" if one.scores.failure_stage else "")
+        + part(", {}", one.scores.failure_stage)
         for one in worst[:_CASES_SHOWN]
     ]
     yield from map(paragraph, _with_rest(lines, len(worst)))

@@ -14,6 +14,7 @@ from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.view.blocks import Row, Table
 from pytest_rageval.report.view.sweep import VERDICTS, view_of_sweep
 from pytest_rageval.support.text import format_value
+from pytest_rageval.values.words import YES
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
 
@@ -53,7 +54,7 @@ def _sections(outcome: SweepOutcome) -> Iterator[Section]:
             charts=charts,
         )
     rows: list[Row] = [
-        (str(number), rung.configurations, rung.cases, "yes" if rung.judged else "no")
+        (str(number), rung.configurations, rung.cases, YES[rung.judged])
         for number, rung in enumerate(outcome.rungs, start=1)
     ]
     yield Section(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pytest_rageval.report.view.blocks import Block, Row, Table, paragraph
 from pytest_rageval.report.view.summary import interval_text
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, format_value, part
 
 _CLASSES: Final = {
     "groundedness": "answers that are not grounded",
@@ -28,7 +28,7 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[Block]:
     yield paragraph(
         f"{document['judge']} under {document['rubric_version'] or document['rubric']}: "
         f"{counted(document['n'], 'labelled answer')} judged, "
-        f"{counted(document['n_error'], 'error')}{f' ({kinds})' if kinds else ''}"
+        f"{counted(document['n_error'], 'error')}{part(' ({})', kinds)}"
     )
     for label, n in document["left_out"].items():
         yield paragraph(f"left out: {n} labelled {label}")
@@ -82,7 +82,7 @@ def _disagreements(document: Mapping[str, Any]) -> Iterator[Block]:
         f"{one['id']} ({one['label']}, scored {format_value(one['score'])})"
         for one in found[:_SHOWN]
     ]
-    more = f" and {len(found) - _SHOWN} more (--json)" if len(found) > _SHOWN else ""
+    more = part(" and {} more (--json)", len(found[_SHOWN:]))
     yield paragraph(
         f"people and judge disagree on {len(found)} of {counted(document['n'], 'answer')}, the "
         f"clearest first: {', '.join(shown)}{more}"
@@ -90,7 +90,7 @@ def _disagreements(document: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _probe(name: str, probe: Mapping[str, Any]) -> str:
-    failed = f"; {counted(probe['n_error'], 'error')}" if probe["n_error"] else ""
+    failed = part("; {:error}", probe["n_error"])
     if not probe["n"]:
         return f"{_PROBES[name]} answers: none could be compared{failed}"
     return (

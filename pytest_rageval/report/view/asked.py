@@ -18,9 +18,10 @@ from pytest_rageval.report.view.blocks import (
     labelled_lines,
 )
 from pytest_rageval.report.view.word_diff import Piece, diff_words
-from pytest_rageval.support.text import clean, format_value
+from pytest_rageval.support.text import clean, format_value, part
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.words import ABSTAINED, SIGN
 
 SHOWN_CHARS: Final = 2_000
 """Longest beginning of an answer that is shown unasked."""
@@ -45,7 +46,7 @@ def asked_lines(record: CaseRecord) -> Iterator[Block]:
         yield from answer_lines(record)
     for number, one in enumerate(record.scores.citations or ()):
         named = place_text(one.rel_path or "(nothing)", one.heading_path)
-        counted = f"  (chunk {one.chunk_rank})" if one.chunk_rank is not None else ""
+        counted = part("  (chunk {})", one.chunk_rank)
         yield Fact("" if number else "cites", named + counted)
     chunks = record.reply.retrieved_chunks
     if chunks is not None:
@@ -144,7 +145,7 @@ def judged_lines(record: CaseRecord) -> Iterator[Block]:
             continue
         said = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
         if rubric == "abstention":  # says yes or no
-            said = "abstained" if verdict.abstained else "answered"
+            said = ABSTAINED[bool(verdict.abstained)]
         yield Fact("judge", f"{rubric}: {said or 'no score'}")
         if verdict.reasoning:
             yield Fact("", clean(verdict.reasoning, SHOWN_CHARS), status="weak")
@@ -176,7 +177,7 @@ def difference_lines(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
 
 def _marked(head: str, pieces: tuple[Piece, ...], style: Status) -> Iterator[Block]:
     """Yield a text of which changed parts stand in brackets, for terminals without colour."""
-    sign = "-" if head == "before" else "+"
+    sign = SIGN[head != "before"]
     text = "".join(f"[{sign}{part}{sign}]" if changed and part.strip() else part
                    for changed, part in pieces)  # fmt: skip
     yield Fact(head, text, "strong", style if len(pieces) == 1 else "")

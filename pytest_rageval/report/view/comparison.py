@@ -31,6 +31,7 @@ from pytest_rageval.report.view.summary import change_text, is_headline
 from pytest_rageval.support.text import clean, counted, first_few, format_value
 from pytest_rageval.values.gate import paired_text
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.words import PROVEN
 
 _BANNER: Final = "NOT COMPARABLE"
 _STATUSES: Final[Mapping[str, Status]] = {
@@ -116,9 +117,7 @@ def _questions_text(found: RunComparison) -> str:
     if here is None or here.p is None or elsewhere is None or here.clusters is None or here.equal:
         return ""
     alpha = 1 - comparison.confidence
-    one, other = (
-        f"p {_p_text(p)}, {'proven' if p < alpha else 'not proven'}" for p in (here.p, elsewhere)
-    )
+    one, other = (f"p {_p_text(p)}, {PROVEN[p < alpha]}" for p in (here.p, elsewhere))
     return f"{here.key} over these documents: {one}; over documents like these: {other}"
 
 

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 
 from pytest_rageval.report.view.blocks import Block, Table, paragraph
 from pytest_rageval.report.view.summary import interval_text
+from pytest_rageval.support.text import part
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (
@@ -130,7 +131,7 @@ def embedding_tables(document: Mapping[str, Any]) -> Iterator[Table]:
 def _heading(document: Mapping[str, Any]) -> str:
     source = document["source"]
     where = source["file"] if source["kind"] == "file" else f"{source['model']}, {source['url']}"
-    numbers = "no vectors" if source["dimensions"] is None else f"{source['dimensions']} numbers"
+    numbers = part("{} numbers", source["dimensions"]) or "no vectors"
     chunks = document["chunks"]
     cut = ", some texts cut" if chunks["n_cut_texts"] else ""
     return (

@@ -45,7 +45,15 @@ from pytest_rageval.report.view.blocks import (
     indented,
     paragraph,
 )
-from pytest_rageval.support.text import TOLERANCE, clean, counted, cut, format_value, shortened
+from pytest_rageval.support.text import (
+    TOLERANCE,
+    clean,
+    counted,
+    cut,
+    format_value,
+    part,
+    shortened,
+)
 from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.record import CaseRecord
 
@@ -90,7 +98,7 @@ def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") ->
     title: Line = (
         (clean(record.name, 60), "strong"),
         (f"  {outcome.upper()}", status),
-        (f"  {link} {stage}" if stage else "", status),
+        (part(f"  {link} {{}}", stage), status),
     )
     return View(title, (*_brief(explanation, run_id, repeats), *groups_of_case(explanation)))
 
@@ -138,7 +146,7 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
 def _origin(explanation: Explanation, run_id: str, repeats: str) -> str:
     record = explanation.record
     parts = (
-        f"repeat {record.repeat} ({repeats})" if repeats else "",
+        part(f"repeat {record.repeat} ({{}})", repeats),
         f"{record.file}:{record.lineno}",
         ", ".join(filter(None, (record.case.category, record.case.difficulty))),
         f"run {run_id}",
@@ -155,7 +163,7 @@ def _expected(explanation: Explanation) -> Iterator[Block]:
     if not golds:
         return
     gold = next((one for one in golds if not one.found), golds[0])
-    more = f" (and {len(golds) - 1} more)" if len(golds) > 1 else ""
+    more = part(" (and {} more)", len(golds) - 1)
     yield Fact("in", _place(gold.anchor.rel_path, gold.anchor.heading_path) + more, lines=1)
     chunks = explanation.chunks or ()
     texts = (*case.gold_supports[gold.index].snippets, *(
@@ -264,7 +272,9 @@ def _details(explanation: Explanation, *, trace: bool) -> Iterator[Block]:
         if usage:
             yield _beside("  usage  ", ", ".join(usage))
         for search in response.searches or ():
-            found = "" if search.chunks is None else f"found {counted(len(search.chunks), 'chunk')}"
+            found = part(
+                "found {}", search.chunks is not None and counted(len(search.chunks), "chunk")
+            )
             parts = (search.tool, search.query, found)
             yield _beside("  search  ", " | ".join(filter(None, parts)) or "-")
     if trace and record.trace_id is not None:
@@ -298,7 +308,7 @@ def _anchors(
     explanation: Explanation, anchors: Sequence[AnchorReason], *, wanted: bool
 ) -> Iterator[Row]:
     for one in anchors:
-        vault = f"{one.anchor.vault}: " if one.anchor.vault else ""
+        vault = part("{}: ", one.anchor.vault)
         place = f"{vault}{_place(one.anchor.rel_path, one.anchor.heading_path)}"
         if wanted and one.anchor.grade != 1:
             place += f" (grade {one.anchor.grade})"
@@ -313,7 +323,7 @@ def _groups(explanation: Explanation) -> Iterator[Block]:
         golds, lacks = (
             " ".join(f"[{index}]" for index in some) for some in (group.golds, group.lacks or ())
         )
-        state = "" if group.lacks is None else f": lacks {lacks}" if lacks else ": whole"
+        state = "" if group.lacks is None else part(": lacks {}", lacks) or ": whole"
         style: Status = "" if group.lacks is None else "warn" if lacks else "good"
         yield _beside("  ", f"{golds}{state}", style)
 
@@ -349,15 +359,15 @@ def _chunk(one: ChunkReason) -> Row:
     passage = _stack(
         (_place(one.chunk.rel_path, one.chunk.heading_path), ""),
         ("; ".join((*reasons, *chunk_facts(one.chunk, one.rank))), style or "weak"),
-        (f"> {cut(text, 200)}" if text else "", "weak"),
+        (part("> {}", cut(text or "", 200)), "weak"),
     )
     return f"{one.rank:>4}", ((mark, style),), passage
 
 
 def _left_out(parts: Sequence[LeftOut]) -> Iterator[Block]:
-    for part in parts:
-        quoted = f'"{cut(part.text, 80)}"'
-        yield _beside("  ", f"{part.kind.replace('_', '-')} {quoted}: {part.reason}")
+    for one in parts:
+        quoted = f'"{cut(one.text, 80)}"'
+        yield _beside("  ", f"{one.kind.replace('_', '-')} {quoted}: {one.reason}")
 
 
 def _citations(citations: Sequence[CitationReason] | None) -> Iterator[Row | Note]:
@@ -390,7 +400,9 @@ def _claims(one: JudgementReason) -> Iterator[Row]:
     for fact in one.facts:
         text = f'key fact "{fact.text}"'
         if fact.in_context is not None:
-            place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
+            place = (
+                part("at {}", fact.in_context and ranks(fact.in_context)) or "nowhere in the cut"
+            )
             text += f" ({place})"
         found: Line = (("  found", "good") if fact.found else ("  MISSING", "bad"),)
         yield found, _stack((text, ""))

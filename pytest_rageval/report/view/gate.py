@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
-from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.support.text import counted, first_few, plural
 from pytest_rageval.values.gate import (
     BaselineInfo,
     CheckResult,
@@ -110,6 +110,6 @@ def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Fact]:
     """Yield lines that name the decided checks with fewer cases than their ``min_n``."""
     weak = [r.check.name for r in checks if r.small_n and r.status != "skip"]
     if weak:
-        few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
+        few = f"{counted(len(weak), 'check')} {plural(len(weak), 'has', 'have')} few cases"
         names = first_few(weak, _WEAK_SHOWN)
         yield Fact("", f"weak evidence: {few}: {names}", "", "warn")

@@ -12,7 +12,7 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import Block, Note, Row, Table, paragraph
 from pytest_rageval.report.view.summary import change_text, interval_text
-from pytest_rageval.support.text import clean, format_value
+from pytest_rageval.support.text import clean, format_value, part
 
 _SHOWN_RUNS: Final = 10
 
@@ -60,7 +60,7 @@ def _point_row(query: TrendQuery, point: TrendPoint) -> Row:
     n = "-" if figure is None or figure.n is None else str(figure.n)
     interval = interval_text(figure.low, figure.high) if figure else "-"
     change = "" if point.delta is None else change_text(query.metric, point.delta)
-    changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
+    changed = part("(changed: {})", ", ".join(point.changed))
     partial = "(partial)" if run.partial else ""
     rest = " ".join(filter(None, (", ".join(run.tags), partial, changed)))
     value = format_value(point.value, unit_of(query.metric))

@@ -11,7 +11,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import heading_faults
 from pytest_rageval.runs.tags import BASELINE_TAG
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, plural
 from pytest_rageval.values.record import CaseRecord
 
 _MOST: Final = 2
@@ -77,7 +77,7 @@ def explain_worst(
     verbs = {"missed": "missed", "error": "failed", "flawed": "is flawed"}
     verb = verbs.get(worst[0].scores.outcome, "is listed")
     n = sum(record.scores.outcome != "passed" for record in worst)
-    why = f"the worst of {n}" if n > 1 else f"shows why it {verb}"
+    why = plural(n, f"shows why it {verb}", f"the worst of {n}")
     name = names[worst[0].nodeid]
     command = f"rageval explain {shlex.quote(clean(run))}"
     if clean(name) == name:  # without a name that can be typed, the command lists all cases

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.report.view.blocks import Block, Cell, Fact, Row, Table
-from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.support.text import counted, first_few, part
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.gate.tried import PlantedFault, TriedGate
@@ -46,4 +46,4 @@ def _row(fault: PlantedFault) -> Row:
         cell = Cell(f"{warned.text}, warns", status="warn")
         by = first_few(warned.warned, 1)
     found = None if fault.add is None else fault.found_from(fault.add)
-    return (fault.name, cell, by, "" if found is None else f"{found.text}: {fault.add}")
+    return (fault.name, cell, by, part(f"{{}}: {fault.add}", found and found.text))

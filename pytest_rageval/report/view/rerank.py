@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Row, Table
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, format_value, part
 from pytest_rageval.values.section import ShownSection
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _title(name: str, order: Mapping[str, Any]) -> str:
     source = order["source"]
     where = source.get("url") or source.get("function") or ""
     missing = f", {order['n']} cases" if order["queries"] and order["queries"]["failed"] else ""
-    return f"{name}{f' ({where})' if where and where != name else ''}{missing}"
+    return f"{name}{part(' ({})', where != name and where)}{missing}"
 
 
 def _table(document: Mapping[str, Any], order: Mapping[str, Any] | None) -> Table:

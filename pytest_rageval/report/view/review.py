@@ -16,7 +16,7 @@ from pytest_rageval.analysis.review import (
 )
 from pytest_rageval.report.view.blocks import Block, Fact, Group, Row, Table
 from pytest_rageval.report.view.summary import interval_text
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, format_value, part
 
 _NAME: Final = 40
 
@@ -98,5 +98,5 @@ def stage_table(stages: Iterable[StageFigure]) -> Table:
 def agreement_facts(found: Iterable[ReviewAgreement]) -> Iterator[Fact]:
     """Yield how far readers agree."""
     for one in found:
-        kappa = "" if one.kappa is None else f", kappa {format_value(one.kappa)}"
+        kappa = part(", kappa {}", one.kappa is not None and format_value(one.kappa))
         yield Fact("agreed", f"{one.first} and {one.second}: {share_text(one.agreed)}{kappa}")

@@ -15,7 +15,7 @@ from pytest_rageval.report.view.summary import (
     parts_of,
     stage_counts,
 )
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, part
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 
@@ -73,7 +73,7 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
         reason: str = record.scores.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
-        which = f" (repeat {record.repeat})" if record.repeat else ""
+        which = part(" (repeat {})", record.repeat)
         yield Fact(record.scores.outcome, f"{record.name}{which}  {clean(reason, 120)}")
     if failures.more:
         yield f"... and {failures.more} more"

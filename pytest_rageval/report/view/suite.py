@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.view.blocks import HEAD, Block, Fact, Line, Row, Status, Table
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.suites import SuiteStudy, Verdict
@@ -61,7 +61,7 @@ def suite_notes(study: SuiteStudy, *, k: int, sent: bool = True) -> Iterator[str
         yield "no question found any of its documents, so their names may not match the golds"
     deepest = max(figure.published.k for figure in study.figures)
     if study.cap is not None:
-        though = f", though {k} were asked for" if sent else ""
+        though = part(", though {} were asked for", sent and k)
         yield (
             f"no answer has more than {counted(study.cap, 'chunk')}{though}: a limit of the target "
             f"lowers the figures at {deepest}"

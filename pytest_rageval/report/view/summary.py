@@ -55,12 +55,14 @@ from pytest_rageval.support.text import (
     first_few,
     format_limit_pair,
     format_value,
+    part,
 )
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import AUTO
+from pytest_rageval.values.words import SIGN
 
 HEADLINE = (
     "hit_at_k",
@@ -229,10 +231,10 @@ def _counts(view: FinishedRun) -> str:
     outcomes = ", ".join(f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(numbers, o)))
     wall_s = view.run.config.wall_s
     parts = (
-        f"{counted(numbers.total, 'case')}: {outcomes}" if outcomes else "",
-        f"{len(aside)} not reviewed{f' ({bad})' if bad else ''}" if aside else "",
+        part(f"{counted(numbers.total, 'case')}: {{}}", outcomes),
+        part("{} not reviewed", len(aside)) + part(" ({})", bad),
         f"judge {_judge(view)}",
-        "" if wall_s is None else f"{wall_s:.1f} s",
+        part("{:.1f} s", wall_s),
     )
     return "; ".join(filter(None, parts))
 
@@ -505,7 +507,7 @@ def change_text(metric: str, change: float | None) -> str:
     if change is None:
         return "-"
     text = format_value(abs(change), unit_of(metric))
-    sign = "" if float(text) == 0 else "+" if change > 0 else "-"
+    sign = "" if float(text) == 0 else SIGN[change > 0]
     return f"{sign}{text}"
 
 
@@ -564,7 +566,7 @@ def mean_text(summary: MetricSummary | None, n: int) -> str:
     """
     if summary is None or summary.mean is None:
         return "-"
-    return format_value(summary.mean) + (f" n{summary.n}" if summary.n != n else "")
+    return format_value(summary.mean) + (part(" n{}", summary.n != n and summary.n))
 
 
 # --- cases -------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from pytest_rageval.report.view.blocks import (
 )
 from pytest_rageval.report.view.gate import smallest_seen
 from pytest_rageval.report.view.summary import change_text
-from pytest_rageval.support.text import clean, counted, cut, format_value
+from pytest_rageval.support.text import clean, counted, cut, format_value, part
 from pytest_rageval.values.sweep import Value
 
 VERDICTS: Final[Mapping[SweepVerdict, tuple[str, Status]]] = {
@@ -156,7 +156,7 @@ def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
     if row.broken and row.objective is not None:
         notes.append(f"cannot win: {'; '.join(row.broken)}")
     if row.n_error:
-        why = f": {cut(row.error, _REASON_CHARS)}" if row.error else ""
+        why = part(": {}", cut(row.error or "", _REASON_CHARS))
         notes.append(f"no answer in {counted(row.n_error, 'case')}{why}")
     return notes
 
@@ -165,8 +165,8 @@ def _spent_text(outcome: SweepOutcome) -> str:
     """Return the number of requests, and their share of those of the grid."""
     share = outcome.requests_spent / outcome.requests_grid if outcome.requests_grid else 1.0
     rungs = ", ".join(f"{one.configurations} on {one.cases} cases" for one in outcome.rungs)
-    built = f", {counted(outcome.index_builds, 'index build')}" if outcome.builder else ""
-    held = f", then the best on {outcome.holdout} held-out cases" if outcome.holdout else ""
+    built = part(", {:index build}", outcome.builder and outcome.index_builds)
+    held = part(", then the best on {} held-out cases", outcome.holdout)
     return (
         f"{outcome.requests_spent:,} of the grid's {outcome.requests_grid:,} requests "
         f"({share * 100:.0f} %){built}; {outcome.method}: {rungs}{held}"
@@ -194,7 +194,7 @@ def weights_text(objectives: Sequence[ObjectiveRow]) -> str:
         weights = one.weights or {}
         sums = " + ".join(f"{weight:g} {key}" for key, weight in weights.items())
         better = "" if one.direction == "higher" else ", lower is better"
-        parts.append(f"{one.key}{f' = {sums}' if sums else ''}{better}")
+        parts.append(f"{one.key}{part(' = {}', sums)}{better}")
     return "; ".join(parts)
 
 

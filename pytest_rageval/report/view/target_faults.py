@@ -10,7 +10,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.view.blocks import HEAD, Block, Fact, indented
 from pytest_rageval.support.http.address import blot_out_known
-from pytest_rageval.support.text import clean, counted, first_few
+from pytest_rageval.support.text import clean, counted, first_few, plural
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
 from pytest_rageval.support.tracebacks import restyled
 from pytest_rageval.values.diagnoses.table import with_code
@@ -76,7 +76,7 @@ def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Itera
 
 def _cases(records: Sequence[CaseRecord]) -> Fact:
     names = first_few([clean(record.name, 60) for record in records], _CASES)
-    return Fact("", f"{'case' if len(records) == 1 else 'cases'}: {names}")
+    return Fact("", f"{plural(len(records), 'case', 'cases')}: {names}")
 
 
 def _output(captured: Captured, record: CaseRecord) -> Iterator[Block]:

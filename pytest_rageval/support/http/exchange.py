@@ -24,7 +24,7 @@ from pytest_rageval.support.http.reason import page_text, reply_reason
 from pytest_rageval.support.http.retry import is_retryable, long_pause_s, requested_pause_s
 from pytest_rageval.support.http.route import find_route
 from pytest_rageval.support.http.stopwatch import Stopwatch
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, part
 from pytest_rageval.values.diagnoses.target import http_code, tls_code
 from pytest_rageval.values.errors import EndpointError, target_error
 
@@ -169,7 +169,7 @@ def open_client(
         address, headers=headers, connect_s=connect_s, read_s=read_s, keepalive_s=keepalive_s
     )
     found = address.credentials
-    return Client(route, f"Basic {basic_credentials(found)}" if found else "")
+    return Client(route, part("Basic {}", found and basic_credentials(found)))
 
 
 async def send(http: Sender, request: Request) -> Reply:

@@ -55,15 +55,18 @@ class Diagnosis(Generic[Kind]):
 
 
 class _Words(string.Formatter):
-    """Formats whole numbers with a noun: ``{n:event}`` is ``1 event`` or ``3 events``."""
+    """Formats numbers with a noun, ``{n:event}`` as ``1 event`` or ``3 events``, and lists."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        if isinstance(value, int) and len(format_spec) > 1 and format_spec.isalpha():
+        if isinstance(value, int) and len(format_spec) > 1 and format_spec[:1].isalpha():
             return f"{value:,} {format_spec}{'' if value == 1 else 's'}"
+        if isinstance(value, list | tuple):
+            value = ", ".join(map(str, value))
         return super().format_field(value, format_spec)
 
 
-_WORDS: Final = _Words()
+WORDS: Final = _Words()
+"""Makes a sentence of a text and its facts."""
 
 
 def joined(parts: Iterable[str], facts: Facts) -> str:
@@ -75,7 +78,7 @@ def joined(parts: Iterable[str], facts: Facts) -> str:
     found = []
     for part in parts:
         try:
-            found.append(_WORDS.vformat(part, (), facts))
+            found.append(WORDS.vformat(part, (), facts))
         except KeyError:  # a fact is absent
             continue
     return "".join(found)

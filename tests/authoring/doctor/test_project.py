@@ -75,8 +75,7 @@ def test_a_database_whose_extra_is_missing_is_named(monkeypatch: pytest.MonkeyPa
     [found] = check_databases(index)
     assert (found.level, found.message) == (
         "FAIL",
-        "index of runs: needs SQLAlchemy, which is not installed "
-        "(pip install 'pytest-rageval[history]')",
+        "index of runs: needs the extra history: pip install 'pytest-rageval[history]'",
     )
 
 

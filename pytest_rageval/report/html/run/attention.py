@@ -17,7 +17,7 @@ from pytest_rageval.metrics.scoring import pass_line
 from pytest_rageval.report.html.run.values import CaseRow
 from pytest_rageval.report.view.comparison import flip_value
 from pytest_rageval.runs.read import case_key
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, format_value, part, plural
 from pytest_rageval.values.record import CaseRecord
 
 _SHOWN: Final = 5
@@ -103,7 +103,7 @@ def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
             continue
         words = stage.replace("_", " ") or outcome
         scores = _scores(row.record)
-        others = "the only case" if n == 1 else f"{'lowest' if scores else 'one'} of {n} cases"
+        others = plural(n, "the only case", f"{'lowest' if scores else 'one'} of {n} cases")
         yield _reading(row, "worst", f"{words}, {others}{scores}")
     if not kinds:
         yield from _lowest(rows)
@@ -138,7 +138,7 @@ def _scores(record: CaseRecord) -> str:
         if (value := record.scores.metrics.get(key)) is not None
         and value < BUILT_IN.cases[key].bounds[1]
     ]
-    return f": {', '.join(shown[:2])}" if shown else ""
+    return part(": {}", shown[:2])
 
 
 def _uncertain(rows: Sequence[CaseRow]) -> Iterator[Reading]:

@@ -41,7 +41,7 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.view.explanation import groups_of_case, why_blocks
 from pytest_rageval.report.view.word_diff import diff_words
-from pytest_rageval.support.text import format_value, shortened
+from pytest_rageval.support.text import format_value, part, shortened
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -287,7 +287,7 @@ def _abstained(record: CaseRecord) -> str:
     if not record.reply.abstained:
         return ""
     reason = shortened(record.reply.abstain_reason or "", _TEXT_CHARS)
-    return f"abstained: {reason}" if reason else "abstained"
+    return "abstained" + part(": {}", reason)
 
 
 def _chunks(record: CaseRecord, facts: Sequence[FactView]) -> tuple[ChunkView, ...] | None:
@@ -312,7 +312,7 @@ def _chunk(
     return ChunkView(
         rank=rank,
         in_cut=rank <= record.k,
-        golds=f"gold {', '.join([f'[{index}]' for index in matched])}" if matched else "",
+        golds=part("gold {}", [f"[{index}]" for index in matched or ()]),
         irrelevant=bool(chunk.irrelevant),
         path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
         heading=chunk.heading_path or "",

@@ -18,10 +18,11 @@ from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import Cell, Cells, CellValue, Row, Scale, Status, Table
 from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
-from pytest_rageval.support.text import counted, format_limit_pair, format_value
+from pytest_rageval.support.text import counted, format_limit_pair, format_value, part
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.words import SIGN
 
 Change = MetricChange | UnpairedChange
 LATENCY: Final = "latency_ms.p95"
@@ -307,7 +308,7 @@ def _check_row(
 
 def case_cell(name: str, anchors: Mapping[str, str]) -> Cell:
     """Return the name of a case, which leads to it if it is on the page."""
-    return Cell(name, link=f"#{anchors[name]}" if name in anchors else "")
+    return Cell(name, link=part("#{}", anchors.get(name)))
 
 
 def _check_interval(result: CheckResult) -> str:
@@ -368,7 +369,7 @@ def costs_table(run: StoredRun, base: StoredRun | None) -> Table:
     for name, value in _costs(run).items():
         was = before.get(name)
         delta = None if was is None or value is None else value - was
-        sign = "" if not delta else "+" if delta > 0 else "-"
+        sign = "" if not delta else SIGN[delta > 0]
         signed = "-" if delta is None else f"{sign}{_cost_text(name, abs(delta))}"
         shown = _cost_text(name, was) if name in before else "-"
         rows.append((name, _cost_text(name, value), *([] if base is None else [shown, signed])))

@@ -19,6 +19,7 @@ from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.words import ARROW
 
 GroupChanges = Mapping[tuple[str, str], Mapping[str, float]]
 """By kind and name of a group: change of each metric since the baseline."""
@@ -142,7 +143,7 @@ def _heat_row(
     for direction in ("worse", "better"):
         if found := len({case.record.nodeid for case in cases if case.flip == direction}):
             link = cases_link(**{kind: name, "flip": direction})
-            sign = "▼" if direction == "worse" else "▲"
+            sign = ARROW[direction != "worse"]
             flips.append(Cell(f"{sign} {found} {direction}", link=link))
     cells = [
         _heat_cell(info, group.get(info.key), n, bounds.get(info.key),
@@ -180,5 +181,5 @@ def _heat_cell(
     shown = f"{change:+.2f}"
     if info.direction != "neutral" and float(shown) != 0:
         better = (change > 0) == (info.direction == "higher")
-        notes.append(f"{shown} {'▲' if better else '▼'}")
+        notes.append(f"{shown} {ARROW[better]}")
     return Cell(format_value(mean), note=", ".join(notes), link=link, tone=tone)

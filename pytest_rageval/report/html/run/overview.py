@@ -37,7 +37,7 @@ from pytest_rageval.report.html.run.values import CasesView, ReportOptions
 from pytest_rageval.report.view.blocks import Block, Cell, Cells, Command, Fact, Group, Row, Table
 from pytest_rageval.report.view.gate import headline_facts
 from pytest_rageval.report.view.summary import change_text
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, counted, part
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.headline import Headline
 from pytest_rageval.values.run import StoredRun
@@ -274,7 +274,7 @@ def _tile(one: Figure, baseline: RunComparison | None, spark: Element | None) ->
 
 def _tile_change(verdict: str, delta: str, baseline: RunComparison | None) -> Cell:
     since = None if baseline is None else baseline.headline.since
-    words = f"{verdict} {delta}".strip() + ("" if since is None else f" since {since.name}")
+    words = f"{verdict} {delta}".strip() + (part(" since {}", since and since.name))
     return Cell(words, status=CHANGE_STATUS.get(verdict, "weak"))
 
 
@@ -300,7 +300,7 @@ def _latency_tile(
         unit="ms",
         detail=f"n {latency.n}",
         status=checks[0].status if checks else "",
-        limit=f"p95 {limit_text(checks[0])}" if checks else "",
+        limit=part("p95 {}", [limit_text(one) for one in checks[:1]]),
         change=change,
         spark=trend_spark(history, LATENCY),
         link=cases_link(sort="ms", dir="desc"),

@@ -17,6 +17,7 @@ from pytest_rageval.report.html.run.values import CaseDetail, ChunkView
 from pytest_rageval.report.html.run.view import ReportView
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.report.view.word_diff import Piece
+from pytest_rageval.support.text import part
 
 _BEFORE: Final = (
     "search.js",
@@ -143,6 +144,6 @@ def _item(chunk: ChunkView, case: int | None) -> str:
     if chunk.text:
         cut = " <small>(stored cut)</small>" if chunk.truncated else ""
         text = f'<p class="fold">{marked_text(chunk.text, chunk.marks)}{cut}</p>'
-    marks = f' class="{classes}"' if classes else ""
+    marks = part(' class="{}"', classes)
     place = "" if case is None else f' id="{chunk_place(case, chunk.rank)}"'
     return f"<li{marks}{place}><p>{head}</p>{text}</li>\n"

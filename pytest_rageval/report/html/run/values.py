@@ -12,6 +12,7 @@ from pytest_rageval.report.view.blocks import Fact, Group
 from pytest_rageval.report.view.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.words import ANSWERABLE
 
 # --- input -------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class CaseRow:
     def labels(self) -> str:
         """Category, difficulty, answerability and tags."""
         record = self.record
-        answerable = "answerable" if record.case.answerable else "unanswerable"
+        answerable = ANSWERABLE[record.case.answerable]
         found = (record.case.category, record.case.difficulty, answerable, *record.case.tags)
         return " · ".join(filter(None, found))
 

@@ -48,7 +48,7 @@ from pytest_rageval.report.view.review import review_blocks
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import concurrency_text
 from pytest_rageval.runs.read import CaseKey, case_key
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.run import StoredRun
 
@@ -281,7 +281,7 @@ def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> Section:
     reviewed = [record for record in run.records if record.counted]
     panel = latency_panel(reviewed, run.numbers.latency)
     in_flight = run.config.concurrency
-    measured = f"Measured{concurrency_text(in_flight)}" if in_flight else ""
+    measured = part("Measured{}", in_flight and concurrency_text(in_flight))
     if in_flight == 0:
         measured = "Replayed: no time is that of the target"
     problem = "" if baseline is None else baseline.latency_problem

@@ -18,8 +18,9 @@ from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
-from pytest_rageval.support.text import format_value
+from pytest_rageval.support.text import format_value, part
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.words import CHANGE
 
 _COLUMNS: Final = 5
 _NOISE: Final = 0.1
@@ -159,7 +160,7 @@ def _faults(run: StoredRun) -> list[str]:
 
 def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
     entry = run_entry(run)
-    facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
+    facts = [part("judge {}", entry.judge), (entry.commit or "")[:7]]
     since = None if run.gate is None else run.gate.headline.since
     return RunRow(
         run_id=run.run_id,
@@ -208,7 +209,7 @@ def _cell(
     # Times of a few calls vary by some percent.
     small = key == LATENCY and abs(delta or 0.0) < _NOISE * found.mean
     if delta and direction != "neutral" and shown[0] in "+-" and not small:
-        change = "better" if (delta > 0) == (direction == "higher") else "worse"
+        change = CHANGE[(delta > 0) == (direction == "higher")]
     return MetricCell(
         value=format_value(found.mean, unit_of(key)),
         interval=interval_text(found.low, found.high),
