@@ -36,7 +36,9 @@ _GOOD: Final = frozenset({"passed", "unchecked"})
 _PASSED: Final = frozenset({"passed"})
 _BAD: Final = frozenset({"missed", "flawed"})
 _ERROR: Final = frozenset({"error"})
-_RETRIEVAL: Final = frozenset({"not_indexed", "out_of_scope", "not_retrieved", "lost_in_rerank"})
+_RETRIEVAL: Final = frozenset(
+    {"not_indexed", "out_of_scope", "lost_context", "not_retrieved", "lost_in_rerank"}
+)
 
 
 def headline_of(

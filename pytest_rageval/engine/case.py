@@ -18,6 +18,8 @@ from pytest_rageval.engine.run_state import Breaker
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.conversation import asks_alone
+from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import (
     case_cluster,
@@ -36,7 +38,13 @@ from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case, Message
 from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.errors import target_error
-from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
+from pytest_rageval.values.record import (
+    AskedAlone,
+    CaseRecord,
+    CaseScores,
+    MetricDetail,
+    ScoreSettings,
+)
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo, error_info
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
@@ -126,6 +134,8 @@ class Trial:
     """The metrics of the session."""
     before: Before = _NOTHING_BEFORE
     """State of its conversation."""
+    alone: AskedAlone | None = None
+    """Its standalone question asked alone; None: not asked."""
     stored: bool = True
     """Whether its record may be stored or handed on; else it has no hash of the case."""
 
@@ -205,6 +215,8 @@ async def try_case(
     if breaker.open:
         return not_attempted(trial, breaker.reason), None
     result = await ask(trial, client)
+    if trial.settings.context_carry and result.error is None and asks_alone(trial.located.case):
+        trial.alone = await ask_alone(trial, client)
     record = await record_of(trial, result)
     breaker.count(record)
     return record, result.raised
@@ -219,6 +231,20 @@ async def ask(
     request = ask_request(trial.located.case, settings, run_id, trial.trace_id, trial.before)
     rootdir = _folder(settings.rootdir)
     return await call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
+
+
+async def ask_alone(trial: Trial, client: object) -> AskedAlone:
+    """Ask the standalone question of a turn, as if there were no conversation."""
+    case = trial.located.case
+    alone = replace(case, question=case.standalone or "", talk=None)
+    located, before = replace(trial.located, case=alone), Before(session=new_uuid())
+    found = await ask(replace(trial, located=located, before=before), client)
+    chunks = None if found.response is None else found.response.retrieved_chunks
+    if chunks is not None:
+        chunks = tuple(replace(one, embedding=None) for one in order_chunks(chunks))
+        if trial.settings.ranked:
+            chunks = chunks[: trial.settings.k if case.k is None else case.k]
+    return AskedAlone(chunks=chunks, error=found.error, total_ms=found.total_ms)
 
 
 class _LostJudge:
@@ -313,7 +339,10 @@ def _view(trial: Trial, result: AskResult, scoring: ScoreSettings | None) -> Cas
         chunks = response.retrieved_chunks if response is not None else None
         reported = seems_reported(case, chunks, None, trial.settings.matching_mode)
         scoring = score_settings(trial.settings, reported)
-    return view_case(case, response, scoring, error=result.error)
+    view = view_case(case, response, scoring, error=result.error)
+    view.history = trial.before.history(case, trial.settings)
+    view.alone = trial.alone
+    return view
 
 
 def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | None) -> CaseScores:
@@ -357,7 +386,8 @@ def _record(
         answer_chars=None if response is None else len(response.answer),
         latency=latency,
         scores=scores,
-        history=trial.before.history(located.case, trial.settings),
+        history=view.history,
+        alone=trial.alone,
         verdicts=case_verdicts(view, judged, view.verdicts),
         trace_id=result.trace_id or None,
         span_id=result.span_id or None,

@@ -14,13 +14,12 @@ from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import (
-    response_of,
     score_case,
     stored_score,
+    view_record,
     with_own_scores,
     with_stored_own,
 )
-from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import encode_line
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
@@ -79,9 +78,8 @@ async def rejudge(
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    case = record.case
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
-    view = view_case(case, response_of(record), scoring, error=record.error)
+    view = view_record(record, scoring)
     judged = await judge_case(
         view, judges, rubrics=rubrics, registry=registry, repeat=record.repeat, slots=slots
     )

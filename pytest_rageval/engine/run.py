@@ -19,6 +19,7 @@ from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
+from pytest_rageval.metrics.conversation import asks_alone
 from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, item_of
 from pytest_rageval.project.settings import config_warnings
@@ -95,6 +96,9 @@ class Run:
         text = f"rageval: {counted(self._n_in_files, 'case')}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
+        if settings.context_carry:
+            alone = sum(asks_alone(c.case) for one in self._selected_sets() for c in one.cases)
+            text += f", {counted(alone, 'turn')} once more alone"
         if settings.shard is not None:
             text += f", shard {settings.shard}"
         return text

@@ -170,11 +170,20 @@ def _request(view: CaseView, answer: str) -> JudgeRequest:
             )
             for chunk in view.cut
             if chunk.text is not None
-        ),
+        )
+        + (_said(view) if view.settings.history_supports else ()),
+        history=tuple(f"{one.role}: {one.content}" for one in view.history),
         expected_key_facts=case.key_facts,
         expected_answer=case.expected_answer,
         citations=view.citations or (),
         asks_conflict=case.answerable and case.recency_conflict_rule == "acknowledge_both",
+    )
+
+
+def _said(view: CaseView) -> tuple[Passage, ...]:
+    """Return the conversation before the question as passages."""
+    return tuple(
+        Passage(text=one.content, rel_path=f"conversation, {one.role}") for one in view.history
     )
 
 

@@ -10,8 +10,7 @@ from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.named_judge import is_named
 from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
-from pytest_rageval.metrics.scoring import response_of, score_settings
-from pytest_rageval.metrics.view import view_case
+from pytest_rageval.metrics.scoring import score_settings, view_record
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -88,7 +87,7 @@ def _plan(
         planner = _Planner(judge, frozenset(rubrics) if second else None)
         for record in records:
             scoring = replace(score_settings(settings), k=record.k)
-            view = view_case(record.case, response_of(record), scoring, error=record.error)
+            view = view_record(record, scoring)
             asked = Judges(planner)
             at_once(judge_case(view, asked, rubrics=rubrics, repeat=record.repeat))
         return describe(planner.planned, judge.price, max_tokens=settings.judging.max_tokens)

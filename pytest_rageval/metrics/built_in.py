@@ -61,6 +61,10 @@ def _of_chunks() -> list[MetricInfo]:
             population="cases with irrelevant_supports whose chunks are reported", level="anchor"),
         binary(key="negative_accuracy", title="Nothing retrieved for unanswerable",
             population="unanswerable cases whose chunks are reported", level="list"),
+        binary(key="context_carry", title="Later turns that find what they mean",
+            population="later turns of conversations with golds, whose standalone question, asked "
+                       "alone, finds its evidence",
+            level="anchor"),
         binary(key="leak_rate", title="Leaks of what a user must not see", direction="lower",
             population="cases with irrelevant_supports and metadata.user or the tag acl, whose "
                        "chunks are reported",

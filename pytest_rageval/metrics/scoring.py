@@ -19,6 +19,7 @@ from pytest_rageval.metrics.answer import (
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import facts_held, score_context, score_tokens, unused_facts
+from pytest_rageval.metrics.conversation import CONTEXT_CARRY, clarifies, score_carry
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
     needed_parts,
@@ -67,6 +68,7 @@ FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_lists,
     score_scope,
     score_embeddings,
+    score_carry,
     score_leaks,
     score_tokens,
     score_context,
@@ -79,6 +81,7 @@ FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
 """Functions that score a case, by the kind of their metrics."""
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
+_ASKS_BACK: Final = NotApplicable("The answer asks back, which the case allows.")
 
 
 def score_case(
@@ -104,10 +107,12 @@ def score_case(
     reasons = {key: one.reason for key, one in scores.items() if isinstance(one, NotApplicable)}
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
+    asks_back = clarifies(view)
     judged_on = view.settings.judged_on
     met = metrics[evidence_key(view.case, metrics)] in (None, 1.0) and all(
         metrics[key] in (None, want) for key, want in EXPECTED.items()
     )
+    met = met or (asks_back and stage is None)
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
     unsure = view.verdicts is not None and "correctness" in view.verdicts.unsure
@@ -119,7 +124,8 @@ def score_case(
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
-        unchecked=unchecked,
+        unchecked=unchecked and not asks_back,
+        clarifies=asks_back,
         metrics_before_rerank=before,
     )
 
@@ -132,6 +138,8 @@ def _scores(view: CaseView) -> dict[str, Score | None]:
     scores.update(score_sufficiency(view.case, cast("Scores", scores), facts_held(view)))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
+    elif clarifies(view):
+        scores |= dict.fromkeys(_ANSWER_SIDE, _ASKS_BACK)
     return scores
 
 
@@ -204,12 +212,14 @@ def with_stored_own(scores: CaseScores, record: CaseRecord) -> CaseScores:
 
 
 def case_cluster(case: Case) -> str | None:
-    """Return the document of the first gold, the cluster of a case in statistics.
+    """Return the conversation or the document of the first gold: the cluster in statistics.
 
     Returns:
-        Normalised path, with its vault if the case names one; None if the case has no gold and is
-        its own cluster.
+        For a document its normalised path, with its vault if the case names one; None if the case
+        has no gold and is its own cluster.
     """
+    if case.talk is not None:
+        return f"conversation:{case.talk.conversation}"
     if not case.gold_supports:
         return None
     gold = case.gold_supports[0]
@@ -306,6 +316,8 @@ def find_failure_stage(
     trapped: FailureStage | None = None
     if metrics["specificity_accuracy"] == 0 or metrics["leak_rate"] == 1:
         trapped = "irrelevant_retrieved"
+    if clarifies(view):
+        return trapped
     if not view.case.answerable:
         if metrics["hallucination_rate_unanswerable"] == 1:
             return "hallucinated"
@@ -326,6 +338,8 @@ def _lost_evidence(
         return "out_of_scope"
     if found is None:
         return None
+    if metrics[CONTEXT_CARRY] == 0:
+        return "lost_context"
     return "lost_in_rerank" if before_rerank and before_rerank[key] == 1 else "not_retrieved"
 
 
@@ -340,6 +354,8 @@ def _index_is_empty(view: CaseView) -> bool:
 def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
     if metrics["over_abstention_rate"] == 1:
         return "wrongly_abstained"
+    if "answer" not in view.case.expected_behavior:
+        return "incorrect"
     conflict, recall = metrics["recency_conflict_accuracy"], metrics["attribution_recall"]
     uncited = conflict == 0 and recall is not None and recall < 1
     if metrics["attribution_hit_rate"] == 0 or uncited:
@@ -403,6 +419,7 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
         abstention_texts=settings.abstention_texts,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
+        history_supports=settings.judging.history_supports,
         judge_configured=settings.judge != "none",
         judged_on=settings.judged_on,
     )
@@ -509,13 +526,20 @@ def settle(
     scoring = score_settings(settings, reported)
     if unreadable_anchor(case, scoring) is not None:
         known.pop("similarity_margin", None)
-    view = view_case(case, response_of(record), scoring, error=record.error)
+    view = view_record(replace(record, case=case), scoring)
     verdicts = Verdicts(abstained=abstention_verdict(record), evidence=record.verdicts.evidence)
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     # The citations are kept, since the stored answer may be truncated.
     settled = replace(with_stored_own(scores, record), citations=record.scores.citations)
     return replace(record, response=response, scores=settled)
+
+
+def view_record(record: CaseRecord, scoring: ScoreSettings) -> CaseView:
+    """Return the view of a stored case."""
+    view = view_case(record.case, response_of(record), scoring, error=record.error)
+    view.history, view.alone = record.history, record.alone
+    return view
 
 
 def abstention_verdict(record: CaseRecord) -> bool | None:

@@ -30,8 +30,8 @@ from pytest_rageval.metrics.matching import (
     vaults_agree,
 )
 from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
-from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import Evidence, ScoreSettings
+from pytest_rageval.values.case import Case, Message
+from pytest_rageval.values.record import AskedAlone, Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
@@ -106,6 +106,10 @@ class CaseView:
     verdicts: Verdicts | None = None
     prepared: PreparedAnswer | None = None
     """The answer as delivered, with its parts; None: as in ``response``."""
+    history: tuple[Message, ...] = ()
+    """Messages of the conversation before the question."""
+    alone: AskedAlone | None = None
+    """The standalone question asked alone; None: not asked."""
 
     k: int = field(init=False)
     """Cutoff in delivered chunks: the case's, else the run's; where their order is not their rank,

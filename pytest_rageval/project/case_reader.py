@@ -390,7 +390,8 @@ def other_file_note(path: Path, display: str) -> str | None:
             for line in islice(iterate_lines(file, display, []), _LOOKED_AT):
                 value = json_object(line.text)
                 known = _OF_ANSWERS.isdisjoint(value) and not _OF_CASES.isdisjoint(value)
-                if known or (value and value.keys() <= ALIASES.keys()):
+                others = value.keys() - _OF_ANSWERS - {"id"}  # a case may bring its response
+                if known or (others and others <= ALIASES.keys()):
                     return None
                 keys = keys or tuple(value)
     except DatasetError:

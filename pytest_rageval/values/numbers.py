@@ -302,6 +302,8 @@ class LocalNumbers:
     """Metrics of each group by key."""
     by_vault: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
     """Metrics of each group by key."""
+    by_turn: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    """Metrics of the first, second and later turns of conversations: ``1``, ``2`` and ``3+``."""
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
     id."""

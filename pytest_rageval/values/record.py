@@ -11,6 +11,7 @@ from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
     ErrorInfo,
+    RetrievedChunk,
 )
 from pytest_rageval.values.settings import JUDGED_ON, Aspect, Counted, FolderMode, MatchingMode
 from pytest_rageval.values.verdict import Judgement, JudgeUsage, Verdict, usage_of
@@ -25,6 +26,7 @@ Outcome = Literal["passed", "flawed", "missed", "error"]
 FailureStage = Literal[
     "not_indexed",
     "out_of_scope",
+    "lost_context",
     "not_retrieved",
     "lost_in_rerank",
     "irrelevant_retrieved",
@@ -89,6 +91,8 @@ class ScoreSettings:
     """Answers with which the target says that it abstains."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
+    history_supports: bool = False
+    """Whether the conversation supports claims, as passages do."""
     judge_configured: bool = False
     judged_on: tuple[Aspect, ...] = JUDGED_ON
     """``judged_on`` of thresholds.toml; decides the outcome alone."""
@@ -178,6 +182,8 @@ class CaseScores:
     """References and citations read from the answer text, de-duplicated; None: not reported."""
     unchecked: bool = False
     """True when nothing could be scored, so that "passed" has no meaning."""
+    clarifies: bool = False
+    """Whether the answer asks back, where the case allows that."""
     metrics_before_rerank: Mapping[str, float | None] | None = None
     """The retrieval metrics of the same chunks in their order before reranking; None: not every
     chunk reports its rank there."""
@@ -224,6 +230,18 @@ _NO_REPLY: Final = AskResponse(answer="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedAlone:
+    """Result of asking the standalone question of a turn without its conversation."""
+
+    chunks: tuple[RetrievedChunk, ...] | None = None
+    """Chunks in the cut; None: not reported."""
+    error: ErrorInfo | None = None
+    """Reason for which there is no answer."""
+    total_ms: float | None = None
+    """Time at the client; None: nothing was timed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRecord:
     """All data of one case of a run: one line of ``results.jsonl``."""
 
@@ -260,6 +278,8 @@ class CaseRecord:
     scores: CaseScores
     history: tuple[Message, ...] = ()
     """Messages of the conversation before the question; empty: it is the first, or of none."""
+    alone: AskedAlone | None = None
+    """The standalone question asked alone; None: not asked."""
     verdicts: CaseVerdicts = field(default_factory=CaseVerdicts)
     trace_id: str | None = None
     """Trace that the target was asked in, 32 hex digits; None: it was not traced, or not asked."""

@@ -12,7 +12,14 @@ VERDICTS: Final[tuple[ReviewVerdict, ...]] = get_args(ReviewVerdict)
 Part = Literal["retrieval", "answer"]
 """Part of a system in which a person sees the fault."""
 RETRIEVAL_STAGES: Final[frozenset[FailureStage]] = frozenset(
-    {"not_indexed", "out_of_scope", "not_retrieved", "lost_in_rerank", "irrelevant_retrieved"}
+    {
+        "not_indexed",
+        "out_of_scope",
+        "lost_context",
+        "not_retrieved",
+        "lost_in_rerank",
+        "irrelevant_retrieved",
+    }
 )
 FAILURE_TAG: Final = "failure:"
 """Beginning of the tags that name what a reader found wrong with the answer to a case."""

@@ -162,6 +162,9 @@ class JudgeSettings:
         unset="from the bundled price table")] = None
     no_cache: Annotated[Flag, Setting("nothing",
         "ask the judge even if a verdict is cached", "--no-judge-cache")] = False
+    history_supports: Annotated[Flag, Setting("judged",
+        "whether a claim may be grounded in the conversation before the question, not in passages "
+        "alone")] = False
     spot_check: Annotated[Natural, Setting("nothing",
         "number of cases that a second judge also judges", "--judge-spot-check", "N")] = 0
     spot_check_model: Annotated[str | None, Setting("nothing",
@@ -259,6 +262,10 @@ class Settings:
         unset="UTC time and 4 hex digits")] = None
     repeats: Annotated[Repeats, Setting("subject",
         "how often each case is asked, to measure noise", "--rageval-repeats", "N")] = 1
+    context_carry: Annotated[Flag, Setting("effort",
+        "ask each later turn of a conversation that has a standalone question once more, with "
+        "that question alone: context_carry compares both",
+        "--rageval-context-carry")] = False
     tier: Annotated[str | None, Setting("nothing",
         "table [tool.rageval.tier.NAME] whose settings go before those of the project",
         "--rageval-tier", "NAME", key="")] = None

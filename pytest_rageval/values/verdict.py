@@ -46,6 +46,8 @@ class JudgeRequest:
     answer: str
     context: tuple[Passage, ...] = ()
     """Passages given to the generator, best rank first; ``[1]`` in an answer is the first."""
+    history: tuple[str, ...] = ()
+    """Messages of the conversation before the question, each after its role: ``user: Hello``."""
     expected_key_facts: tuple[str, ...] = ()
     expected_answer: str | None = None
     citations: tuple[Citation, ...] = ()

@@ -60,6 +60,7 @@ def hostile(text: str) -> JudgeRequest:
         expected_key_facts=(text, text),
         expected_answer=text,
         citations=(Citation(rel_path=text, heading_path=text), Citation(rel_path=None)),
+        history=(f"user: {text}", f"assistant: {text}"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import Before, Trial, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -18,7 +18,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.calling import answered
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Message
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
@@ -130,6 +130,22 @@ def test_a_judge_sees_the_cut_and_what_is_known_of_the_answer() -> None:
     assert request.expected_key_facts == ("yes",)
     assert [c.rel_path for c in request.citations] == ["a.md"]
     assert request.asks_conflict is False
+
+
+@pytest.mark.parametrize("supports", [False, True])
+def test_a_judge_sees_the_conversation_which_supports_claims_only_where_that_is_set(
+    supports: bool,
+) -> None:
+    judge, said = FakeJudge(), (Message(role="assistant", content="As I said."),)
+    given = Settings(
+        rootdir="", judge="fake", judging=JudgeSettings(rubrics=RUBRICS, history_supports=supports)
+    )
+    located, before = LocatedCase(case=GOLD, lineno=1), Before(answered=said)
+    trial = Trial(located, "evals/s.jsonl", given, judges=Judges(judge), before=before)
+    session_loop().run(record_of(trial, answered(reply(), total_ms=1.0)))
+    _, request = judge.asked[0]
+    assert request.history == ("assistant: As I said.",)
+    assert ("As I said." in [passage.text for passage in request.context]) is supports
 
 
 def test_the_record_keeps_verdicts_their_cost_and_what_was_judged() -> None:

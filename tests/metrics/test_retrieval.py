@@ -13,7 +13,7 @@ from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.scores import TIMEOUT, case, chunk, gold, response, score, status, view
 
 LOG3 = math.log2(3)
-OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens"}
+OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens", "context_carry"}
 ANCHOR_KEYS = [k for k, m in BUILT_IN.cases.items() if m.level == "anchor" and k not in OTHERS]
 DOCUMENT_KEYS = [key for key, info in BUILT_IN.cases.items() if info.level == "document"]
 S, T, X = "a.md | # S", "a.md | # S > ## T", "b.md | # X"

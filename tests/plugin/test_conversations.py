@@ -174,3 +174,18 @@ def test_shards_and_repeats_keep_a_conversation_together(talks: Project, bot: Ta
     found = read_records(talks.folder("part"))
     assert {one.case.item for one in found} == {"talk_ada", "talk_cleo"}
     assert len(found) == 12
+
+
+def test_a_lost_context_is_told_from_evidence_that_is_not_found(
+    talks: Project, bot: TalkingBot
+) -> None:
+    bot.fault = "forgets"
+    result = run(talks, bot, "--rageval-context-carry", "-k", "ada or bob")
+    assert "8 turns once more alone" in " ".join(map(str.strip, result.outlines))
+    assert stages(talks) == {f"{name}#2": "lost_context" for name in TALKS[:2]}
+    assert len([one for one in bot.asked if "history" not in one]) == 2 + 4
+    carried = metrics(talks, "one")["metrics"]["context_carry"]
+    assert (carried["n"], carried["mean"], carried["clusters"]) == (4, 0.5, 2)
+    groups = json.loads((talks.folder() / "groups.json").read_text("utf-8"))
+    recall = {turn: found["recall_at_k"]["mean"] for turn, found in groups["by_turn"].items()}
+    assert recall == {"1": 1.0, "2": 0.0, "3+": 1.0}

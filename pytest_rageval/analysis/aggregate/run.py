@@ -28,6 +28,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
 )
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.conversation import CONTEXT_CARRY
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 from pytest_rageval.metrics.matching import PathCase
@@ -79,6 +80,7 @@ def aggregate_rows(
     summaries = {
         key: summarise_parts(table.scores.metric(key), parts, info, confidence)
         for key, info in table.metric_infos.items()
+        if key != CONTEXT_CARRY or groups["turn"]
     }
     each = iter(range(len(parts)))
     by = {
@@ -114,6 +116,7 @@ def aggregate_rows(
         by_difficulty=by["difficulty"],
         by_answerable=by["answerable"],
         by_vault=by["vault"],
+        by_turn=by["turn"],
         rates=_rates(table, outcomes, repeats),
         latency=summarise_latency(
             [(row.attempt, row.latency.get("total_ms"), False) for row in table.rows],
@@ -162,7 +165,7 @@ def _group_cases(table: CaseTable) -> dict[str, dict[str, CasePart]]:
     A case counts under each of its tags and vaults.
     """
     found: dict[str, dict[str, list[int]]] = {
-        name: {} for name in ("category", "tag", "difficulty", "answerable", "vault")
+        name: {} for name in ("category", "tag", "difficulty", "answerable", "vault", "turn")
     }
     for case, row in enumerate(table.firsts):
         profile = row.profile
@@ -172,6 +175,7 @@ def _group_cases(table: CaseTable) -> dict[str, dict[str, CasePart]]:
             "difficulty": [] if profile.difficulty is None else [profile.difficulty],
             "answerable": ["true" if profile.answerable else "false"],
             "vault": set(profile.vaults),
+            "turn": [] if profile.turn is None else [profile.turn],
         }
         for breakdown, groups in names.items():
             for group in groups:

@@ -39,6 +39,7 @@ from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 
 _Value = TypeVar("_Value")
+_POSITIONS: Final = {1: "1", 2: "2"}
 _NOTHING: Final[Mapping[str, float]] = {}
 
 
@@ -50,6 +51,8 @@ class Profile(NamedTuple):
     tags: tuple[str, ...]
     vaults: tuple[str, ...]
     answerable: bool
+    turn: str | None
+    """Position in a conversation: ``1``, ``2``, and ``3+`` for all later ones."""
 
 
 class Row(NamedTuple):
@@ -145,7 +148,14 @@ class RecordRows:
                 else _NOTHING,
                 before=before or _NOTHING,
                 profile=self._once(
-                    Profile(case.category, case.difficulty, case.tags, case.vaults, case.answerable)
+                    Profile(
+                        case.category,
+                        case.difficulty,
+                        case.tags,
+                        case.vaults,
+                        case.answerable,
+                        None if case.turn is None else _POSITIONS.get(case.turn, "3+"),
+                    )
                 ),
                 cluster=record.cluster,
                 k=record.k,

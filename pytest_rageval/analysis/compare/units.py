@@ -25,7 +25,8 @@ class Clustering:
     whole: bool = False
     """Whether the groups are taken for a sample of others, as the setting ``document`` asks."""
     n_documents: int | None = None
-    """Documents that the cases are about; None: some are about none, or it is unknown."""
+    """Documents that the cases are about; None: some are about none or are turns of conversations,
+    or it is unknown."""
     note: str = ""
     """Reason why another unit than the one asked for decides; empty: none does."""
 
@@ -39,7 +40,12 @@ BY_DOCUMENT: Final = Clustering()
 
 
 def cluster_of(case: CaseRecord, by: Unit) -> str | None:
-    """Return the document or section of the first gold; None if absent, or by case."""
+    """Return the document or section of the first gold; None if absent, or by case.
+
+    The turns of a conversation are never apart.
+    """
+    if case.case.talk is not None:
+        return case.cluster
     if by == "case" or case.cluster is None:
         return None
     golds = case.case.gold_supports
@@ -57,7 +63,8 @@ def choose_clustering(cases: Sequence[CaseRecord], setting: ClusterSetting) -> C
         setting: ``auto`` groups by document and weighs the groups by their number.
     """
     documents = {case.cluster for case in cases}
-    n_documents = None if None in documents else len(documents)
+    apart = any(case.case.talk is not None for case in cases)
+    n_documents = None if apart or None in documents else len(documents)
     wanted: Unit = "document" if setting == "auto" else setting
     for by in _UNITS[_UNITS.index(wanted) :]:
         groups = [cluster_of(case, by) for case in cases]

@@ -26,6 +26,8 @@ class SweepCase:
     """Metrics that it has no value of, whatever the reply."""
     cluster: str | None = None
     """Document whose cases are tested together; None: the case is its own cluster."""
+    conversation: str | None = None
+    """Conversation that it is a turn of, which is asked as a whole; None: it is of none."""
 
     @property
     def group(self) -> str:
@@ -42,12 +44,17 @@ def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:
     """Return the ids in an order each beginning of which has the mix of the whole.
 
     Strata are categories, answerable and unanswerable apart. The cases of each are shuffled and
-    spread evenly, so a beginning holds the share of each stratum up to one case.
+    spread evenly, so a beginning holds the share of each stratum up to one case. The turns of a
+    conversation stay together.
 
     Args:
-        cases: in any order, which does not matter.
+        cases: in any order, which matters only for the turns of a conversation.
         seed: of the shuffle.
     """
+    cases, turns = [*cases], dict[str, list[str]]()
+    for case in cases:
+        turns.setdefault(case.conversation or case.id, []).append(case.id)
+    talks = {case.id: case.conversation or case.id for case in cases}
     strata: dict[tuple[str, bool], list[str]] = {}
     for case in sorted(cases, key=lambda one: one.id):
         strata.setdefault((case.category, case.answerable), []).append(case.id)
@@ -56,7 +63,8 @@ def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:
         draw = random.Random(f"{seed} {name}")
         draw.shuffle(ids)
         placed += [((i + 0.5) / len(ids), draw.random(), id) for i, id in enumerate(ids)]
-    return tuple(id for _, _, id in sorted(placed))
+    order = dict.fromkeys(talks[id] for _, _, id in sorted(placed))
+    return tuple(id for talk in order for id in turns[talk])
 
 
 def split_holdout(order: Sequence[str], fraction: float) -> tuple[tuple[str, ...], tuple[str, ...]]:

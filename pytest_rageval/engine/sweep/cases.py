@@ -19,7 +19,7 @@ from pytest_rageval.engine.sweep.trials import SweepCases
 from pytest_rageval.judges import spot_check
 from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.metrics.scoring import case_cluster, outside_population, score_settings
-from pytest_rageval.project.case_reader import by_nodeid, dataset_hash, other_file_note
+from pytest_rageval.project.case_reader import by_nodeid, dataset_hash, item_of, other_file_note
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.discovery import project_files
 from pytest_rageval.project.documents import documents_path
@@ -77,6 +77,7 @@ def planned_cases(cases: SweepCases, settings: Settings) -> list[SweepCase]:
             tags=case.tags,
             without=_without_value(case, settings),
             cluster=case_cluster(case),
+            conversation=None if case.talk is None else item_of(id, case),
         )
         for id, case in counted.items()
     ]

@@ -17,6 +17,7 @@ from pytest_rageval.engine.resume import by_attempt, is_finished
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settled_together
+from pytest_rageval.project.case_reader import item_of
 from pytest_rageval.project.settings import stored_settings
 from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
@@ -56,6 +57,14 @@ class SweepCases:
     thresholds: Thresholds
     labels: JudgeLabels | None = None
     judged_twice: frozenset[CaseKey] = frozenset()
+
+    def whole(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
+        """Return cases by node id in their order, with all turns of their conversations."""
+        turns: dict[str, list[str]] = {}
+        for nodeid, located in self.cases.items():
+            turns.setdefault(item_of(nodeid, located.case), []).append(nodeid)
+        items = dict.fromkeys(item_of(nodeid, self.cases[nodeid].case) for nodeid in nodeids)
+        return {nodeid: self.cases[nodeid] for item in items for nodeid in turns[item]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +114,7 @@ class SweepRuns(Closing):
             StorageError: a run cannot be read or written.
             TargetGoneError: there is no connection to the target.
         """
-        wanted = {nodeid: self.cases.cases[nodeid] for nodeid in nodeids}
+        wanted = self.cases.whole(nodeids)
         askers = []
         for trial in trials:
             # A sweep that goes on finds the answers of its finalists judged.

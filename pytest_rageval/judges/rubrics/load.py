@@ -354,21 +354,22 @@ def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) 
     Raises:
         ConfigError: the template fails for this request.
     """
-    texts = ((name, read(request)) for name, read in _TEXTS.items() if name in rubric.data)
+    shown = {*rubric.data, *([_HISTORY] if "question" in rubric.data else ())}
+    texts = ((name, read(request)) for name, read in _TEXTS.items() if name in shown)
     rest = [(name.replace("_", " "), text) for name, text in texts if text is not None]
     passages = _passages(rubric, request)
-    shown = _fitting(passages, sum(len(text) for _, text in rest))
+    fitting = _fitting(passages, sum(len(text) for _, text in rest))
     shape = shape_of(rubric, request)
-    variables = tuple(_variables(request, len(shown)).items())
+    variables = tuple(_variables(request, len(fitting)).items())
     system, digest = _render_system(rubric, variables, shape, level != "json_schema")
-    data = _render_data(rest, shown)
+    data = _render_data(rest, fitting)
     digest = digest.copy()
     digest.update(data.encode())
     return Prompt(
         messages=(system, Message(role="user", text=data)),
         sha256=digest.hexdigest(),
         shape=shape,
-        truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
+        truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(fitting) :]),
     )
 
 
@@ -420,7 +421,9 @@ def _citations(request: JudgeRequest) -> str | None:
     return "\n".join(dict.fromkeys(map(_citation_line, request.citations))) or None
 
 
+_HISTORY: Final = "earlier_messages"
 _TEXTS: Final[Mapping[str, Callable[[JudgeRequest], str | None]]] = {
+    _HISTORY: lambda request: "\n\n".join(map(clean_text, request.history)) or None,
     "question": lambda request: clean_text(request.question),
     "key_facts": _key_facts,
     "expected_answer": _expected_answer,

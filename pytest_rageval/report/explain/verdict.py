@@ -64,6 +64,12 @@ STAGES: Final[Mapping[FailureStage, Stage]] = {
         "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it search "
         "everything when a selection finds nothing.",
     ),
+    "lost_context": Stage(
+        "context of the conversation lost",
+        "The question in full finds the evidence; in its conversation the turn does not.",
+        "Look at how the target turns a follow-up into a search: let it rewrite the question with "
+        "the conversation before it.",
+    ),
     "not_retrieved": Stage(
         "evidence not retrieved",
         "None of the first k chunks contains the evidence.",

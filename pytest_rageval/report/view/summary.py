@@ -343,6 +343,7 @@ def _folded(view: FinishedRun, *, every: bool = True) -> Iterator[Group]:
             ("category", aggregate.by_category),
             ("tag", aggregate.by_tag),
             ("difficulty", aggregate.by_difficulty),
+            *([("turn", aggregate.by_turn)] if aggregate.by_turn else []),
         )
     ]
     for title, blocks in (

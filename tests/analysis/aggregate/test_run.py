@@ -15,7 +15,7 @@ from pytest_rageval.analysis.aggregate.scores import ScoreTable
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import reported_by
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Turn
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.records import failed, hits, record
@@ -88,8 +88,15 @@ def test_cases_about_one_document_are_clustered() -> None:
     assert found.se == pytest.approx(1 / 3)
 
 
-def test_every_registered_metric_has_a_summary() -> None:
-    assert aggregate([]).metrics.keys() == BUILT_IN.cases.keys()
+def test_every_registered_metric_has_a_summary_that_of_conversations_where_there_is_one() -> None:
+    every = BUILT_IN.cases.keys()
+    assert aggregate([]).metrics.keys() == every - {"context_carry"}
+    turns = Case(
+        id="a", turns=(Turn(question="?"), Turn(question="!"), Turn(question="."))
+    ).expanded()
+    found = aggregate([replace(record("a"), case=one) for one in turns])
+    assert found.metrics.keys() == every
+    assert [*found.by_turn] == ["1", "2", "3+"]
 
 
 def test_a_metric_that_no_registry_knows_is_summarised_all_the_same() -> None:

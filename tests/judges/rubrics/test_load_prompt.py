@@ -134,6 +134,16 @@ def test_jinja_in_a_text_is_not_evaluated() -> None:
     assert dict(parts.blocks)["answer"] == "{{ 7*7 }}{% raw %}"
 
 
+def test_the_conversation_before_a_question_is_data_beside_it() -> None:
+    said = replace(PLAIN, history=("user: Do you ship?", "assistant: Yes."))
+    for rubric in RUBRICS:
+        blocks = take_apart(render(rubric, said)).blocks
+        plain = take_apart(render(rubric)).blocks
+        added = [one for one in blocks if one not in plain]
+        asked = "question" in dict(plain)
+        assert added == [("earlier messages", "\n\n".join(said.history))] * asked
+
+
 def test_instructions_hold_no_text_of_the_request() -> None:
     marked = hostile("xyzzy")
     for rubric in RUBRICS:

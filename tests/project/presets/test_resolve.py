@@ -11,6 +11,7 @@ import pytest
 
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import view_case
+from pytest_rageval.project.presets.preset import load_preset, vars_line
 from pytest_rageval.project.settings import (
     config_hash,
     config_warnings,
@@ -203,3 +204,48 @@ def test_a_preset_without_an_address_asks_for_it(tmp_path: Path) -> None:
         "rageval: preset 'ragflow' needs the address of your server: --rag-url, or in "
         '[tool.rageval.target] url = "http://127.0.0.1:9380"'
     )
+
+
+SAID = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+NEXT = [*SAID, {"role": "user", "content": "?"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "history", "first", "second"),
+    [
+        ("openai-chat", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
+        ("cohere", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
+        ("ragflow", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
+        ("openai-responses", "live", {"input": "?"}, {"input": NEXT}),
+        ("langgraph", "live", {"input": {"messages": NEXT[2:]}}, {"input": {"messages": NEXT}}),
+        ("dify", "server", {"conversation_id": None}, {"conversation_id": "s"}),
+        ("dify-agent", "server", {"conversation_id": None}, {"conversation_id": "s"}),
+        ("anythingllm", "server", {"sessionId": "s"}, {"sessionId": "s"}),
+        (
+            "flowise",
+            "server",
+            {"overrideConfig": {"sessionId": "s"}},
+            {"overrideConfig": {"sessionId": "s"}},
+        ),
+        (
+            "onyx",
+            "server",
+            {"chat_session_info": {"persona_id": 0}, "chat_session_id": None},
+            {"chat_session_info": None, "chat_session_id": "s"},
+        ),
+    ],
+)
+def test_a_later_turn_is_sent_with_its_conversation_or_its_session(
+    tmp_path: Path, name: str, history: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    known = load_preset(name)
+    text = f"preset = {name!r}\nurl = 'http://127.0.0.1:1'\n"
+    if needed := {one.name: one.example for one in known.required}:
+        text += vars_line(needed) + "\n"
+    settings = load(tmp_path, text)
+    assert settings.target.history == history
+    of_server = {"session": "s"} if history == "server" else {}
+    said = {} if of_server else {"history": SAID}
+    for turn, more, expected in ((1, of_server, first), (2, {**of_server, **said}, second)):
+        body = sent(settings, question="?", uuid="u", turn=turn, **more)
+        assert {key: body.get(key) for key in expected} == expected
