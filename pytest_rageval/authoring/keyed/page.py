@@ -15,7 +15,7 @@ STALE: Final = (
     "last did nothing. This is how it stands now; escape goes on from here."
 )
 _ASSETS: Final = {
-    "style": page_asset("design.css", "keyed/keyed.css"),
+    "style": page_asset("design.css"),
     "script": page_asset("keyed/keyed.js"),
 }
 

@@ -34,7 +34,6 @@ def render_map(
 
     return render_page(
         "map/page.html.j2",
-        styles=("design.css", "map/map.css"),
         scripts=("search.js", "map/map.js"),
         data=script_json(map_data(found, projection)),
         **_texts(found, projection, document),

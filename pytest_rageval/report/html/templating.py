@@ -45,16 +45,15 @@ def page_environment(folder: Path = TEMPLATES) -> Environment:
 def render_page(
     template: str,
     *,
-    styles: Sequence[str] = ("design.css",),
     scripts: Sequence[str] = (),
     served: bool = False,
     **values: Any,
 ) -> Iterator[str]:
-    """Yield a page in pieces, with its styles, its scripts and a policy that lets nothing else in.
+    """Yield a page in pieces, with the style, its scripts and a policy that lets nothing else in.
 
     All are names of files. A served page may also ask its own server.
     """
-    style, script = page_asset(*styles), page_asset(*scripts)
+    style, script = page_asset("design.css"), page_asset(*scripts)
     policy = content_policy(style=style, script=script, served=served)
     found = page_environment().get_template(template)
     return found.generate(style=style, script=script, policy=policy, **values)

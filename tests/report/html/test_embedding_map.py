@@ -71,7 +71,7 @@ def test_hostile_text_stays_text() -> None:
     assert html.count("<script") == 2
     assert html.count("</script>") == 2
     assert html.count("<style") == 1
-    body = html[html.index("<body>") :]
+    body = html[html.index("<body") :]
     assert not re.search(r"<(img|svg|iframe|a href='|meta|base|form|object)", body)
     data = data_of(html)
     assert "<script>window.pwned = 1</script>" in data["text"]
