@@ -10,10 +10,10 @@ from typing import Any, Final
 from pytest_rageval.engine.case import Trial, ask, record_of
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.threads import session_loop
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Message, Turn
 from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from pytest_rageval.values.gate import Selection
-from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
+from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts, Outcome
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 
 
@@ -113,3 +113,17 @@ def hits(*values: float, **fields: Any) -> list[CaseRecord]:
         record(f"c{i}", {"hit_at_k": v}, outcome="passed" if v else "missed", **fields)
         for i, v in enumerate(values)
     ]
+
+
+def talk(name: str, *outcomes: Outcome, **given: Any) -> list[CaseRecord]:
+    """One record for each turn of a conversation, with what was said before it."""
+    turns = [Turn(question=f"{name} asks {n}?") for n, _ in enumerate(outcomes, 1)]
+    history: list[Message] = []
+    found: list[CaseRecord] = []
+    for of, outcome in zip(Case(id=name, turns=tuple(turns)).expanded(), outcomes, strict=True):
+        answer = f"{of.id} answers."
+        fields = {"case": of, "answer": answer, "outcome": outcome, "history": tuple(history)}
+        found.append(record(of.id, **{**fields, **given}))
+        history.append(Message(role="user", content=of.question))
+        history.append(Message(role="assistant", content=answer))
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -20,7 +21,7 @@ from pytest_rageval.cli.output import (
     switch,
     terminal_width,
 )
-from pytest_rageval.support.text import did_you_mean, first_few, part
+from pytest_rageval.support.text import counted, did_you_mean, first_few, part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 100
 _NAMED: Final = 5
+_PLACE: Final = attrgetter("place")
 
 
 @click.command("explain")
@@ -49,10 +51,11 @@ def command(
     """Explain one case of a run, or list all misses.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. CASE is a
-    case id, file::id if several files have it, or a prefix that only one case has. The output is
-    the question, the expected and the given answer with their passages, the reason and what to try;
-    of several repeats, the worst. --all adds which chunk matched which anchor and why, each verdict
-    and the arithmetic of each metric.
+    case id, file::id if several files have it, or a prefix that only one case has; the id of a
+    conversation means the first of its turns that did not pass, and id#2 its second turn. The
+    output is the question, the expected and the given answer with their passages, the reason and
+    what to try; of several repeats, the worst. --all adds the messages before the question, which
+    chunk matched which anchor and why, each verdict and the arithmetic of each metric.
     """
     stored, case = _open(run, case)
     run_id, width = stored.run_id, min(terminal_width(), _WIDEST)
@@ -138,7 +141,11 @@ def _print_misses(stored: StoredRun, name: str, *, width: int, every: bool, as_j
 def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> list[CaseRecord]:
     """Return the records of the named case, in the order of their repeats."""
     nodeids = dict.fromkeys(record.nodeid for record in records)
-    nodeid = _one_of(_named(records, name), name, nodeids)
+    named = _named(records, name)
+    turns = [record for record in records if record.nodeid in {*named}]
+    if len(named) > 1 and len({record.item_nodeid for record in turns}) == 1:
+        named = [_first_broken(turns)]
+    nodeid = _one_of(named, name, nodeids)
     chosen = [record for record in records if record.nodeid == nodeid]
     if repeat is None:
         return chosen
@@ -149,12 +156,25 @@ def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> lis
     return wanted
 
 
+def _first_broken(turns: Iterable[CaseRecord]) -> str:
+    """Return the node id of the first turn of a conversation that did not pass, or of the last."""
+    from pytest_rageval.analysis.aggregate.case_groups import deciding_record, group_repeats
+
+    worst = sorted((deciding_record(one.records) for one in group_repeats(turns)), key=_PLACE)
+    broken = [one for one in worst if one.scores.outcome != "passed"]
+    shown = [*broken, worst[-1]][0]
+    passed = len(worst) - len(broken)
+    report_assumed("CASE", f"{shown.name}; {passed} of {counted(len(worst), 'turn')} passed")
+    return shown.nodeid
+
+
 def _named(records: Sequence[CaseRecord], name: str) -> list[str]:
-    """Return the node ids that match a name: exactly, else by prefix."""
+    """Return the node ids that match a name: exactly, as a conversation, else by prefix."""
     rules: tuple[Callable[[CaseRecord], bool], ...] = (
         lambda record: record.nodeid == name,
         lambda record: record.name == name,
         lambda record: record.case.id == name,
+        lambda record: name in {record.item_nodeid, record.item, record.case.item},
         lambda record: "::" in name and record.nodeid.endswith(f"/{name}"),
         lambda record: bool(name) and record.case.id.startswith(name),
         lambda record: bool(name) and record.nodeid.startswith(name),

@@ -199,6 +199,8 @@ SHOWN_OF_RECORD: Final = (
     "case.tags",
     "case.answerable",
     "k",
+    "case.turn",
+    "history",
     "case.question",
     "answer",
     "reply.abstained",

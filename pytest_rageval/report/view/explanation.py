@@ -54,6 +54,7 @@ from pytest_rageval.support.text import (
     part,
     shortened,
 )
+from pytest_rageval.values.case import Message
 from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.record import CaseRecord
 
@@ -84,7 +85,8 @@ _MESSAGE_CHARS: Final = 4_000
 def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") -> View:
     """Return the explanation of one record.
 
-    The first blocks say what is wrong, in at most 25 lines of a terminal; the rest is folded.
+    The first blocks say what is wrong, in at most 25 lines of a terminal, of a turn with the two
+    messages before it in 27; the rest is folded.
 
     Args:
         explanation: result of ``explain_record``.
@@ -125,12 +127,19 @@ def why_blocks(explanation: Explanation) -> Iterator[Fact]:
         yield Fact("try", explanation.next_steps[0], lines=3)
 
 
+def history_facts(messages: Sequence[Message], *, lines: int = 0) -> Iterator[Fact]:
+    """Yield the messages before a question, each with its role."""
+    for number, one in enumerate(messages):
+        yield Fact("" if number else "before", f"{one.role}: {one.content}", lines=lines)
+
+
 # --- the first screen ------------------------------------------------------------------------
 
 
 def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Block]:
     record = explanation.record
     yield Fact("", _origin(explanation, run_id, repeats), status="weak", lines=1)
+    yield from history_facts(record.history[-2:], lines=1)
     yield Fact("question", record.case.question, lines=2)
     yield from _expected(explanation)
     if record.answer is not None:
@@ -145,7 +154,9 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
 
 def _origin(explanation: Explanation, run_id: str, repeats: str) -> str:
     record = explanation.record
+    talk = record.case.talk
     parts = (
+        *([] if talk is None else [f"turn {talk.turn} of {talk.turns} of {talk.conversation}"]),
         part(f"repeat {record.repeat} ({{}})", repeats),
         f"{record.file}:{record.lineno}",
         ", ".join(filter(None, (record.case.category, record.case.difficulty))),
@@ -227,6 +238,8 @@ def _scaled(explanation: Explanation, key: str, value: float | None) -> str:
 def _parts(
     explanation: Explanation, before: CaseRecord | None, *, short: bool
 ) -> Iterator[tuple[str, Iterator[Block]]]:
+    if not short:
+        yield "messages before the question", history_facts(explanation.record.history)
     yield "details", _details(explanation, trace=not short)
     yield "to pass", _rows(_expectations(explanation))
     yield "golds", _rows(_anchors(explanation, explanation.golds, wanted=True))
@@ -262,6 +275,8 @@ def _stack(*parts: tuple[str, Status]) -> Line:
 def _details(explanation: Explanation, *, trace: bool) -> Iterator[Block]:
     """Yield what the reply reports beside its answer, further steps and notes."""
     record = explanation.record
+    if record.case.standalone:
+        yield _beside("  in full  ", record.case.standalone)
     if record.reply.abstained and record.reply.abstain_reason:
         yield _beside("  abstained  ", record.reply.abstain_reason)
     if record.error is not None:

@@ -18,10 +18,10 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, Outcome
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
-from tests.build.records import changed
+from tests.build.records import changed, talk
 from tests.build.scores import chunk, gold
 from tests.build.verdicts import judged_by
 
@@ -145,6 +145,36 @@ def test_a_name_alone_may_be_that_of_a_case_of_the_last_run(capsys: Output) -> N
     assert capsys.readouterr().err.endswith(
         "no case of the last run has this name, did you mean 'alpha'?\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "name", "turn"),
+    [
+        (("passed", "missed", "error"), "ada", 2),
+        (("passed", "missed", "error"), "evals/set.jsonl::ada", 2),
+        (("passed", "missed", "error"), "ada#", 2),
+        (("passed", "missed", "error"), "ada#3", 3),
+        (("error", "error"), "ada", 1),
+        (("passed", "passed"), "ada", 2),
+    ],
+)
+def test_a_conversation_is_explained_by_its_first_turn_that_did_not_pass(
+    outcomes: Sequence[Outcome], name: str, turn: int, capsys: Output
+) -> None:
+    write_run([*talk("ada", *outcomes), *talk("bob", "error")], config={})
+    assert cli.run(["explain", "last", name]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0].startswith(f"ada#{turn}  ")
+    assert f"turn {turn} of {len(outcomes)} of ada" in lines[1]
+    before = [line[9:] for line in lines if ": ada" in line]
+    assert before == [f"user: ada asks {turn - 1}?", f"assistant: ada#{turn - 1} answers."] * (
+        turn > 1
+    )
+    assert err.startswith("assumed CASE: ada#") == ("#3" not in name)
+    assert cli.run(["explain", "last", name, "--json"]) == ExitCode.YES
+    (found,) = json.loads(capsys.readouterr().out)["repeats"]
+    assert (found["turn"], len(found["history"])) == (turn, 2 * (turn - 1))
 
 
 def test_a_broken_record_is_named_by_its_line(capsys: Output) -> None:

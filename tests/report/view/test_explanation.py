@@ -11,7 +11,7 @@ from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.explanation import view_of_case
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Message, Talk
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, FolderSelection
 from pytest_rageval.values.verdict import Claim
@@ -55,6 +55,9 @@ def test_long_texts_are_cut_to_one_screen_that_is_shown_whole_on_demand(word: st
         explained(of, reply), notes=(text, text), next_steps=(text, text), stage_meaning=text
     )
     assert len(brief(found, run_id=text, repeats=text).splitlines()) <= 25
+    said = tuple(Message(role=role, content=text) for role in ("user", "assistant") * 3)
+    later = replace(found, record=replace(found.record, history=said))
+    assert len(brief(later, run_id=text, repeats=text).splitlines()) <= 27
     assert "end" not in brief(found)
     assert "end" in shown(found)
 
@@ -148,7 +151,15 @@ def test_nothing_of_others_reaches_the_terminal_raw() -> None:
         folder_selection=FolderSelection(selected_folders=(HOSTILE,), reasoning=HOSTILE),
     )
     found = explained(of, reply)
-    record = changed(found.record, case_id=HOSTILE, file=HOSTILE, error=TIMEOUT)
+    record = changed(
+        found.record,
+        case_id=HOSTILE,
+        file=HOSTILE,
+        error=TIMEOUT,
+        standalone=HOSTILE,
+        talk=Talk(conversation=HOSTILE, turn=2, turns=2),
+        history=(Message(role="user", content=HOSTILE),),
+    )
     found = replace(found, record=record, notes=(HOSTILE,), next_steps=(HOSTILE,))
     lines = shown(found, run_id=HOSTILE).split("\n")
     for line in lines:

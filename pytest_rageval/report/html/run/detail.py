@@ -358,7 +358,13 @@ def _bare_explanation(found: Explanation) -> Explanation:
     nowhere = Anchor(rel_path="")
     return replace(
         found,
-        record=replace(found.record, response=None, error=bare),
+        record=replace(
+            found.record,
+            case=replace(found.record.case, standalone=None),
+            history=(),
+            response=None,
+            error=bare,
+        ),
         next_steps=(),
         notes=(),
         golds=tuple(replace(one, anchor=nowhere, reason="") for one in found.golds),
