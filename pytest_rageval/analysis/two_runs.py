@@ -59,6 +59,7 @@ def with_numbers(
         timeout_ms=run.timeout_ms,
         registry=stored_registry(run.config),
         path_case=run.settings.path_case,
+        by_traffic=run.settings.weights == "traffic",
     )
     own = run.own_figures
     return replace(run, aggregate=replace(numbers, judge_reliability=judge.known, run_metrics=own))

@@ -124,7 +124,7 @@ class ScoredRun:
             StorageError: they cannot be written.
         """
         # Without a limit: the timeout of a recorded call is unknown.
-        numbers = aggregate_rows(self._columns)
+        numbers = aggregate_rows(self._columns, by_traffic=self._settings.weights == "traffic")
         if self._writer is not None:
             with self._writer as writer:
                 self._write(writer, numbers)

@@ -61,6 +61,28 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedMean:
+    """A mean in which each case counts as the requests that it stands for."""
+
+    n: int
+    """Scored cases."""
+    mean: float
+    """The sum of weight times score over the sum of weights."""
+    low: float | None = None
+    """Two-sided interval at the run's confidence; None where none can be given."""
+    high: float | None = None
+    """The upper end."""
+    se: float | None = None
+    """Standard error."""
+    clusters: int = 1
+    """Clusters that the cases form."""
+    n_effective: float = 0.0
+    """Cases of equal weight that would say as much: (sum w)^2 / sum w^2 (Kish 1965)."""
+    design_effect: float | None = None
+    """Variance of the mean over that of as many independent cases of equal weight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencySummary:
     """Percentiles of one duration in milliseconds."""
 
@@ -370,6 +392,8 @@ class Aggregate(LocalNumbers):
     cross_lingual: Mapping[str, float | int | None] = field(default_factory=dict)
     """``mean``, ``n``, ``n_not_applicable``, ``n_error`` and ``n_unpaired`` of
     ``cross_lingual_consistency``; empty: no case is a translation of another."""
+    by_traffic: Mapping[str, WeightedMean] = field(default_factory=dict)
+    """Means weighted by ``metadata.weight``, under the setting ``weights = "traffic"``."""
     correctness_by_reference: Mapping[str, MetricSummary] = field(default_factory=dict)
     """``correctness`` of the cases with a ``reference`` and of those with ``no_reference``; empty:
     not both occur."""

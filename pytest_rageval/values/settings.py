@@ -322,6 +322,9 @@ class Settings:
     cluster: Annotated[ClusterSetting, Setting("nothing",
         "what cases share in a comparison of two runs (docs/statistics.md#which-unit)",
         key="stats.cluster", rescoring=True)] = "auto"
+    weights: Annotated[Literal["cases", "traffic"], Setting("nothing",
+        "traffic: also give means in which a case counts as its metadata.weight, the requests that "
+        "it stands for", rescoring=True)] = "cases"
     dataset_version: Annotated[str | None, Setting("subject",
         "name of the dataset's version", key="versions.dataset")] = None
     index_build_version: Annotated[str | None, Setting("subject",

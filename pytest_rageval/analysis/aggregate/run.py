@@ -27,6 +27,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
     summarise_translations,
 )
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
+from pytest_rageval.analysis.aggregate.weighted import weighted_means
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.conversation import CONTEXT_CARRY
 from pytest_rageval.metrics.deciding import UNDECIDED
@@ -54,6 +55,7 @@ def aggregate(
     timeout_ms: float | None = None,
     registry: Registry = BUILT_IN,
     path_case: PathCase = "sensitive",
+    by_traffic: bool = False,
 ) -> Aggregate:
     """All numbers of a run from its records alone, in any order.
 
@@ -63,15 +65,22 @@ def aggregate(
         timeout_ms: the limit at which a timed-out call enters the latency percentiles.
         registry: the metrics; unregistered keys of records are summarised as unbounded.
         path_case: whether paths that differ only in case are different documents.
+        by_traffic: whether to compute weighted means as well.
     """
     columns = RecordRows(registry, path_case=path_case)
     for record in records:
         columns.add(record)
-    return aggregate_rows(columns, confidence=confidence, timeout_ms=timeout_ms)
+    return aggregate_rows(
+        columns, confidence=confidence, timeout_ms=timeout_ms, by_traffic=by_traffic
+    )
 
 
 def aggregate_rows(
-    columns: RecordRows, *, confidence: float = 0.95, timeout_ms: float | None = None
+    columns: RecordRows,
+    *,
+    confidence: float = 0.95,
+    timeout_ms: float | None = None,
+    by_traffic: bool = False,
 ) -> Aggregate:
     """``aggregate`` of records that were added one by one."""
     table = CaseTable(columns)
@@ -139,6 +148,7 @@ def aggregate_rows(
         repeats=repeats,
         matching={name: n for name, n in rules.items() if n},
         cross_lingual=summarise_translations(table),
+        by_traffic=weighted_means(table, confidence) if by_traffic else {},
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=warnings_of_target(coverages),

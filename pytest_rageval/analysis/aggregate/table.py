@@ -35,6 +35,8 @@ from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import is_unsure
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 
@@ -70,6 +72,8 @@ class Row(NamedTuple):
     """Retrieval metrics before reranking."""
     profile: Profile
     cluster: str | None
+    weight: float | None
+    """Requests of a log that the case stands for, above 0; None: not known."""
     k: int
     has_reference: bool
     """Whether a judge can compare the answer with more than the retrieved chunks."""
@@ -158,6 +162,7 @@ class RecordRows:
                     )
                 ),
                 cluster=record.cluster,
+                weight=_weight(case),
                 k=record.k,
                 has_reference=has_reference,
                 outcome=record_outcome(record),
@@ -186,6 +191,11 @@ class RecordRows:
         self.rules.update(other.rules)
         self.uncounted |= other.uncounted
         self.reranked |= other.reranked
+
+
+def _weight(case: Case) -> float | None:
+    found = number(case.metadata, "weight")
+    return found if found is not None and found > 0 else None
 
 
 class CasePart:

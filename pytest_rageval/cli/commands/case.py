@@ -178,6 +178,55 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     _done("removed", path, wanted, as_json=as_json)
 
 
+@command.command("promote")
+@click.argument("case_ids", metavar="ID...", nargs=-1, required=True)
+@click.option("-f", "--file", "inbox", type=FILE_PATH, required=True, help="File of the inbox.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE_PATH,
+    help=f"Case file to add them to.  [default: the only one, else {NEW_FILE}]",
+)
+@json_option
+def promote(case_ids: tuple[str, ...], inbox: Path, output: Path | None, as_json: bool) -> None:
+    """Add questions of an inbox to a case file, without what was answered.
+
+    A question that the documents answer needs its evidence first: rageval label FILE --case ID.
+    Trace and weight stay in its metadata.
+    """
+    from pytest_rageval.authoring.interchange.files import append_cases
+    from pytest_rageval.authoring.interchange.values import json_text
+
+    lines = _lines_by_id(inbox)
+    wanted = list(dict.fromkeys(case_ids))
+    found = [_promoted(json.loads(_line_of(lines, one, inbox).text), inbox) for one in wanted]
+    output = output or file_to_extend(project_settings({}))
+    known = _lines_by_id(output) if output.exists() else {}
+    if taken := [one for one in wanted if one in known]:
+        number = known[taken[0]].number
+        raise CommandError(f"{output}:{number}: has the id {taken[0]!r} already")
+    append_cases(output, [json_text(line) for line in found])
+    _done("added", output, wanted, as_json=as_json)
+
+
+def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
+    """Return a line of an inbox as a case.
+
+    Raises:
+        CommandError: nothing says what a right answer needs.
+    """
+    fields = {name: item for name, item in line.items() if name != "response"}
+    fields["tags"] = [tag for tag in line.get("tags", ()) if tag != "inbox"]
+    if line.get("answerable", True) and not line.get("gold_supports"):
+        command = f"rageval label {inbox.as_posix()} --case {line['id']}"
+        raise CommandError(
+            f"{inbox}: {line['id']!r} has no evidence: mark it with `{command}`, or say that the "
+            f"documents do not answer it: rageval case edit {line['id']} -f {inbox} --unanswerable"
+        )
+    _check(fields)
+    return {name: item for name, item in fields.items() if item not in ([], {})}
+
+
 def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:
     for other, line in lines.items():
         original = json.loads(line.text).get("translation_of")

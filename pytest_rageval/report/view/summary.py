@@ -444,10 +444,14 @@ def _metric_table(view: FinishedRun, *, every: bool) -> Table:
 
 
 def parts_of(aggregate: Aggregate, key: str) -> dict[str, MetricSummary]:
-    """Return the separate averages of a metric by label; empty: none."""
-    if key != "correctness":
-        return {}
-    return {PARTS[name]: part for name, part in aggregate.correctness_by_reference.items()}
+    """Return other averages of a metric by label; empty: none."""
+    found: dict[str, MetricSummary] = {}
+    if (one := aggregate.by_traffic.get(key)) is not None:
+        found["by traffic"] = MetricSummary(n=one.n, mean=one.mean, low=one.low, high=one.high)
+    if key == "correctness":
+        parts = aggregate.correctness_by_reference
+        found |= {PARTS[name]: part for name, part in parts.items()}
+    return found
 
 
 def _run_rows(view: FinishedRun, checks: Mapping[str, Sequence[CheckResult]]) -> Iterator[Row]:

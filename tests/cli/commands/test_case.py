@@ -96,3 +96,29 @@ def test_what_would_break_the_file_is_refused(
     assert run(*arguments) == 2
     assert message in capsys.readouterr().err
     assert written() == two_cases
+
+
+def test_a_question_of_an_inbox_becomes_a_case_once_it_has_evidence() -> None:
+    inbox, cases = Path("evals/inbox/log.jsonl"), Path("evals/eval_set.jsonl")
+    inbox.parent.mkdir(parents=True)
+    line = {
+        "id": "refund", "question": "How do I get a refund?", "tags": ["inbox", "failure:date"],
+        "metadata": {"trace": "t1", "weight": 4.0}, "response": {"answer": "In 30 days."},
+    }  # fmt: skip
+    inbox.write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+    promote = ["case", "promote", "refund", "-f", str(inbox), "-o", str(cases)]
+
+    assert cli.run(promote) != 0
+    assert not cases.exists()
+    assert cli.run(["case", "edit", "refund", "-f", str(inbox), "--gold", "a.md"]) == 0
+    assert cli.run(promote) == 0
+    (case,) = (located.case for located in load_cases(cases).cases)
+    assert (case.id, case.tags, case.gold_supports[0].rel_path) == (
+        "refund",
+        ("failure:date",),
+        "a.md",
+    )
+    assert (case.metadata["trace"], case.metadata["weight"]) == ("t1", 4.0)
+    assert "response" not in cases.read_text(encoding="utf-8")
+    assert json.loads(inbox.read_text(encoding="utf-8"))["response"] == line["response"]
+    assert cli.run(promote) != 0  # it is there
