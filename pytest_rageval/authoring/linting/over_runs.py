@@ -36,7 +36,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetAudit:
-    """What stored runs show of the cases of their set."""
+    """Findings of stored runs about the cases of their set."""
 
     n_cases: int
     """Reviewed cases with an outcome in enough runs."""
