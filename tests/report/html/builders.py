@@ -11,7 +11,7 @@ from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case, Message, Talk
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult, Verdict
 from pytest_rageval.values.record import CaseRecord
@@ -211,6 +211,8 @@ def hostile_record(text: str, number: int) -> CaseRecord:
         tags=(text,),
         notes=text,
         metadata={text: text},
+        standalone=text,
+        talk=Talk(conversation=text, turn=2, turns=3),
     )
     claims = (Claim(text=text, supported=False, passage=1, reason=text),)
     fields: dict[str, Any] = {
@@ -244,6 +246,7 @@ def hostile_record(text: str, number: int) -> CaseRecord:
         "latency": {"total_ms": 5.0, f"{text}_ms": 1.0},
         "models": {text: text},
         "case": case,
+        "history": (Message(role="user", content=text),),
         "metrics": {"recall_at_k": 0.5, "groundedness": 1.0, text: 0.5},
         "lineno": number,
         "trace_id": text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import attrgetter
 from typing import Final
 from urllib.parse import quote
 
@@ -13,7 +14,12 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, view_detail
-from pytest_rageval.report.html.run.values import CaseRow, CasesView, ReportOptions
+from pytest_rageval.report.html.run.values import (
+    CaseRow,
+    CasesView,
+    ReportOptions,
+    TurnLink,
+)
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import free_name
 from pytest_rageval.values.record import CaseRecord
@@ -51,7 +57,8 @@ def view_cases(
         flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
     many = len(run.records)
     most = many if options.full or many <= options.full_up_to else options.full_of_more
-    order = sorted(run.records, key=first_to_see)
+    talks = conversations(sorted(run.records, key=first_to_see))
+    order = [record for turns in talks.values() for record in turns]
     flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
     whole = {case_key(record) for record in flipped[:most]}
 
@@ -67,8 +74,15 @@ def view_cases(
             number=number,
             anchor=anchors[key],
             case_id=record.name,
+            turns=tuple(
+                [
+                    TurnLink(anchor=anchors[case_key(one)], outcome=record_outcome(one))
+                    for one in talks[record.item_nodeid, record.repeat]
+                ]
+            ),
             marks=", ".join(
-                [f"repeat {record.repeat}"] * (record.nodeid in repeated)
+                [f"turn {talk.turn} of {talk.turns}" for talk in [record.case.talk] if talk]
+                + [f"repeat {record.repeat}"] * (record.nodeid in repeated)
                 + ["not reviewed"] * (not record.counted)
             ),
             outcome=record_outcome(record),
@@ -83,6 +97,19 @@ def view_cases(
     rows = tuple(row(number, record) for number, record in enumerate(order))
     n_brief = sum(row.brief for row in rows)
     return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
+
+
+def conversations(
+    records: Iterable[CaseRecord],
+) -> dict[tuple[str, int], list[CaseRecord]]:
+    """Return the turns of each conversation in order, by its node id and repeat.
+
+    Conversations are in the order of their first record; a case that is of none stands alone.
+    """
+    found: dict[tuple[str, int], list[CaseRecord]] = {}
+    for record in records:
+        found.setdefault((record.item_nodeid, record.repeat), []).append(record)
+    return {key: sorted(turns, key=attrgetter("place")) for key, turns in found.items()}
 
 
 def paired_records(

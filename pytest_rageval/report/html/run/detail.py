@@ -39,7 +39,7 @@ from pytest_rageval.report.html.run.values import (
     FactView,
     ReportOptions,
 )
-from pytest_rageval.report.view.explanation import groups_of_case, why_blocks
+from pytest_rageval.report.view.explanation import groups_of_case, history_facts, why_blocks
 from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, part, shortened
 from pytest_rageval.values.case import Anchor
@@ -164,6 +164,16 @@ def _telling(found: Explanation, before: CaseRecord | None) -> tuple[Explanation
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
     stage = stage_in_words(record)
     return CaseDetail(
+        history=()
+        if brief
+        else tuple(
+            history_facts(
+                [
+                    replace(one, content=shortened(one.content, _TEXT_CHARS))
+                    for one in record.history
+                ]
+            )
+        ),
         question=shortened(record.case.question, _TEXT_CHARS),
         facts=(),
         expected_answer=record.case.expected_answer,
@@ -335,6 +345,7 @@ def redacted(detail: CaseDetail, record: CaseRecord, run: StoredRun) -> CaseDeta
     base = detail.base
     return replace(
         detail,
+        history=(),
         question=None,
         facts=(),
         expected_answer=None,

@@ -76,6 +76,8 @@ class FactView:
 class CaseDetail:
     """Details of one case; without text on a redacted page."""
 
+    history: tuple[Fact, ...]
+    """Messages before the question."""
     question: str | None
     facts: tuple[FactView, ...]
     expected_answer: str | None
@@ -125,6 +127,14 @@ class BaseDetail:
     """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLink:
+    """Turn of a conversation as a link from its other turns."""
+
+    anchor: str
+    outcome: str
+
+
 @dataclass(slots=True, kw_only=True)
 class CaseRow:
     """One row of the case table."""
@@ -134,8 +144,11 @@ class CaseRow:
     """Place in the list, from 0."""
     anchor: str
     case_id: str
+    turns: tuple[TurnLink, ...]
+    """All turns of its conversation, or itself alone."""
     marks: str
-    """``repeat 1`` if a case was asked several times, ``not reviewed`` if it does not count."""
+    """``turn 2 of 3`` in a conversation, ``repeat 1`` if a case was asked several times, ``not
+    reviewed`` if it does not count."""
     outcome: str
     """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
     flip: str

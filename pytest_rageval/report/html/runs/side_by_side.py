@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -58,6 +59,10 @@ class AnswerRow:
     question: str
     cells: Sequence[AnswerCell]
     differs: bool
+    talk: str
+    """Node id of its conversation, or its own."""
+    turn: int
+    """Position in it; 0: it is of none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +97,7 @@ def view_side_by_side(
     for one in found:
         blocks = news_blocks(one.headline, one.new.run_id, redact=redact)
         news.append([*parts(blocks, _addresses(one, links))])
-    rows = [*_rows(runs, links, redact=redact)]
-    rows.sort(key=lambda row: not row.differs)
+    rows = _in_talks(_rows(runs, links, redact=redact))
     return SideBySide(
         sides=[_side(run, told) for run, told in zip(runs, news, strict=True)],
         rows=rows[:_ROWS],
@@ -155,8 +159,19 @@ def _rows(runs: Sequence[StoredRun], links: Links, *, redact: bool) -> Iterator[
             name=first.name,
             question="" if redact else cut(first.case.question, 300),
             cells=cells,
+            talk=first.item_nodeid,
+            turn=first.case.turn or 0,
             differs=len({(cell.outcome, cell.stage) for cell in cells}) > 1 or len({*texts}) > 1,
         )
+
+
+def _in_talks(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
+    """Return rows with those that differ first, each with its whole conversation in order."""
+    talks: dict[str, list[AnswerRow]] = {}
+    for row in rows:
+        talks.setdefault(row.talk, []).append(row)
+    ordered = sorted(talks.values(), key=lambda turns: not any(row.differs for row in turns))
+    return [row for turns in ordered for row in sorted(turns, key=attrgetter("turn"))]
 
 
 def _answer(run: StoredRun, case: CaseGroup | None) -> str:

@@ -12,7 +12,7 @@ from pytest_rageval.report.html.run.values import CaseDetail, CaseRow, ReportOpt
 from pytest_rageval.report.view.blocks import Group
 from pytest_rageval.report.view.explanation import view_of_case
 from pytest_rageval.values.record import CaseRecord
-from tests.build.records import changed
+from tests.build.records import changed, talk
 from tests.report.html.builders import against, chunk, errored, missed, passed, run
 
 
@@ -36,6 +36,21 @@ def test_the_worst_cases_come_first_in_the_order_of_the_summary() -> None:
     order = [row.case_id for row in rows(*records)]
     assert order == ["err", *(record.name for record in worst_misses(records)), "ok"]
     assert order[1] == "b"
+
+
+def test_a_conversation_reads_as_one_with_what_was_said_before_each_turn() -> None:
+    records = [*talk("ada", "passed", "error"), passed("ok"), missed("z")]
+
+    found = rows(*records)
+
+    assert [row.case_id for row in found] == ["ada#1", "ada#2", "z", "ok"]
+    assert [row.marks for row in found] == ["turn 1 of 2", "turn 2 of 2", "", ""]
+    turns = [(one.anchor, one.outcome) for one in found[1].turns]
+    assert turns == [("case-ada%231", "passed"), ("case-ada%232", "error")]
+    assert found[0].turns == found[1].turns
+    assert [len(row.turns) for row in found[2:]] == [1, 1]
+    said = [[fact.text for fact in row.detail.history] for row in found]
+    assert said == [[], ["user: ada asks 1?", "assistant: ada#1 answers."], [], []]
 
 
 def test_up_to_the_limit_or_when_asked_all_cases_are_shown_whole() -> None:

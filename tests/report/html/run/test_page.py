@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case, Message
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
 from pytest_rageval.values.verdict import Claim
@@ -234,7 +234,9 @@ def secret_record(case_id: str, **fields: Any) -> CaseRecord:
             gold_supports=(gold, replace(gold, rel_path=f"other/{SECRET}.md")),
             notes=SECRET,
             metadata={SECRET: SECRET},
+            standalone=SECRET,
         ),
+        "history": (Message(role="user", content=SECRET),),
         **fields,
     }
     return passed(case_id, **given)

@@ -6,6 +6,8 @@ from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
+from pytest_rageval.values.record import Outcome
+from tests.build.records import talk
 from tests.report.html.builders import hostile_run, missed, passed, run
 
 
@@ -44,6 +46,15 @@ def test_answers_stand_beside_each_other_and_cases_that_differ_come_first() -> N
     assert (True, "Another answer") in b.cells[2].answer
     html = "".join(render_side_by_side(view, Links()))
     assert "<ins>Another answer</ins> to b." in html
+
+
+def test_the_turns_of_a_conversation_stay_together() -> None:
+    turns: list[Outcome] = ["passed"] * 10
+    base = run([passed("a"), *talk("t", *turns)], "base")
+    later = run([passed("a"), *talk("t", *turns[:9], "missed")], "later")
+    view = view_side_by_side([compare_runs(base, later)], Links())
+    assert [row.name for row in view.rows] == [*(f"t#{n}" for n in range(1, 11)), "a"]
+    assert [row.name for row in view.rows if row.differs] == ["t#10"]
 
 
 def test_hostile_runs_are_only_text() -> None:
