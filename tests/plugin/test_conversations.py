@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval import evaluate
 from pytest_rageval.runs.store import read_records
+from pytest_rageval.target.contract import request_body
 from pytest_rageval.values.record import CaseRecord
 from tests.plugin.scratch import NO_PAGE, Project, comparable
 from tests.plugin.talking_bot import NAMES, Fault, TalkingBot, talk, talking_bot
@@ -189,3 +191,30 @@ def test_a_lost_context_is_told_from_evidence_that_is_not_found(
     groups = json.loads((talks.folder() / "groups.json").read_text("utf-8"))
     recall = {turn: found["recall_at_k"]["mean"] for turn, found in groups["by_turn"].items()}
     assert recall == {"1": 1.0, "2": 0.0, "3+": 1.0}
+
+
+def test_a_cassette_holds_a_conversation_and_replays_it(talks: Project, bot: TalkingBot) -> None:
+    bot.fault = "forgets"
+    ways = ("-k", "ada or bob", "--rageval-context-carry", "--record-mode")
+    run(talks, bot, *ways, "once", name="recorded")
+    assert len(list((talks.path / "evals").rglob("talk_ada*.yaml"))) == 1
+    run(talks, bot, *ways, "none", name="replayed")
+    assert bot.asked == []
+    assert metrics(talks, "recorded") == metrics(talks, "replayed")
+
+
+def test_evaluate_asks_as_a_session_does(talks: Project, bot: TalkingBot) -> None:
+    bot.fault = "forgets"
+    run(talks, bot, "--rageval-context-carry", name="session")
+    found = evaluate(
+        [talk(name) for name in NAMES],
+        lambda request: bot.reply(request_body(request)),
+        root=talks.path,
+        save=True,
+        context_carry=True,
+        run_id="called",
+    )
+    assert {one.name: one.scores.failure_stage for one in found.records} == {
+        name: one.scores.failure_stage for name, one in records_of(talks, "session").items()
+    }
+    assert metrics(talks, "called")["metrics"] == metrics(talks, "session")["metrics"]

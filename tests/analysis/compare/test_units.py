@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_rageval.analysis.compare.units import choose_clustering
-from pytest_rageval.values.case import Anchor
+from pytest_rageval.metrics.scoring import case_cluster
+from pytest_rageval.values.case import Anchor, Case, Turn
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import ClusterSetting
 from tests.build.records import record
@@ -56,3 +57,16 @@ def test_a_note_says_why_another_unit_decides() -> None:
 def test_documents_are_counted_where_every_case_is_about_one() -> None:
     assert choose_clustering(TWO, "case").n_documents == 2
     assert choose_clustering([*TWO, about(None)], "auto").n_documents is None
+
+
+@pytest.mark.parametrize("setting", ["auto", "document", "section", "case"])
+def test_the_turns_of_a_conversation_are_one_unit_by_every_setting(setting: ClusterSetting) -> None:
+    talk = Case(id="talk", turns=(Turn(question="?"), Turn(question="!")))
+    turns = [
+        replace(about("a.md"), case=case, cluster=case_cluster(case)) for case in talk.expanded()
+    ]
+    found = choose_clustering([*turns, *TWO], setting)
+    first, second, *others = found.ids([*turns, *TWO])
+    assert first == second == "conversation:talk"
+    assert first not in others
+    assert found.n_documents is None

@@ -35,3 +35,15 @@ def test_every_beginning_has_the_mix_of_the_whole(cases, seed, draw) -> None:  #
 def test_a_holdout_of_too_few_cases_is_refused(n: int, fraction: float) -> None:
     with pytest.raises(ConfigError, match="expected at least 30 of each"):
         split_holdout([f"c{i}" for i in range(n)], fraction)
+
+
+def test_the_turns_of_a_conversation_stay_together_in_their_order() -> None:
+    talks = [
+        SweepCase(id=f"{talk}#{n}", category="talk", answerable=n < 3, conversation=talk)
+        for talk in ("one", "two", "three")
+        for n in range(1, 12)
+    ]
+    order = case_order(talks, seed=7)
+    parts = [order[at : at + 11] for at in range(0, 33, 11)]
+    assert sorted(order) == sorted(one.id for one in talks)
+    assert [[int(id.partition("#")[2]) for id in part] for part in parts] == [[*range(1, 12)]] * 3
