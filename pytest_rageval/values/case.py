@@ -252,6 +252,13 @@ class Case(Asked):
         return self.id if self.talk is None else self.talk.conversation
 
     @property
+    def whole_question(self) -> str:
+        """The question as it reads alone: the standalone one, or after those of earlier turns."""
+        before = () if self.talk is None else self.talk.gold
+        said = [one.content for one in before if one.role == "user"]
+        return self.standalone or "\n".join([*said, self.question])
+
+    @property
     def turn(self) -> int | None:
         """Position in its conversation, from 1; None: it is of none."""
         return None if self.talk is None else self.talk.turn

@@ -44,3 +44,11 @@ def test_a_case_of_one_question_is_itself() -> None:
     case = Case(id="a", question="?")
     assert case.expanded() == (case,)
     assert (case.item, case.turn) == ("a", None)
+
+
+def test_the_whole_question_of_a_turn_reads_alone() -> None:
+    assert [one.whole_question for one in TALK.expanded()] == [
+        "Do you ship?",
+        "How fast do you ship?",
+        "Do you ship?\nHow fast?\nWho drives?",
+    ]

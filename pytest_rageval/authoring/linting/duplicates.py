@@ -125,8 +125,8 @@ def find_alike(cases: Sequence[Case]) -> Iterator[Resemblance]:
     """Yield the pairs of cases whose questions are similar, but not the same, and ask the same.
 
     Cases that differ in a number, in vaults, folders, cutoff or user, or of which only one is
-    answerable, are never compared, so questions numbered by a template do not hide others. Pairs
-    that differ in their evidence, and translations of one another, are left out.
+    answerable, are never compared, so questions numbered by a template do not hide others. Left out
+    are pairs that differ in their evidence, translations of one another, turns of one conversation.
 
     Args:
         cases: in a stable order; the pairs of each are those of ``find_resemblances``, in its
@@ -134,13 +134,13 @@ def find_alike(cases: Sequence[Case]) -> Iterator[Resemblance]:
     """
     kinds: dict[tuple[frozenset[str], _Scope, bool], list[int]] = defaultdict(list)
     for index, case in enumerate(cases):
-        kinds[numbers(case.question), _scope(case), case.answerable].append(index)
+        kinds[numbers(case.whole_question), _scope(case), case.answerable].append(index)
     asked, evidence = [_asked(case) for case in cases], [_evidence(case) for case in cases]
     for indexes in kinds.values():
-        for found in find_resemblances([cases[index].question for index in indexes]):
+        for found in find_resemblances([cases[index].whole_question for index in indexes]):
             index, earlier = indexes[found.index], indexes[found.earlier]
             one, other = evidence[index], evidence[earlier]
-            if asked[index] == asked[earlier] or _translated(cases[index], cases[earlier]):
+            if asked[index] == asked[earlier] or _belong(cases[index], cases[earlier]):
                 continue
             if not one or not other or one & other:
                 yield Resemblance(index=index, earlier=earlier, similarity=found.similarity)
@@ -206,13 +206,16 @@ def _near(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
             yield finding(placed, "warning", rule, message, field="question")
 
 
-def _translated(one: Case, other: Case) -> bool:
+def _belong(one: Case, other: Case) -> bool:
+    """Return whether cases are translations of one another, or turns of one conversation."""
+    if one.talk is not None and one.item == other.item:
+        return True
     return one.id == other.translation_of or other.id == one.translation_of
 
 
 def _asked(case: Case) -> tuple[str, ...] | str:
     # A question without words, such as emoji, is compared as a whole.
-    return words(case.question) or case.question
+    return words(case.whole_question) or case.whole_question
 
 
 def _scope(case: Case) -> _Scope:

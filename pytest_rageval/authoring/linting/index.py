@@ -47,7 +47,7 @@ def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:
     """Return requests that should retrieve an anchor, most specific first."""
     name = norm_path(anchor.rel_path).rpartition("/")[2].rsplit(".", 1)[0]
     headings = " ".join(anchor_segments(anchor))
-    texts = [*anchor.snippets, f"{name.replace('-', ' ')} {headings}", placed.case.question]
+    texts = [*anchor.snippets, f"{name.replace('-', ' ')} {headings}", placed.case.whole_question]
     vaults = () if anchor.vault is None else (anchor.vault,)
     asked = dict.fromkeys(" ".join(text.split()[:_WORDS]) for text in texts)
     return tuple(AskRequest(question=text, k=DEPTH, vaults=vaults) for text in asked if text)

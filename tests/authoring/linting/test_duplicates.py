@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.linting.duplicates import find_duplicates
+from pytest_rageval.authoring.linting.findings import PlacedCase
+from pytest_rageval.values.case import Anchor, Case, Turn
 from tests.authoring.linting.builders import anchor, numbered, placed, told
 
 Q = "How long may a member keep the cargo bike on a weekend?"
@@ -88,3 +90,18 @@ def test_a_translation_is_no_duplicate() -> None:
 def test_questions_that_differ_in_a_vowel_or_a_tone_are_not_the_same(one: str, other: str) -> None:
     findings = find_duplicates(numbered([one, other]))
     assert [found for found in findings if found.severity == "error"] == []
+
+
+def test_a_follow_up_is_compared_by_what_it_means() -> None:
+    golds = (Anchor(rel_path="a.md"),)
+
+    def talk(name: str, first: str, **full: str) -> list[PlacedCase]:
+        follow_up = Turn(question="And how long does that take?", gold_supports=golds, **full)
+        case = Case(id=name, turns=(Turn(question=first, gold_supports=golds), follow_up))
+        return [PlacedCase(case=one, file="a.jsonl", lineno=1) for one in case.expanded()]
+
+    talks = [*talk("a", "Do you ship to Norway?"), *talk("b", "Do you repair old chairs?")]
+    assert list(find_duplicates(talks)) == []
+    same = [talk(name, first, standalone=Q) for name, first in (("c", "Hello?"), ("d", "Why?"))]
+    [found] = find_duplicates([one for turns in same for one in turns])
+    assert (found.rule, found.case_id) == ("duplicate", "d#2")
