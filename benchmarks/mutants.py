@@ -172,8 +172,6 @@ class Mutants:
                 few = min(EXAMPLES, used.max_examples)
                 setattr(test, PROPERTY, settings(used, max_examples=few, database=None))
         calls: dict[Name, list[int]] = in_fork(lambda: self._calls(session.items))
-        if calls is None:
-            raise pytest.UsageError("a test fails without a change")
         files = [
             str(path)
             for folder in self.folders
@@ -193,17 +191,16 @@ class Mutants:
         first = min([change.function, *change.function.decorator_list], key=lambda n: n.lineno)
         return change.file, change.function.name, first.lineno
 
-    def _run(self, items: list[pytest.Item]) -> Iterator[int]:
-        """Run tests, and yield the place of each that passed."""
+    def _run(self, items: list[pytest.Item]) -> Iterator[bool]:
+        """Run tests, and yield of each whether it passed."""
         for i, item in enumerate(items):
             following = items[i + 1] if i + 1 < len(items) else None
+            self.failed = False
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            if self.failed:
-                return
-            yield i
+            yield not self.failed
 
-    def _calls(self, items: list[pytest.Item]) -> dict[Name, list[int]] | None:
-        """Return the tests that call each function, the quickest first; None: one fails."""
+    def _calls(self, items: list[pytest.Item]) -> dict[Name, list[int]]:
+        """Return the tests that pass and call each function, the quickest first."""
         seen: set[CodeType] = set()
         found: dict[Name, list[tuple[float, int]]] = {}
 
@@ -213,15 +210,14 @@ class Mutants:
         threading.settrace(trace)
         sys.settrace(trace)
         start = time.perf_counter()
-        for i in self._run(items):
+        for i, passed in enumerate(self._run(items)):
             took = time.perf_counter() - start
-            for code in seen.copy():
-                name = (code.co_filename, code.co_name, code.co_firstlineno)
-                found.setdefault(name, []).append((took, i))
+            for code in seen.copy() if passed else ():
+                found.setdefault(_name_of(code), []).append((took, i))
             seen.clear()
             sys.settrace(trace)  # a test of deep recursion ends it
             start = time.perf_counter()
-        return None if self.failed else {n: [i for _, i in sorted(t)] for n, t in found.items()}
+        return {name: [i for _, i in sorted(tests)] for name, tests in found.items()}
 
     def _passes(self, change: Change, items: list[pytest.Item]) -> bool:
         """Whether tests pass with a change."""
@@ -230,7 +226,7 @@ class Mutants:
         for one in gc.get_objects():
             if isinstance(one, FunctionType) and _name_of(one.__code__) == name:
                 one.__code__ = new
-        return sum(1 for _ in self._run(items)) == len(items)
+        return all(self._run(items))
 
 
 def _name_of(code: CodeType) -> Name:
