@@ -95,13 +95,14 @@ def test_questions_that_differ_in_a_vowel_or_a_tone_are_not_the_same(one: str, o
 def test_a_follow_up_is_compared_by_what_it_means() -> None:
     golds = (Anchor(rel_path="a.md"),)
 
-    def talk(name: str, first: str, **full: str) -> list[PlacedCase]:
-        follow_up = Turn(question="And how long does that take?", gold_supports=golds, **full)
+    def talk(name: str, first: str, full: str | None = None) -> list[PlacedCase]:
+        question = "And how long does that take?"
+        follow_up = Turn(question=question, standalone=full, gold_supports=golds)
         case = Case(id=name, turns=(Turn(question=first, gold_supports=golds), follow_up))
         return [PlacedCase(case=one, file="a.jsonl", lineno=1) for one in case.expanded()]
 
     talks = [*talk("a", "Do you ship to Norway?"), *talk("b", "Do you repair old chairs?")]
     assert list(find_duplicates(talks)) == []
-    same = [talk(name, first, standalone=Q) for name, first in (("c", "Hello?"), ("d", "Why?"))]
+    same = [talk(name, first, Q) for name, first in (("c", "Hello?"), ("d", "Why?"))]
     [found] = find_duplicates([one for turns in same for one in turns])
     assert (found.rule, found.case_id) == ("duplicate", "d#2")
