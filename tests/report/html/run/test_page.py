@@ -256,6 +256,12 @@ def test_a_redacted_page_holds_no_text_of_anybody() -> None:
     assert SECRET in page(new, baseline=old)
 
 
+def test_a_case_that_failed_at_no_stage_has_a_heading_all_the_same() -> None:
+    html = page(run([missed("a", failure_stage=None)]))
+
+    assert '<div class="stage"><h3>Why</h3>' in html
+
+
 # --- parts -------------------------------------------------------------------------------------
 
 
