@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,12 +12,13 @@ from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file
 from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import one_for_values, repeated_id
 from pytest_rageval.support.text import part
-from pytest_rageval.values.case import CASE_FIELDS, Anchor, Case
+from pytest_rageval.values.case import CASE_FIELDS, TURN_FIELDS, Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 _FIELDS: Final = frozenset(CASE_FIELDS)
+_OF_TURNS: Final = frozenset(TURN_FIELDS)
 _OF_ANCHORS: Final = frozenset(one.name for one in fields(Anchor))
 
 
@@ -29,7 +30,42 @@ class EditableCase:
     """Without the unknown fields of the line."""
     line: FileLine
     values: Mapping[str, Any]
-    """All fields of the line."""
+    """All fields of the line; of a turn its own fields alone."""
+
+    def expanded(self) -> tuple[EditableCase, ...]:
+        """Return each turn of a conversation as a case with its line, or the case itself."""
+        if not self.case.turns:
+            return (self,)
+        pairs = zip(self.case.expanded(), self.values["turns"], strict=True)
+        return tuple([replace(self, case=case, values=values) for case, values in pairs])
+
+    def on_line(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return changes of a case as those of its line: of a turn, within its ``turns``."""
+        if self.case.turn is None:
+            return {**changes}
+        return changes_of_turn(self.line.read(), self.case.turn, changes)
+
+
+def changes_of_turn(
+    values: Mapping[str, Any], turn: int, changes: Mapping[str, Any], unset: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return changes of a turn as changes of its line, whose fields outside ``turns`` all share.
+
+    Args:
+        values: of the line.
+        turn: position of the turn, from 1.
+        changes: new value by field.
+        unset: fields of the turn to remove.
+    """
+    rest = {name: value for name, value in changes.items() if name not in _OF_TURNS}
+    own = {name: value for name, value in changes.items() if name in _OF_TURNS}
+    if not own and not unset:
+        return rest
+    turns = [*values["turns"]]
+    after = {k: v for k, v in {**turns[turn - 1], **own}.items() if k not in unset}
+    order = {name: place for place, name in enumerate(TURN_FIELDS)}
+    turns[turn - 1] = dict(sorted(after.items(), key=lambda one: order.get(one[0], len(order))))
+    return {**rest, "turns": turns}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +77,10 @@ class EditableSet:
     cases: tuple[EditableCase, ...]
     warnings: tuple[str, ...]
     """One line for each unknown key, which an edit leaves as it is."""
+
+    def expanded(self) -> EditableSet:
+        """Return the set with each turn of a conversation as a case of its own."""
+        return replace(self, cases=tuple([turn for one in self.cases for turn in one.expanded()]))
 
 
 def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
@@ -85,22 +125,26 @@ def read_case_line(line: FileLine) -> EditableCase:
         DatasetError: with every fault of the line but unknown keys.
     """
     values = line.read()
-    known = {key: value for key, value in values.items() if key in _FIELDS}
-    for name in _ANCHORS:
-        if isinstance(known.get(name), list):
-            known[name] = [_known_anchor(anchor) for anchor in known[name]]
-    return EditableCase(case=parse_case(known), line=line, values=values)
+    return EditableCase(case=parse_case(_known(values, _FIELDS)), line=line, values=values)
 
 
-def _known_anchor(anchor: Any) -> Any:
-    if not isinstance(anchor, dict):
-        return anchor
-    return {key: value for key, value in anchor.items() if key in _OF_ANCHORS}
+def _known(value: Any, names: frozenset[str]) -> Any:
+    """Return an object without its unknown keys and those of its anchors and turns."""
+    if not isinstance(value, dict):
+        return value
+    known = {key: one for key, one in value.items() if key in names}
+    within = {**dict.fromkeys(_ANCHORS, _OF_ANCHORS), "turns": _OF_TURNS}
+    for name in within.keys() & known.keys():
+        if isinstance(known[name], list):
+            known[name] = [_known(one, within[name]) for one in known[name]]
+    return known
 
 
 def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield each key of a line that no field of a case has, once."""
     seen = [key for key in values if key not in _FIELDS]
+    for turn in items(values, "turns"):
+        seen += [f"turns[].{key}" for key in turn if key not in _OF_TURNS]
     for name in _ANCHORS:
         for anchor in items(values, name):
             seen += [f"{name}[].{key}" for key in anchor if key not in _OF_ANCHORS]

@@ -109,7 +109,9 @@ class CaseDesk:
 
     def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Change the line of a case; without changes, nothing is written."""
-        changes = after.changes_from(before)
+        changes, talk = after.changes_from(before), case.case.talk
+        if talk is not None and talk.turn < talk.turns:
+            changes.pop("review", None)  # a conversation is reviewed once its last turn is
         if not changes:
             return SaveResult(ok=True, written=False)
         case_id = case.case.id
@@ -121,9 +123,10 @@ class CaseDesk:
                 there = one.values.get("gold_supports", ())
                 known = dict(zip(one.case.gold_supports, there, strict=True))
                 changes["gold_supports"] = [known.get(g) or written(g) for g in after.golds]
-            _refuse_faulty(one, changes)
-            line = change_line(self._path, one.line, changes, display=self._display)
-            self._known[case_id] = read_case_line(line)
+            on_line = one.on_line(changes)
+            _refuse_faulty(one, on_line)
+            line = change_line(self._path, one.line, on_line, display=self._display)
+            self._know(read_case_line(line))
         except EditConflictError as error:
             return self._conflict(case_id, str(error))
         except DatasetError as error:
@@ -131,7 +134,8 @@ class CaseDesk:
         return SaveResult(ok=True, message=f"saved {case_id}: {_named(changes)}")
 
     def _conflict(self, case_id: str, message: str) -> SaveResult:
-        line = lines_by_id(read_file_lines(self._path)).get(case_id)
+        of = self._known[case_id].case.item
+        line = lines_by_id(read_file_lines(self._path)).get(of)
         if line is None:
             return SaveResult(ok=False, message=f"not saved: {case_id} is not in the file any more")
         if line.raw == self._known[case_id].line.raw:  # only other lines of the file changed
@@ -139,12 +143,23 @@ class CaseDesk:
         return SaveResult(ok=False, message="not saved", conflict=line.text)
 
     def _stands_now(self, case_id: str) -> EditableCase | None:
-        line = lines_by_id(read_file_lines(self._path, display=self._display)).get(case_id)
-        return None if line is None else read_case_line(line)
+        of = self._known[case_id].case.item
+        line = lines_by_id(read_file_lines(self._path, display=self._display)).get(of)
+        turns = () if line is None else read_case_line(line).expanded()
+        return next((one for one in turns if one.case.id == case_id), None)
+
+    def _know(self, one: EditableCase) -> None:
+        """Keep a line as it is now, for each of its turns."""
+        self._known |= {turn.case.id: turn for turn in one.expanded()}
 
     def remove(self, case: LabelCase) -> SaveResult:
         """Remove the line of a case; a line that another program changed stays."""
         case_id = case.case.id
+        if case.case.talk is not None:
+            message = (
+                f"not removed: it is a turn; `rageval case remove {case.case.item}` removes all"
+            )
+            return SaveResult(ok=False, message=message)
         try:
             remove_line(self._path, self._known[case_id].line)
         except DatasetError as error:
@@ -181,7 +196,7 @@ def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
     Raises:
         DatasetError: the changed case is invalid.
     """
-    text = json.dumps({**one.values, **changes})
+    text = json.dumps({**one.line.read(), **changes})
     read_case_line(replace(one.line, raw=text.encode("ascii")))
 
 

@@ -14,13 +14,16 @@ from pytest_rageval.authoring.labelling.draft import Draft, groups_text, place_o
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import counted, part, shortened
+from pytest_rageval.support.text import counted, cut, part, shortened
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import RetrievedChunk
 
 WHOLE: Final = 50_000
 """Most characters of a row that a screen shows; it is laid out again with each key."""
 
+_MESSAGES: Final = 2
+"""Most messages before a question that are shown, each with at most ``_MESSAGE`` characters."""
+_MESSAGE: Final = 160
 _PASSAGE: Final = 2_000
 """Most characters of a sentence that are shown."""
 
@@ -243,7 +246,12 @@ def key_line(view: SessionView) -> str:
 
 def facts_of(view: SessionView) -> Iterator[tuple[str, str]]:
     """Yield the question, and what is known about the answer, each with its label."""
+    if view.case.talk is not None:
+        for message in view.case.talk.gold[-_MESSAGES:]:
+            yield message.role, cut(message.content, _MESSAGE)
     yield "", view.case.question
+    if view.case.standalone:
+        yield "in full", view.case.standalone
     if view.case.expected_key_facts:
         yield "facts", "; ".join(view.case.key_facts)
     if view.case.expected_answer:

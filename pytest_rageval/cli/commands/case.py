@@ -136,25 +136,34 @@ def edit(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Change fields of the case ID; new values replace the old ones."""
+    """Change fields of the case ID; new values replace the old ones.
+
+    TALK#2 is the second turn of the conversation TALK.
+    """
+    from pytest_rageval.project.case_edit import changes_of_turn
     from pytest_rageval.project.case_file_edit import change_line
 
     path = path or _file_with(case_id)
     lines = _lines_by_id(path)
-    line = _line_of(lines, case_id, path)
+    talk, turn = _turn_of(lines, case_id)
+    line = _line_of(lines, talk, path)
     changes = _fields(given) | ({} if new_id is None else {"id": new_id})
     value = json.loads(line.text)
-    if missing := [name for name in unset if name not in value]:
+    own = value["turns"][turn - 1] if turn else value
+    if missing := [name for name in unset if name not in own]:
         raise CommandError(f"--unset {missing[0]}: the case has no such field")
     if not changes and not unset:
         raise click.UsageError("nothing to change: expected a field such as --question")
+    _refuse_misplaced(changes, value, case_id, turn)
+    if turn:
+        changes, unset = changes_of_turn(value, turn, changes, unset), ()
     changed = {name: item for name, item in (value | changes).items() if name not in unset}
     _check(changed)
-    if changed["id"] != case_id and (taken := lines.get(changed["id"])):
+    if changed["id"] != talk and (taken := lines.get(changed["id"])):
         raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
     change_line(path, line, changes, unset=unset)
-    _warn_of_translations(lines, [case_id] if changed["id"] != case_id else [])
-    _done("changed", path, [changed["id"]], as_json=as_json)
+    _warn_of_translations(lines, [talk] if changed["id"] != talk else [])
+    _done("changed", path, [case_id if turn else changed["id"]], as_json=as_json)
 
 
 @command.command("remove")
@@ -170,6 +179,10 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     wanted = list(dict.fromkeys(case_ids))
     path = path or _file_with(wanted[0])
     lines = _lines_by_id(path)
+    for case_id in wanted:
+        talk, turn = _turn_of(lines, case_id)
+        if turn:
+            raise CommandError(f"{case_id}: a turn is removed with its conversation; name {talk}")
     # All ids are looked up before the first case is removed.
     found = [_line_of(lines, case_id, path) for case_id in wanted]
     for line in sorted(found, key=lambda line: line.number, reverse=True):
@@ -227,6 +240,36 @@ def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
     return {name: item for name, item in fields.items() if item not in ([], {})}
 
 
+def _turn_of(lines: Mapping[str, FileLine], case_id: str) -> tuple[str, int]:
+    """Return the id of the line that a case is of, and its turn from 1; 0: it is the line."""
+    talk, _, number = case_id.rpartition("#")
+    if case_id in lines or talk not in lines or not number.isdecimal():
+        return case_id, 0
+    turns = json.loads(lines[talk].text).get("turns")
+    known = isinstance(turns, list) and 0 < int(number) <= len(turns)
+    return (talk, int(number)) if known else (case_id, 0)
+
+
+def _refuse_misplaced(
+    changes: Mapping[str, Any], value: Mapping[str, Any], case_id: str, turn: int
+) -> None:
+    """Refuse fields of a turn for a whole conversation, and an id for a turn.
+
+    Raises:
+        CommandError: with the case to name instead.
+    """
+    from pytest_rageval.values.case import TURN_FIELDS
+
+    of_turns = [name for name in changes if name in TURN_FIELDS]
+    if not turn and value.get("turns") and of_turns:
+        raise CommandError(
+            f"{case_id}: a conversation has {of_turns[0]} in its turns; "
+            f"name one, such as {case_id}#1"
+        )
+    if turn and "id" in changes:
+        raise CommandError(f"{case_id}: a turn has no id; rename its conversation")
+
+
 def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:
     for other, line in lines.items():
         original = json.loads(line.text).get("translation_of")
@@ -243,7 +286,7 @@ def _file_with(case_id: str) -> Path:
     if len(files) == 1:
         return files[0]
     lines = {path: _lines_by_id(path) for path in files}
-    found = [path for path in files if case_id in lines[path]]
+    found = [path for path in files if _turn_of(lines[path], case_id)[0] in lines[path]]
     if len(found) == 1:
         return found[0]
     names = ", ".join(path.as_posix() for path in found or files)

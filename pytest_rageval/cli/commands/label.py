@@ -63,7 +63,7 @@ class _Wanted:
 @web_options
 @click.option("--case", "case_ids", metavar="ID", multiple=True,
               shell_complete=complete_case_of_file,
-              help="Only this case; repeatable.")  # fmt: skip
+              help="Only this case, conversation or turn (ID#2); repeatable.")  # fmt: skip
 @switch("--unlabeled", help="Only answerable cases without evidence.")
 @click.option("--category", "categories", metavar="NAME", multiple=True,
               help="Only this category; repeatable.")  # fmt: skip
@@ -90,8 +90,9 @@ def command(
 
     FILE is by default the only case file of the project; with --review the only one with generated
     cases. Marks are written to the line of the case as anchors: path, heading path and quoted
-    sentences. The rest of the file does not change. Exit code 4 if the target cannot be reached,
-    130 after Ctrl-C.
+    sentences; a conversation is labelled turn by turn, each asked with the expected answers before
+    it. The rest of the file does not change. Exit code 4 if the target cannot be reached, 130 after
+    Ctrl-C.
     """
     wanted = _Wanted(**options)
     _check(wanted, agreement=agreement, as_json=as_json)
@@ -135,6 +136,7 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
     settings = project_settings({"rageval_rag_url": rag_url})
     loaded = load_editable(file, display=shown_below(file, Path(settings.rootdir)))
     warn(*loaded.warnings)
+    loaded = loaded.expanded()
     cases = _chosen(loaded, wanted, settings)
     if not wanted.web:
         require_terminal()
@@ -179,7 +181,12 @@ class _Asked:
 
         if (known := self._first.pop(case.id, None)) is not None:
             return known
-        request = replace(ask_request(case, self._settings), k=self._k)
+        settings = self._settings
+        if case.talk is not None:
+            if settings.target.history == "server":  # which has not seen the turns before it
+                case = replace(case, question=case.standalone or case.question)
+            settings = replace(settings, target=replace(settings.target, history="gold"))
+        request = replace(ask_request(case, settings), k=self._k)
         rootdir = Path(self._settings.rootdir)
         result = session_loop().run(call_client(self._client, request, rootdir=rootdir))
         if result.response is None:
@@ -285,18 +292,19 @@ def _now() -> str:
 
 
 def _chosen(loaded: EditableSet, wanted: _Wanted, settings: Settings) -> list[EditableCase]:
-    _require_known(wanted.case_ids, [one.case.id for one in loaded.cases], "--case", "id")
+    ids = {name: None for one in loaded.cases for name in (one.case.id, one.case.item)}
+    _require_known(wanted.case_ids, [*ids], "--case", "id")
     categories = sorted({one.case.category for one in loaded.cases})
     _require_known(wanted.categories, categories, "--category", "category")
     failed = _failed(loaded, wanted, settings)
     return [
         one
         for one in loaded.cases
-        if (not wanted.case_ids or one.case.id in wanted.case_ids)
+        if (not wanted.case_ids or {one.case.id, one.case.item} & {*wanted.case_ids})
         and (not wanted.categories or one.case.category in wanted.categories)
         and (not wanted.unlabeled or (one.case.answerable and not one.case.gold_supports))
         and (not wanted.review or one.case.review == "generated")
-        and (failed is None or (loaded.display, one.case.id) in failed)
+        and (failed is None or (loaded.display, one.case.item) in failed)
     ]
 
 
@@ -314,7 +322,7 @@ def _failed(
         return None
     from pytest_rageval.runs.read import select_failed
 
-    known = [(loaded.display, one.case.id) for one in loaded.cases]
+    known = [(loaded.display, one.case.item) for one in loaded.cases]
     settings = replace(settings, failed_from=wanted.failed_from)
     found = select_failed(settings, known, file=loaded.display)
     for note in found.notes:

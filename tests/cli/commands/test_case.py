@@ -122,3 +122,30 @@ def test_a_question_of_an_inbox_becomes_a_case_once_it_has_evidence() -> None:
     assert "response" not in cases.read_text(encoding="utf-8")
     assert json.loads(inbox.read_text(encoding="utf-8"))["response"] == line["response"]
     assert cli.run(promote) != 0  # it is there
+
+
+FIRST, SECOND = {"question": "Where?", "answerable": False}, {"question": "And who?"}
+TALK = {"id": "t", "category": "c", "turns": [FIRST, SECOND]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "changes"),
+    [
+        (("--answer", "Ada.", "t#2"), {"turns": [FIRST, {**SECOND, "expected_answer": "Ada."}]}),
+        (("--unset", "answerable", "t#1"), {"turns": [{"question": "Where?"}, SECOND]}),
+        (("--category", "d", "t#2"), {"category": "d"}),
+        (("--category", "d", "t"), {"category": "d"}),
+        (("--question", "Why?", "t"), None),
+        (("--id", "u", "t#2"), None),
+        (("--answer", "Ada.", "t#3"), None),
+    ],
+)
+def test_a_turn_is_edited_within_its_line(
+    arguments: tuple[str, ...], changes: dict[str, object] | None
+) -> None:
+    Path("evals").mkdir()
+    Path(FILE).write_text(json.dumps(TALK), encoding="utf-8")
+    assert run("edit", *arguments) == (2 if changes is None else 0)
+    assert json.loads(written()) == {**TALK, **(changes or {})}
+    assert run("remove", "t#2") == 2
+    assert run("remove", "t") == 0

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.labelling.store import labels_path
+from pytest_rageval.authoring.labelling.view import facts_of, view_of
 from pytest_rageval.authoring.labelling.web.page import WebFace
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
@@ -121,6 +122,60 @@ def test_twenty_chunks_are_asked_for_with_debug(label: Label) -> None:
     (request,) = target.received
     assert request.line.startswith("POST /api/v1/ask?debug=true ")
     assert request.json["k"] == 20
+
+
+TALK: dict[str, Any] = {"id": "talk", "review": "generated", "x": 1, "turns": [
+    {"question": "What is the retry limit of the ingest queue?", "expected_answer": "Five."},
+    {"question": "And when does it wait?", "standalone": "When does the queue wait?", "y": 2},
+]}  # fmt: skip
+
+
+def test_a_conversation_is_labelled_turn_by_turn_on_its_line(
+    project: Path, label: Label, capsys: Output
+) -> None:
+    write_lines(project / SET, TALK, *CASES)
+    others = (project / SET).read_bytes().splitlines()[1:]
+    assert label("--case", "talk", keys=["1", "enter", "1"]) == ExitCode.YES
+    assert label.shown == ["talk#1", "talk#1", "talk#2"]
+    first = written(project)["talk"]
+    assert first["review"] == "generated", "its second turn is not reviewed yet"
+    facts = dict(facts_of(view_of(label.session)))
+    assert (facts["user"], facts["assistant"]) == (TALK["turns"][0]["question"], "Five.")
+    assert label("--review", "--case", "talk#2", keys=["1", "enter"]) == ExitCode.YES
+    talk = written(project)["talk"]
+    assert (project / SET).read_bytes().splitlines()[1:] == others
+    golds = [turn.pop("gold_supports") for turn in talk["turns"]]
+    assert [len(found) for found in golds] == [1, 1]
+    assert talk["turns"] == TALK["turns"]
+    assert {name: talk[name] for name in ("review", "x")} == {"review": "reviewed", "x": 1}
+
+
+@pytest.mark.parametrize(
+    ("history", "sent"),
+    [
+        ("live", {"question": TALK["turns"][1]["question"]}),
+        ("server", {"question": TALK["turns"][1]["standalone"]}),
+    ],
+)
+def test_a_turn_is_asked_with_the_expected_answers_before_it(
+    project: Path, label: Label, history: str, sent: dict[str, str]
+) -> None:
+    write_lines(project / SET, TALK)
+    with fake_target(json_reply({"answer": "x", "debug": {"retrieved_chunks": []}})) as target:
+        settings = f'[tool.rageval.target]\nurl = "{target.url}"\nhistory = "{history}"\n'
+        (project / "pyproject.toml").write_text(settings, encoding="utf-8")
+        assert label("--case", "talk#2") == ExitCode.YES
+    (request,) = target.received
+    said = [one["content"] for one in request.json["history"]]
+    assert said == [TALK["turns"][0]["question"], "Five."]
+    assert request.json["question"] == sent["question"]
+
+
+def test_a_turn_is_not_removed_alone(project: Path, label: Label) -> None:
+    write_lines(project / SET, TALK)
+    before = (project / SET).read_bytes()
+    assert label("--review", "--case", "talk#2", keys=["d", "y", "Q"]) == ExitCode.YES
+    assert (project / SET).read_bytes() == before
 
 
 # --- the queue -----------------------------------------------------------------------------------
