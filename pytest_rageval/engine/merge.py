@@ -23,6 +23,7 @@ from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
+from pytest_rageval.runs.reviews import join_reviews
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.support.text import part, plural
 from pytest_rageval.values.config import GitState, RunConfig
@@ -85,6 +86,7 @@ def merge_parts(
         try:
             writer.rewrite(records)
             put_notes(writer.path, (note for one in parts for note in readable_notes(one.folder)))
+            join_reviews(writer.path, [one.folder for one in parts])
             return finish_run(ended, writer, index=True)
         except BaseException:
             # An interruption while the page of the whole run is drawn does not discard it.

@@ -14,6 +14,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.reviews import REVIEWS
 from pytest_rageval.runs.store import (
     BEGUN,
     RESULTS,
@@ -28,6 +29,9 @@ from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors, refuse
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
+
+OF_PEOPLE: Final = frozenset({NOTES, REVIEWS})
+"""Files and folders of a run that people wrote; such a run is never removed by its age."""
 
 LISTED: Final = ("pass_rate", "hit_at_k", "correctness", "latency_ms.p95", "cost_usd.total")
 """Figures of a run in a list."""
@@ -179,7 +183,7 @@ def ran_at(run: StoredRun) -> datetime:
 
 
 def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:
-    """Return the runs that are neither among the newest nor tagged nor noted on, oldest first.
+    """Return the runs that are neither new nor tagged, noted on or reviewed, oldest first.
 
     Args:
         results_dir: folder of all runs.
@@ -191,7 +195,9 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     return [
         path
         for path in runs[: max(len(runs) - keep, 0)]
-        if path.name not in tagged and path.name not in spared and not (path / NOTES).is_file()
+        if path.name not in tagged
+        and path.name not in spared
+        and not any((path / one).exists() for one in OF_PEOPLE)
     ]
 
 
@@ -213,7 +219,8 @@ def prune_hint(results_dir: Path, shown: str) -> str | None:
                 if folder.is_dir(follow_symlinks=False) and folder.name not in tagged:
                     with os.scandir(folder) as files:
                         found = {file.name: file.stat(follow_symlinks=False) for file in files}
-                    if not found.keys().isdisjoint(RUN_FILES) and NOTES not in found:
+                    of_people = not OF_PEOPLE.isdisjoint(found)
+                    if not found.keys().isdisjoint(RUN_FILES) and not of_people:
                         sizes.append(sum(file.st_size for file in found.values()))
     except OSError:  # another process removes a run
         return None

@@ -6,6 +6,7 @@ pytest never write it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -94,6 +95,21 @@ def append_review(source: Path, reviewer: str, what: AnswerReview | CategoryChan
         with Lock(path, wait=True):
             append_line(path, encode_line(line))
     return line
+
+
+def join_reviews(folder: Path, parts: Iterable[Path]) -> None:
+    """Write the reviews of several runs into one that consists of them.
+
+    Raises:
+        StorageError: a file cannot be written.
+    """
+    for part in parts:
+        for name, lines in readable_reviews(part).items():
+            path = reviews_folder(folder) / f"{name}.jsonl"
+            with named_errors(path, StorageError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                for line in lines:
+                    append_line(path, encode_line(line))
 
 
 def findings_of_run(run: StoredRun) -> ReviewFindings | None:

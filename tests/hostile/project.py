@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.metrics.matching import text_hash
+from pytest_rageval.runs.reviews import append_review
+from pytest_rageval.values.reviews import AnswerReview
 from tests.build.files import write_lines
 from tests.build.hostile_judge import HostileJudge, rating
 from tests.hostile.readers import CASE, ENTRY, REPLY, THRESHOLDS, dumped
@@ -84,6 +87,15 @@ def make_project(folder: Path) -> str:
     assert cli.run(["runs", "approve", "one", "--because", "as planned"]) == 0
     one = folder / "evals" / "results" / "one"
     (one / "notes.json").write_bytes(dumped({"notes": [NOTE]}))
+    said = AnswerReview(
+        file="evals/set.jsonl",
+        case_id="a",
+        answer_hash=text_hash("The club, a [1]."),
+        verdict="fail",
+        note="n",
+        category="c",
+    )
+    append_review(one, "me", said)
     (one / "sections.json").write_bytes(dumped({"sections": SECTIONS}))
     write_lines(folder / "labels.jsonl", *LABELS)
     assert cli.run(["calibrate", "labels.jsonl", "--rubric", "groundedness", "--save"]) == 0

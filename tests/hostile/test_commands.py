@@ -57,7 +57,9 @@ OF_RUNS: tuple[Command, ...] = (
     ("explain", "one", "a", "-v"), ("explain", "one", "a", "--json"), ("runs", "list"),
     ("runs", "list", "--json"), ("runs", "show", "one"), ("runs", "show", "one", "--json"),
     ("runs", "trend", "mrr"), ("runs", "sync"), ("runs", "site", "-o", "site"),
-    ("runs", "prune", "--keep", "3", "--dry-run"), ("runs", "tag", "one", "new"),
+    ("runs", "prune", "--keep", "3", "--dry-run"), ("review", "one", "--table", "--json"),
+    ("review", "one", "--labels", "l.jsonl", "--baseline", "two"), ("review", "one", "--tag"),
+    ("runs", "tag", "one", "new"),
     ("merge", "one", "more", "--run-id", "m"), ("judge", "one"),
     ("judge", "one", "--rubric", "abstention"), ("export", "otlp", "one", "-o", "o.json"),
     ("export", "trec", "--run", "one", "-o", "trec"), ("rerank", "one"),
@@ -110,7 +112,7 @@ OF_CACHE: tuple[Command, ...] = (
 )  # fmt: skip
 
 ATTACKED: Mapping[str, tuple[Command, ...]] = {
-    **{RUN + name: OF_RUNS for name in (*RUN_FILES, "notes.json")},
+    **{RUN + name: OF_RUNS for name in (*RUN_FILES, "notes.json", "reviews/me.jsonl")},
     f"{RUN}sections.json": OF_SECTIONS,
     "evals/results/tags/main": OF_RUNS,
     **{f"evals/results/two/{name}": OF_PARTS for name in RUN_FILES[:1] + RUN_FILES[-1:]},

@@ -6,19 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.project.discovery import is_case_file
+from pytest_rageval.runs.list import runs_to_prune
 from pytest_rageval.runs.reviews import (
     append_review,
+    join_reviews,
     read_reviews,
     readable_reviews,
     reviews_folder,
 )
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange
+from tests.build.runs import scored, write_run
 
 REVIEW = AnswerReview(file="f", case_id="a", answer_hash="h", verdict="fail", note="\u202e x\ny")
 
@@ -91,3 +95,24 @@ def test_a_kill_loses_no_verdict_that_was_given(tmp_path: Path) -> None:
     kept = [line.review.case_id for line in read_reviews(tmp_path)["ann"] if line.review]
     assert kept[:given] == [str(i) for i in range(given)]
     append_review(tmp_path, "ann", REVIEW)  # the lock of the killed one locks nothing
+
+
+def test_runs_that_people_reviewed_are_never_pruned_by_age(tmp_path: Path) -> None:
+    for n in range(3):
+        write_run(tmp_path, f"r{n}", [scored("a", 1.0)], day=n + 1)
+    append_review(tmp_path / "r0", "ann", REVIEW)
+    assert [path.name for path in runs_to_prune(tmp_path, keep=1)] == ["r1"]
+
+
+def test_reviews_of_the_parts_of_a_run_are_joined(tmp_path: Path) -> None:
+    for name in ("one", "two", "whole"):
+        (tmp_path / name).mkdir()
+    append_review(tmp_path / "one", "ann", REVIEW)
+    append_review(tmp_path / "two", "ann", replace(REVIEW, case_id="b"))
+    append_review(tmp_path / "two", "ben", REVIEW)
+    join_reviews(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
+    found = read_reviews(tmp_path / "whole")
+    assert {
+        name: [line.review.case_id for line in lines if line.review]
+        for name, lines in found.items()
+    } == {"ann": ["a", "b"], "ben": ["a"]}

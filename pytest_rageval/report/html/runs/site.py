@@ -24,6 +24,7 @@ from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unu
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import DOCUMENTS, read_compared, read_run
 from pytest_rageval.runs.record_json import encode_text
+from pytest_rageval.runs.reviews import REVIEWS, reviews_folder
 from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json
 from pytest_rageval.support.files import named_errors, open_plain, write_file
 from pytest_rageval.values.errors import RagEvalError, StorageError
@@ -227,7 +228,8 @@ class _RunPage:
 def _digest_of(run: StoredRun) -> str:
     """Return a digest of the files of a run that its pages are made of."""
     digest = sha256(run.run_id.encode())
-    for name in _OF_RUN:
+    reviews = reviews_folder(run.folder).glob("*.jsonl")
+    for name in (*_OF_RUN, *sorted(f"{REVIEWS}/{path.name}" for path in reviews)):
         try:
             with open_plain(run.folder / name) as file:
                 content = file.read()
