@@ -129,9 +129,10 @@ def test_the_first_screen_of_a_run_is_short() -> None:
 def test_quiet_leaves_the_verdict_what_is_new_and_the_place() -> None:
     shown = view(hits(1, 0))
     assert [line.split()[0] for line in text(shown, verbosity=-1)] == ["pass,", "results"]
-    found = replace(shown.gate, headline=Headline(since=Since(name="m", run_id="r", n=2)))
+    since = Since(name="m", run_id="r", n=2, broke=Named(n=1, names=("b",)))
+    found = replace(shown.gate, headline=Headline(since=since))
     lines = text(replace(shown, run=replace(shown.run, gate=found)), verbosity=-1)
-    assert lines[1] == "since    m, 0 newly failing; 0 fixed"
+    assert lines[1] == "since    m, 1 newly failing: b; 0 fixed"
 
 
 def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
