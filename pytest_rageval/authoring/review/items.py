@@ -28,6 +28,7 @@ from pytest_rageval.runs.reviews import read_reviews
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
+from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from pytest_rageval.values.reviews import ReviewKey
@@ -62,6 +63,8 @@ class ReadAnswer:
     stage_name: str = ""
     """In a few words."""
     scores: tuple[tuple[str, float], ...] = ()
+    history: tuple[tuple[str, str], ...] = ()
+    """Role and text of each message before the question."""
     reasons: tuple[Reason, ...] = ()
     """Reasons for which it promises more than a random one."""
 
@@ -135,6 +138,7 @@ def _of_record(record: CaseRecord, flipped: bool) -> ReadAnswer:
         stage=record_stage(record),
         stage_name=stage.name if stage else record.scores.outcome,
         scores=tuple((key, v) for key in _SHOWN if (v := metrics.get(key)) is not None),
+        history=tuple((one.role, one.content) for one in record.history),
         reasons=reasons_of(record, flipped),
     )
 
@@ -192,6 +196,11 @@ def _of_line(case: Case, response: AskResponse, file: str) -> ReadAnswer:
         answer=response.answer,
         passages=tuple(map(_passage, chunks)),
         stage="unscored",
+        history=tuple(
+            (text(one, "role"), text(one, "content"))
+            for one in items(case.metadata, "history")
+            if isinstance(one, dict)
+        ),
         # As imports of logs write it.
         reasons=("negative feedback",) if case.metadata.get("feedback") == "down" else (),
     )

@@ -29,11 +29,16 @@ def failure_tag(category: str) -> str:
     return FAILURE_TAG + clean_label(category.lower().replace(":", " "), blank="_")
 
 
-def tags_after(tags: Sequence[str], review: AnswerReview) -> tuple[str, ...]:
-    """Return the tags of a case whose answer was read: its failure in place of earlier ones."""
+def tags_after(tags: Sequence[str], reviews: Iterable[AnswerReview]) -> tuple[str, ...]:
+    """Return the tags of a case, of whose answers some were read: their failures for earlier ones.
+
+    Args:
+        tags: of the case.
+        reviews: of its answer, or of the answers to the turns of a conversation.
+    """
     kept = [tag for tag in tags if not tag.startswith(FAILURE_TAG)]
-    failed = review.verdict == "fail" and review.category
-    return (*kept, failure_tag(review.category)) if failed else tuple(kept)
+    failed = [one for one in reviews if one.verdict == "fail" and one.category]
+    return tuple(dict.fromkeys((*kept, *(failure_tag(one.category) for one in failed))))
 
 
 # --- labels ----------------------------------------------------------------------------------
@@ -63,6 +68,7 @@ def label_lines(
             "question": one.case.question,
             "answer": one.answer,
             "context": _context(one),
+            "history": [f"{role}: {text}" for role, text in one.history],
             "reference": [expected_answer(one.case)] if _expects_words(one) else [],
             "label": bad if wrong else good,
             "source": source.name,

@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -120,10 +120,7 @@ def view_of(session: ReviewSession) -> ReviewView:
 
 
 def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
-    history = answer.case.metadata.get("history")
-    for turn in history if isinstance(history, list | tuple) else ():
-        if isinstance(turn, Mapping):
-            yield str(turn.get("role") or "before"), str(turn.get("content") or "")
+    yield from answer.history
     if expected := expected_answer(answer.case):
         yield "expected", expected
     if answer.stage_name:

@@ -262,15 +262,15 @@ def _tag(source: ReadSource, reviews: Reviews) -> ExitCode:
     from pytest_rageval.project.case_edit import load_editable
     from pytest_rageval.project.case_file_edit import change_line
 
-    by_file: dict[str, dict[str, AnswerReview]] = {}
-    ids = {one.key: one.case.id for one in source.answers}
+    by_file: dict[str, dict[str, list[AnswerReview]]] = {}
+    lines = {one.key: one.case.item for one in source.answers}
     for key, review in reviews.items():
-        by_file.setdefault(key[0], {})[ids[key]] = review
+        by_file.setdefault(key[0], {}).setdefault(lines[key], []).append(review)
     n_changed = 0
     for name, found in by_file.items():
         for one in load_editable(Path(name)).cases:
-            read = found.get(one.case.id)
-            if read is not None and (after := tags_after(one.case.tags, read)) != one.case.tags:
+            read = found.get(one.case.id, ())
+            if read and (after := tags_after(one.case.tags, read)) != one.case.tags:
                 change_line(Path(name), one.line, {"tags": list(after)})
                 n_changed += 1
     click.echo(f"tags of {counted(n_changed, 'case')} changed in {', '.join(by_file)}")

@@ -15,6 +15,7 @@ from pytest_rageval.authoring.review.items import (
     source_of,
 )
 from pytest_rageval.runs.reviews import append_review
+from pytest_rageval.values.case import Message
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.reviews import AnswerReview
@@ -27,7 +28,11 @@ LINE = {
     "id": "q",
     "question": "How?",
     "gold_supports": [{"rel_path": "a.md", "heading_path": "# A"}],
-    "metadata": {"feedback": "down", "trace": "t"},
+    "metadata": {
+        "feedback": "down",
+        "trace": "t",
+        "history": [{"role": "user", "content": "Hello"}, 5],
+    },
     "response": {
         "answer": "So.",
         "debug": {
@@ -56,6 +61,12 @@ def test_a_run_gives_the_first_repeat_of_each_answered_case() -> None:
     assert ("hit_at_k", 1.0) in found["a"].scores
 
 
+def test_messages_before_a_turn_are_shown_with_it() -> None:
+    before = (Message(role="user", content="Hello"), Message(role="assistant", content="Hi"))
+    (one,) = answers_of_run(side([scored("a", 1.0, answer="x", history=before)]))
+    assert one.history == (("user", "Hello"), ("assistant", "Hi"))
+
+
 def test_cases_that_changed_since_the_baseline_promise_more() -> None:
     base = side([scored("a", 1.0, answer="x"), scored("b", 1.0, answer="x")], run_id="base")
     new = side([scored("a", 0.0, answer="x"), scored("b", 1.0, answer="x")])
@@ -69,6 +80,7 @@ def test_a_file_gives_the_answers_on_the_lines_of_its_cases(tmp_path: Path) -> N
     assert n_without == 1
     assert (one.key, one.answer, one.stage) == (("prod.jsonl", "q", 0), "So.", "unscored")
     assert one.reasons == ("negative feedback",)
+    assert one.history == (("user", "Hello"),)
     assert one.passages[0].tags == ("gold 1",)
 
 

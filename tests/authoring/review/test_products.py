@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,10 @@ def test_a_new_failure_replaces_an_old_one(
     review = AnswerReview(
         file="f", case_id="a", answer_hash="h", verdict=verdict, category=category  # type: ignore[arg-type]
     )  # fmt: skip
-    assert tags_after(("x", "failure:old"), review) == after
+    assert tags_after(("x", "failure:old"), [review]) == after
+    other = replace(review, verdict="fail", category="tone")
+    both = tags_after(("x", "failure:old"), [review, other, other])
+    assert both == (*after, "failure:tone")
 
 
 def test_a_drafted_rubric_is_loaded_and_quotes_notes_alone(tmp_path: Path) -> None:
