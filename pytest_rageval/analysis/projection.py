@@ -73,15 +73,17 @@ def project_umap(vectors: Floats) -> Projection:
         ConfigError: umap-learn is not installed, or there are too few vectors.
     """
     if len(vectors) < _UMAP_LEAST:
-        raise ConfigError(
-            f"--projection umap: {len(vectors)} points, expected at least {_UMAP_LEAST}; "
-            "use --projection pca"
+        raise ConfigError.of(
+            "--projection umap",
+            "bound",
+            found=f"{len(vectors)} points",
+            expected=f"at least {_UMAP_LEAST}, or --projection pca",
         )
     try:
         import umap
     except ImportError as error:
-        raise ConfigError(
-            f"--projection umap needs the extra umap: pip install 'pytest-rageval[umap]' ({error})"
+        raise ConfigError.of(
+            "--projection umap", "needs_extra", extra="umap", reason=error
         ) from None
     # With a seed umap-learn uses one thread, and warns unless it was asked to.
     reducer = umap.UMAP(

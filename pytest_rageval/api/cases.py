@@ -83,9 +83,8 @@ def _of_files(named: str, settings: Settings) -> ChosenCases:
         raise DatasetError("\n".join(faults))
     files = tuple(file for file in asked if file in sets)
     if not files:
-        raise DatasetError(
-            f"{named}: no case file is there; expected a .jsonl file, or a folder of case files "
-            f"below {' or '.join(settings.testpaths)} in {settings.rootdir}"
+        raise DatasetError.of(
+            named, "no_cases", folder=f"{' or '.join(settings.testpaths)} in {settings.rootdir}"
         )
     return ChosenCases(
         cases=by_nodeid(sets[file] for file in files),

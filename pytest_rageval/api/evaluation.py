@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 
 _NOT_TAKEN: Final = frozenset({"judge", "failed_from", "shard", "documents.cleanup"})
 """Settings that have an argument of their own, or that a list of cases replaces."""
-_NO_TARGET: Final = (
-    "evaluate(): no target given, and the settings name none; expected a function of one "
-    "AskRequest, an object with ask(request), or a target in [tool.rageval.target]"
-)
 
 
 def evaluate(
@@ -85,7 +81,9 @@ def evaluate(
     """
     settings = option_settings(root, judge, options)
     if not save and settings.resume is not None:
-        raise ConfigError("resume: got save=False, expected a run that is written to be continued")
+        raise ConfigError.of(
+            "resume", "value", found="save=False", expected="a run that is written"
+        )
     refuse_select(settings)
     chosen = choose_cases(cases, settings)
     _check(settings, target, judge, chosen, save=save)
@@ -130,7 +128,7 @@ def option_settings(
         flags[known[name].dest] = plain(value)
     folder = Path(os.path.abspath(root))
     if not folder.is_dir():  # else the gate would pass without the project's limits
-        raise ConfigError(f"root: {folder} is not a folder; expected that of pyproject.toml")
+        raise ConfigError.of("root", "value", found=folder, expected="the folder of pyproject.toml")
     return load_settings(folder, flags=flags, environ=os.environ, keywords=True)
 
 
@@ -148,14 +146,11 @@ def _check(
     if target is not None:
         check_client(target, "evaluate(): target")
     elif target_kind(settings) == "none":
-        raise ConfigError(no_target(settings) if settings.target.preset else _NO_TARGET)
+        raise no_target(settings, "no_target_given")
     else:
         check_target(settings.target, os.environ)
         if any(documents_path(file).is_file() for file in chosen.files):
-            raise ConfigError(
-                "evaluate(): the cases bring documents, which only pytest puts into the target; "
-                "expected a target that has them"
-            )
+            raise ConfigError.of("evaluate()", "documents_of_pytest")
     if save:
         check_results_dir(settings)
 
@@ -201,9 +196,12 @@ def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> 
         if isinstance(judge, str | None):
             judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
         elif not callable(getattr(judge, "judge", None)):
-            raise ConfigError(
-                f"evaluate(): judge: expected an object with judge(rubric, request, repeat=0), or "
-                f"offline, none or a model, got {named(judge)}"
+            raise ConfigError.of(
+                "evaluate(): judge",
+                "type",
+                found=named(judge),
+                expected="an object with judge(rubric, request, repeat=0), or offline, none or a "
+                "model",
             )
         second = stack.enter_context(
             open_judge(settings, environ=os.environ, slots=slots, second=True)

@@ -125,20 +125,27 @@ def _check(info: MetricInfo) -> None:
     for name in ("key", "title", "population", "version"):
         value = getattr(info, name)
         if isinstance(value, FunctionType):  # that of a decorator without its brackets
-            told = f'no key, expected one after the decorator such as ("acme.{value.__name__}")'
-            raise ConfigError(f"metric {value.__qualname__}: {told}")
+            raise ConfigError.of(
+                f"metric {value.__qualname__}", "no_key", key=f"acme.{value.__name__}"
+            )
         if not isinstance(value, str):
-            raise ConfigError(f"{where}: {name} {value!r}, expected a string")
+            raise ConfigError.of(f"{where}: {name}", "type", found=repr(value), expected="a string")
     if info.direction not in get_args(Direction):
         names = ", ".join(get_args(Direction))
-        raise ConfigError(f"{where}: direction {info.direction!r}, expected one of {names}")
+        raise ConfigError.of(
+            f"{where}: direction", "choice", found=repr(info.direction), expected=f"one of {names}"
+        )
     if not _is_scale(info.scale):
-        raise ConfigError(
-            f"{where}: scale {info.scale!r}, expected its lowest and its highest score such as "
-            "(0, 5), or (0, None) for no highest"
+        raise ConfigError.of(
+            f"{where}: scale",
+            "value",
+            found=repr(info.scale),
+            expected="the lowest and the highest score such as (0, 5), or (0, None) for no highest",
         )
     if info.binary and info.scale != (0, 1):
-        raise ConfigError(f"{where}: scale {info.scale!r}, expected (0, 1): it is binary")
+        raise ConfigError.of(
+            f"{where}: scale", "value", found=repr(info.scale), expected="(0, 1): it is binary"
+        )
 
 
 def _is_scale(scale: object) -> bool:

@@ -50,9 +50,19 @@ def score(
         TypeError: there is no such option.
     """
     if not isinstance(judge, str | None):  # else the judge of the settings would score in its place
-        raise ConfigError(f"score(): judge: got {named(judge)}; pass None, and set judge.client")
+        raise ConfigError.of(
+            "score(): judge",
+            "type",
+            found=named(judge),
+            expected="None, and judge.client in the settings",
+        )
     if not isinstance(save, str | None) or {"run_id", "resume"} & options.keys():
-        raise ConfigError("score(): expected the name of the run in save, and no run_id or resume")
+        raise ConfigError.of(
+            "score(): save",
+            "value",
+            found="run_id, resume or another type",
+            expected="the name of the run alone",
+        )
     project = option_settings(root, judge, options)
     settings = scored_settings(project, retrieval_only=project.retrieval_only)
     files = Path(cases), Path(responses)

@@ -25,7 +25,9 @@ def section(title: str) -> Callable[[_Section], _Section]:
         ConfigError: there is no title.
     """
     if not isinstance(title, str) or not title.strip():
-        raise ConfigError(f"section: got the title {title!r}, expected its heading")
+        raise ConfigError.of(
+            "section", "type", found=f"the title {title!r}", expected="its heading"
+        )
 
     def mark(function: _Section) -> _Section:
         return marked(function, Section(title=title, compute=lambda run: function(Run(run, None))))

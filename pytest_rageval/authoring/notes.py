@@ -182,8 +182,8 @@ def read_notes(folder: Path) -> Vault:
         NotesError: it is not a folder.
     """
     if not folder.is_dir():
-        what = "is not a folder" if folder.exists() else "does not exist"
-        raise NotesError(f"{folder}: {what}, expected a folder of Markdown notes")
+        "is not a folder" if folder.exists() else "does not exist"
+        raise NotesError.of(folder, "no_notes")
     root = folder.resolve()
     notes, skipped = [], []
     for path, rel_path in sorted(_candidates(root), key=lambda found: found[1]):

@@ -52,12 +52,11 @@ def require_terminal() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual") is None:
-        raise CommandError(
-            "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
-            "or add --web, which works without it"
+        raise CommandError.of(
+            "the terminal app", "needs_extra", extra="label", reason="or add --web"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError("there is no terminal here for the app; add --web")
+        raise CommandError.of("", "no_terminal")
 
 
 def run_app(app: KeyApp, session: KeySession) -> ExitCode:

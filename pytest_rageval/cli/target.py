@@ -34,7 +34,7 @@ def opened_target(
     from pytest_rageval.target.opening import open_target
 
     if served_at is None and target_kind(settings) == "none":
-        raise ConfigError(no_target(settings, fixtures=False))
+        raise no_target(settings)
     with ExitStack() as stack:
         with _faults_as_settings(settings):
             client = stack.enter_context(
@@ -56,7 +56,7 @@ def _faults_as_settings(settings: Settings) -> Iterator[None]:
     except Exception as error:
         key = "client" if settings.target.url is None else "auth"
         text = raised_text(raised_error(error, Path(settings.rootdir)))
-        raise ConfigError(f"[tool.rageval.target] {key}: {text}") from error
+        raise ConfigError.of(f"[tool.rageval.target] {key}", "invalid", reason=text) from error
 
 
 def raised_text(error: ErrorInfo) -> str:

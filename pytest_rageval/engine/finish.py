@@ -147,7 +147,7 @@ class EndedRun:
         except StorageError as error:
             # Local paths are useless on another machine, where gate.json may be read.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
-            problem = f"no baseline: {reason}"
+            problem = reason
             if is_tag(name, new=True):
                 problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))

@@ -229,9 +229,11 @@ class _Asker:
             name = str(getattr(judge, "identity", type(judge).__name__))
             return Judgement(rubric=rubric, rubric_version="", judge=name, failure=failure)
         if not isinstance(found, Judgement):
-            raise ConfigError(
-                f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
-                "pytest_rageval.Judgement"
+            raise ConfigError.of(
+                "judge",
+                "type",
+                found=f"{type(found).__name__} from {type(judge).__name__}.judge",
+                expected="a pytest_rageval.Judgement",
             )
         return found
 

@@ -36,7 +36,6 @@ CACHE_VERSION: Final = 1
 MAX_DOCUMENT_BYTES: Final = 1_000_000
 _DAY_S: Final = 86_400
 """A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
-_ADVICE: Final = "delete the file, and what it held is asked again"
 _UNWRITABLE: Final = frozenset(
     {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
@@ -199,7 +198,7 @@ class JudgeCache(Closing):
         if older_than is not None and older_than < timedelta():
             raise ValueError(f"prune: got {older_than}, expected 0 or more")
         if self.read_only:
-            raise StorageError(self.warning or f"{self.shown}: cannot be written")
+            raise StorageError.of("", "invalid", reason=self.warning or self.shown)
         gone = self._change(
             _DELETE,
             identity=None if identity is None else _encoded_identity(identity),
@@ -227,9 +226,7 @@ class JudgeCache(Closing):
             )
         except (OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
             # SQLite keeps values of any type in any column.
-            raise StorageError(
-                f"{self.shown}: an entry is damaged ({clean(str(error), 200)}); {_ADVICE}"
-            ) from error
+            raise StorageError.of(self.shown, "cache_row", reason=clean(str(error), 200)) from error
 
     # --- statements ------------------------------------------------------------------------
 
@@ -250,7 +247,7 @@ class JudgeCache(Closing):
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise StorageError(f"{self.shown}: the cache is closed")
+            raise StorageError.of(self.shown, "unusable", reason="it is closed")
         return self._connection
 
     def _keep(self, sql: str, document: Mapping[str, Any], **values: Any) -> bool:
@@ -279,7 +276,7 @@ class JudgeCache(Closing):
             sqlite.make_folder(self._file)
             self._connection = self._connect(write=True, create=True)
         except (FileExistsError, NotADirectoryError):
-            raise StorageError(f"{self.shown}: a file stands where its folder should be") from None
+            raise StorageError.of(self.shown, "file_there") from None
         except OSError as error:
             self._open_read_only(error.strerror or str(error))
         except sqlite3.OperationalError as error:
@@ -293,9 +290,7 @@ class JudgeCache(Closing):
         try:
             self._connection = self._connect(write=False, create=not self._file.exists())
         except sqlite3.OperationalError as error:
-            raise StorageError(
-                f"{self.shown}: can be neither written nor read: {reason}"
-            ) from error
+            raise StorageError.of(self.shown, "unusable", reason=reason) from error
 
     def _stop_writing(self, reason: str) -> None:
         self.read_only = True
@@ -309,13 +304,10 @@ class JudgeCache(Closing):
                 connection.executescript(_CREATE)
                 found = _version(connection)
             if found is None:
-                raise StorageError(
-                    f"{self.shown}: holds no judge cache, and none can be made in it"
-                )
+                raise StorageError.of(self.shown, "no_cache")
             if found != CACHE_VERSION:
-                raise StorageError(
-                    f"{self.shown}: a judge cache of version {found!r}, expected {CACHE_VERSION}; "
-                    f"{_ADVICE}"
+                raise StorageError.of(
+                    self.shown, "cache_version", found=repr(found), expected=CACHE_VERSION
                 )
             if create:
                 # SQLite also opens a file that it may not write; only a write shows it.

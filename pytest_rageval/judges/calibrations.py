@@ -66,8 +66,7 @@ def read_calibration(path: Path) -> StoredCalibration | None:
         return None
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        advice = "write it anew with rageval calibrate --save"
-        raise StorageError(f"{path}: cannot be read: {reason}; {advice}") from error
+        raise StorageError.of(path, "no_calibration", reason=reason) from error
 
 
 def read_calibrations(folder: Path) -> list[StoredCalibration]:

@@ -140,9 +140,11 @@ def find_price(model: str, settings: JudgeSettings, base_url: str) -> Price:
         for name, value in stated.items():
             where = f"[tool.rageval.judge] {name}"
             if value is None:
-                raise ConfigError(f"{where}: not set, but the other price is; set both or neither")
+                raise ConfigError.of(where, "one_price")
             if not math.isfinite(value) or value < 0:
-                raise ConfigError(f"{where}: {value!r}, expected US dollars from 0 on")
+                raise ConfigError.of(
+                    where, "value", found=repr(value), expected="US dollars from 0 on"
+                )
     return Price(model=model, base_url=base_url, **stated)
 
 

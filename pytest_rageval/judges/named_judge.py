@@ -40,9 +40,12 @@ def open_named_judge(settings: Settings) -> Iterator[Judge]:
         judge = named_code(found, where, rootdir) if made and callable(found) else found
         identity = getattr(judge, "identity", None)
         if not callable(getattr(judge, "judge", None)) or not isinstance(identity, str):
-            raise ConfigError(
-                f"{where}: got {shown(judge)}, expected an object with an identity and "
-                "judge(rubric, request, repeat=0), or a function or class that makes one"
+            raise ConfigError.of(
+                where,
+                "type",
+                found=shown(judge),
+                expected="an object with an identity and judge(rubric, request, repeat=0), or a "
+                "function or class that makes one",
             )
         try:
             yield cast(Judge, judge)

@@ -57,21 +57,15 @@ def check_second_judge(settings: Settings) -> None:
     place = "spot_check_model in [tool.rageval.judge]"
     if second is None and settings.judge in {"offline", judging.client}:
         first = "the offline judge" if settings.judge == "offline" else settings.judge
-        raise ConfigError(
-            f"{flag}: {first} has no other wording to be asked in, so it cannot be its "
-            f"own second judge; name a model with {place}, let a model judge (--judge MODEL), or "
-            "leave the spot check out (--judge-spot-check 0)"
-        )
+        raise ConfigError.of(flag, "no_other_wording", judge=first)
     if second in {"none", settings.judge}:
-        why = "names no judge" if second == "none" else "is the first judge itself"
-        raise ConfigError(
-            f"{place}: {second!r} {why}, expected another model or 'offline'; without it the "
-            "first judge is asked in the other wording of its rubrics"
-        )
+        raise ConfigError.of(place, "second_judge", found=repr(second))
     if not repeated_rubrics(judging.rubrics):
-        raise ConfigError(
-            f"{flag}: a second judge repeats {', '.join(COMPARED)}, and the rubrics in use are "
-            f"{', '.join(judging.rubrics) or 'none'}"
+        raise ConfigError.of(
+            flag,
+            "not_repeated",
+            names=", ".join(COMPARED),
+            found=", ".join(judging.rubrics) or "none",
         )
 
 

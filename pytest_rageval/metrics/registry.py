@@ -130,14 +130,19 @@ class Registry:
                 or runs.get(info.key)
             )
             if taken is not None:
-                raise ConfigError(
-                    f"{info.source}: metric {info.key!r} is taken by {taken.key!r} of "
-                    f"{taken.source}; choose another name"
+                raise ConfigError.of(
+                    info.source,
+                    "duplicate",
+                    found=f"metric {info.key!r}",
+                    owner=f"{taken.key!r} of {taken.source}",
                 )
             if not _OWN_KEY.fullmatch(info.key):
-                raise ConfigError(
-                    f"{info.source}: metric {info.key!r} came, expected two names or more of "
-                    "letters, digits, _ and - with a dot between them, such as 'acme.pii_free'"
+                raise ConfigError.of(
+                    info.source,
+                    "value",
+                    found=f"metric {info.key!r}",
+                    expected="two names or more of letters, digits, _ and - with a dot between "
+                    "them, such as 'acme.pii_free'",
                 )
             (runs if info.level == "run" else cases)[info.key] = info
         return replace(self, cases=cases, runs=runs)

@@ -53,12 +53,6 @@ rageval: no target to ask. Reach one in one of three ways:
        [tool.rageval.target]
        vault = "evals/vault"                       (in pyproject.toml)"""
 """Text of the usage error when nothing can be asked."""
-_NO_TARGET_HERE: Final = (
-    "no target to ask: a rag_client fixture is not reached from here; set url, client or vault in "
-    "[tool.rageval.target], RAGEVAL_RAG_URL in the environment, or --rag-url where a command has it"
-)
-"""The same for what runs outside pytest."""
-
 _PYPROJECT: Final = "pyproject.toml"
 _BY_KEY: Final = {option.key: option for option in OPTIONS if option.key}
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
@@ -153,22 +147,19 @@ def load_settings(
     return _build(rootdir, found)
 
 
-def no_target(settings: Settings, *, fixtures: bool = True) -> str:
-    """Return the text of the usage error when nothing can be asked.
+def no_target(settings: Settings, code: str = "no_target") -> ConfigError:
+    """Return the usage error when nothing can be asked.
 
     Args:
         settings: which name no target.
-        fixtures: whether a ``rag_client`` fixture would be asked, as in pytest.
+        code: of the error; empty: that of pytest, which would ask a ``rag_client`` fixture.
     """
     if settings.target.preset is None:
-        return NO_TARGET if fixtures else _NO_TARGET_HERE
+        return ConfigError.of("", code) if code else ConfigError(NO_TARGET)
     from pytest_rageval.project.presets.preset import load_preset
 
     preset = load_preset(settings.target.preset)
-    return (
-        f"rageval: preset {preset.name!r} needs the address of your server: --rag-url, or in "
-        f'[tool.rageval.target] url = "{preset.address}"'
-    )
+    return ConfigError.of(f"preset {preset.name!r}", "preset_address", address=preset.address)
 
 
 def target_kind(settings: Settings) -> Literal["url", "client", "vault", "none"]:

@@ -52,7 +52,7 @@ class HeaderSource:
     def __init__(self, setting: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         found = find_named(setting, _WHERE)
         if not callable(found):
-            raise ConfigError(f"{_WHERE}: {setting!r} is not a function")
+            raise ConfigError.of(_WHERE, "type", found=repr(setting), expected="a function")
         self._function: Callable[[], object] = found
         self._setting = setting
         self._clock = clock
@@ -128,7 +128,7 @@ class HeaderSource:
         return dict(headers), seconds
 
     def _wrong(self, what: str) -> ConfigError:
-        return ConfigError(f"{_WHERE}: {self._setting} returned {what}")
+        return ConfigError.of(f"{_WHERE}: {self._setting}", "auth_returned", reason=what)
 
     def _note(self, headers: Mapping[str, str]) -> None:
         found = {

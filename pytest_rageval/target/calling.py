@@ -164,8 +164,8 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
             return method
     if callable(client) and not isinstance(client, type):
         return client
-    raise ConfigError(
-        f"{where}: expected an object with ask(request) or a function, got {named(client)}"
+    raise ConfigError.of(
+        where, "type", found=named(client), expected="an object with ask(request) or a function"
     )
 
 

@@ -129,7 +129,9 @@ class DocumentsClient:
 def _refuse(scope_prefix: str) -> None:
     """Refuse a folder whose deletion might remove documents of others."""
     if not is_scope_prefix(scope_prefix):
-        raise ConfigError(f"scope prefix: {shown(scope_prefix)}, expected {PREFIX_RULE}")
+        raise ConfigError.of(
+            "scope prefix", "value", found=shown(scope_prefix), expected=PREFIX_RULE
+        )
 
 
 def _refused(reply: Reply, request: Request) -> EndpointError:

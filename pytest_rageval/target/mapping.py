@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, Literal
 
+from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest, part
 from pytest_rageval.target.contract import (
     INNER_FIELDS,
@@ -300,7 +301,7 @@ def compile_mapping(
     paths = {name: _field_path(name, direction, where) for name in spec}
     for (name, path), (other_name, other) in permutations(paths.items(), 2):
         if other[: len(path)] == path:
-            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
+            raise ConfigError.of(where, "overlap", found=repr(name), other=repr(other_name))
     compiled = {
         path: compile_expression(spec[name], where + (f'."{name}"' if "." in name else f".{name}"))
         for name, path in paths.items()
@@ -343,7 +344,9 @@ def compile_expression(expression: object, where: str) -> MapFunction:
     from pytest_rageval.target.functions import MappingFunctions
 
     if not isinstance(expression, str):
-        raise ConfigError(f"{where}: expected a JMESPath expression, got {expression!r}")
+        raise ConfigError.of(
+            where, "type", found=repr(expression), expected="a JMESPath expression"
+        )
     try:
         with warnings.catch_warnings():
             # `word` for `"word"`: deprecated by the grammar, common in examples, and harmless.
@@ -351,10 +354,15 @@ def compile_expression(expression: object, where: str) -> MapFunction:
             compiled = jmespath.compile(expression)
         _check_functions(compiled.parsed, expression, where)
     except JMESPathError as error:
-        raise ConfigError(f"{where}: {_syntax_fault(expression, error)}") from error
+        shown = repr(clean(expression, 80))
+        raise ConfigError.of(
+            where, "expression", found=shown, **_syntax_facts(expression, error)
+        ) from error
     except RecursionError as error:
-        fault = f"bad JMESPath expression {clean(expression, 80)!r}: nested too deeply"
-        raise ConfigError(f"{where}: {fault}") from error
+        f"bad JMESPath expression {clean(expression, 80)!r}: nested too deeply"
+        raise ConfigError.of(
+            where, "expression", found=repr(clean(expression, 80)), reason="nested too deeply"
+        ) from error
 
     def search(document: object) -> object:
         try:
@@ -372,18 +380,14 @@ def compile_expression(expression: object, where: str) -> MapFunction:
     return search
 
 
-def _syntax_fault(expression: str, error: Exception) -> str:
+def _syntax_facts(expression: str, error: Exception) -> dict[str, object]:
     position = getattr(error, "lex_position", None)
     if not isinstance(position, int):
-        return f"bad JMESPath expression {expression!r}: {clean(str(error), 100)}"
+        return {"reason": clean(str(error), 100)}
     if re.fullmatch(r"\s*(?:\w+\s+)?env:\w+\s*", expression):
-        name = expression.rpartition("env:")[2].strip()
-        return f"bad JMESPath expression {clean(expression, 80)!r}; write env.{name} in a request"
+        return {"variable": expression.rpartition("env:")[2].strip()}
     found = repr(expression[position : position + 20]) if position < len(expression) else "its end"
-    return (
-        f"bad JMESPath expression {clean(expression, 80)!r}: "
-        f"unexpected {found} at position {position + 1}"
-    )
+    return {"rest": found, "n": position + 1}
 
 
 def _check_functions(node: object, expression: str, where: str) -> None:
@@ -402,7 +406,7 @@ def _check_functions(node: object, expression: str, where: str) -> None:
             fault = f"{name}() takes {counted(expected, 'argument')}, got {given}"
         else:
             continue
-        raise ConfigError(f"{where}: bad JMESPath expression {clean(expression, 80)!r}: {fault}")
+        raise ConfigError.of(where, "expression", found=repr(clean(expression, 80)), reason=fault)
 
 
 def _calls(node: object) -> Iterator[tuple[str, int]]:
@@ -418,7 +422,7 @@ def _calls(node: object) -> Iterator[tuple[str, int]]:
 def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     path = tuple(name.split("."))
     if "" in path:
-        raise ConfigError(f"{where}: {name!r} is not a field name")
+        raise ConfigError.of(where, "type", found=repr(name), expected="a field name")
     if direction == "request":
         return path
     if len(path) == 1 and name in DEBUG_FIELDS:
@@ -429,9 +433,13 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
         return path
     if path[0] in DEBUG_FIELDS:
         return ("debug", *path)
-    hint = did_you_mean(name, [*known, *DEBUG_FIELDS], before="; ")
     expected = ", ".join([*_REPLY_FIELDS, *DEBUG_FIELDS])
-    raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
+    raise ConfigError.of(
+        where,
+        "unknown",
+        what=f"field {name!r}",
+        **(hint(name, [*known, *DEBUG_FIELDS]) or {"advice": f", expected one of {expected}"}),
+    )
 
 
 def _assemble(values: Iterable[tuple[tuple[str, ...], object]]) -> dict[str, Any]:

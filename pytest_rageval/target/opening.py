@@ -22,8 +22,9 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.named_code import find_named, importable
 from pytest_rageval.support.process import import_whole
+from pytest_rageval.support.reading import hint
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import clean, did_you_mean, shown
+from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import waited_for
 from pytest_rageval.values.errors import ConfigError, target_error
 from pytest_rageval.values.settings import Settings
@@ -100,7 +101,7 @@ def open_target(
             url = served_at or stack.enter_context(serve_vault(settings))
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
-            raise ConfigError(no_target(settings))
+            raise no_target(settings, "")
         from pytest_rageval.target.client import HttpRagClient
 
         client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep, slots=slots)
@@ -149,20 +150,24 @@ def embedded_config(
     rootdir = Path(settings.rootdir)
     vault = rootdir / (settings.target.vault or "")
     if not os.path.isdir(vault):  # a Path raises for a name that is too long
-        raise ConfigError(
-            f"[tool.rageval.target] vault: {shown(settings.target.vault)} is not a folder below "
-            f"{rootdir}; name a folder of Markdown notes"
+        raise ConfigError.of(
+            "[tool.rageval.target] vault",
+            "type",
+            found=shown(settings.target.vault),
+            expected=f"a folder of Markdown notes below {rootdir}",
         )
     cache = cases_folder(settings) / INDEX_CACHE
     given = settings.target.embedded
     known = {one.name for one in fields(ReferenceConfig)} - {"vault", "cache_dir"}
     for name in given:
         if name not in known:
-            raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
+            raise ConfigError.of(
+                where, "unknown", what=f"key {name!r}", **hint(name, sorted(known))
+            )
     try:
         return ReferenceConfig(vault=vault, cache_dir=cache, **given)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {fault_text(error)}") from error
+        raise ConfigError.of(where, "invalid", reason=fault_text(error)) from error
 
 
 _WHERE: Final = "[tool.rageval.target] client"

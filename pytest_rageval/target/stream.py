@@ -333,7 +333,7 @@ class StreamRules:
         last = target.last_event
         if self.kind == "text" and (last or target.first_token):
             name = "last_event" if last else "first_token"
-            raise ConfigError(f"{where} {name}: a stream of plain text has no events")
+            raise ConfigError.of(f"{where} {name}", "no_events")
         self._is_last = compile_expression(last, f"{where} last_event") if last else _usual_end
         first = target.first_token
         self._is_first = first and compile_expression(first, f"{where} first_token")

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pytest_rageval.project.case_variables import CASE_VARIABLES, PLACEHOLDER
 from pytest_rageval.project.option_values import REQUEST_FIELDS
 from pytest_rageval.support.http.address import ENV_VALUE, is_sendable
+from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.target.contract import request_body
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
@@ -118,20 +119,25 @@ def check_placeholders(target: TargetSettings) -> None:
         for name in names:
             root, *below = name.split(".")
             if root == "env":
-                raise ConfigError(
-                    f"{_WHERE} {where}: {{{name}}}, expected env:{'.'.join(below) or 'NAME'} as "
-                    "the value of a header, alone or after a word; a path has no secrets"
+                raise ConfigError.of(
+                    f"{_WHERE} {where}",
+                    "value",
+                    found=f"{{{name}}}",
+                    expected=f"env:{'.'.join(below) or 'NAME'} as the value of a header, alone "
+                    "or after a word; a path has no secrets",
                 )
             if root == "case" and not set(below[:1]) & set(CASE_VARIABLES):
-                hint = did_you_mean("".join(below[:1]), CASE_VARIABLES, before="; ")
                 expected = ", ".join(f"case.{one}" for one in CASE_VARIABLES)
-                raise ConfigError(f"{_WHERE} {where}: {{{name}}}, expected {expected}{hint}")
+                raise ConfigError.of(
+                    f"{_WHERE} {where}",
+                    "choice",
+                    found=f"{{{name}}}",
+                    expected=expected,
+                    **hint("".join(below[:1]), CASE_VARIABLES),
+                )
         if names and re.search(r"(?:^|\s)env:", text):
-            raise ConfigError(
-                f"{_WHERE} {where}: got {clean(text, 80)!r}, expected env:NAME without "
-                "placeholders: no case may choose which variable of the environment is sent; let "
-                "the case hold the value, as in {case.metadata.user}, or ask through a client of "
-                'your own (client = "module:factory")'
+            raise ConfigError.of(
+                f"{_WHERE} {where}", "env_placeholder", found=repr(clean(text, 80))
             )
 
 

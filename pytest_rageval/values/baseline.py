@@ -123,7 +123,7 @@ class BaselineChoice:
         """Sentence on a baseline that is absent; None: there is one."""
         if self.run_id is not None:
             return None
-        return f"no baseline: {self.sentence}; nothing was decided against one"
+        return f"{self.sentence}; nothing was decided against one"
 
 
 def age_text(days: int | None, commits: int | None) -> str:

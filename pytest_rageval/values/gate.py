@@ -191,7 +191,8 @@ class BaselineInfo:
     def sentence(self) -> str:
         """The comparison in one plain-ASCII sentence."""
         if self.problem is not None:
-            return self.problem
+            named = self.run_id is None and self.name is not None
+            return f"none: {self.problem}" if named else self.problem
         other = "" if self.run_id in {None, self.name} else f" ({self.run_id})"
         pairs = paired_text(self.n_paired, self.n_documents)
         left_out = [

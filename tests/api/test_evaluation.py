@@ -225,7 +225,7 @@ def test_the_judge_is_that_of_the_settings_a_name_or_an_object() -> None:
     assert unjudged.config.settings.judge == "none"
     assert {row["groundedness"] for row in unjudged.rows()} == {None}
     wrong: Any = 3
-    with pytest.raises(ConfigError, match=r"judge: expected an object with judge\("):
+    with pytest.raises(ConfigError, match=r"judge: got 3, expected an object with judge\("):
         evaluate(SET, reply, judge=wrong)
 
 

@@ -41,16 +41,16 @@ def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"direction": "up"}, "direction 'up', expected one of higher, lower, neutral"),
-        ({"scale": (1, 0)}, r"scale \(1, 0\), expected its lowest and its highest score"),
-        ({"scale": (float("nan"), 1)}, "expected its lowest"),
-        ({"scale": 5}, "scale 5, expected its lowest"),
-        ({"scale": None}, r"scale None, .* or \(0, None\) for no highest"),
-        ({"scale": (0, "1")}, "expected its lowest"),
-        ({"scale": (0, 1, 2)}, "expected its lowest"),
+        ({"direction": "up"}, "direction: got 'up', expected one of higher, lower, neutral"),
+        ({"scale": (1, 0)}, r"scale: got \(1, 0\), expected the lowest and the highest score"),
+        ({"scale": (float("nan"), 1)}, "expected the lowest"),
+        ({"scale": 5}, "scale: got 5, expected the lowest"),
+        ({"scale": None}, r"scale: got None, .* or \(0, None\) for no highest"),
+        ({"scale": (0, "1")}, "expected the lowest"),
+        ({"scale": (0, 1, 2)}, "expected the lowest"),
         ({"binary": True, "scale": (0, 5)}, r"expected \(0, 1\): it is binary"),
-        ({"version": 2}, "version 2, expected a string"),
-        ({"title": 2}, "title 2, expected a string"),
+        ({"version": 2}, "version: got 2, expected a string"),
+        ({"title": 2}, "title: got 2, expected a string"),
     ],
 )
 def test_a_wrong_definition_is_refused(given: dict[str, Any], told: str) -> None:

@@ -49,10 +49,8 @@ def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     assert set(reasons) == {"a.md", "lost.md", "loop.md", "pipe.md"}
 
 
-@pytest.mark.parametrize(
-    ("name", "what"), [("none", "does not exist"), ("file", "is not a folder")]
-)
-def test_what_is_no_folder_is_named(name: str, what: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["none", "file"])
+def test_what_is_no_folder_is_named(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(NotesError, match=f"{name}: {what}, expected a folder of Markdown notes"):
+    with pytest.raises(NotesError, match=f"{name}: is not a folder of Markdown notes"):
         read_notes(tmp_path / name)

@@ -144,8 +144,8 @@ def test_a_run_is_compared_with_the_baseline_that_the_settings_name(project: Set
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        (None, "no baseline"),
-        ("gone", "no baseline: "),
+        (None, "no baseline is named"),
+        ("gone", "run 'gone': not found"),
         ("part-1", "is the run that is to be compared, or a part"),
     ],
 )

@@ -42,7 +42,7 @@ def test_stored_runs_are_read_where_the_rubric_is_gone(settings: Settings) -> No
     config = RunConfig(metric_definitions=own_definitions(open_registry(settings)))
     assert [*registry_for_runs(settings).own] == ["tone.warm"]
     (Path(settings.rootdir) / RUBRIC).unlink()
-    with pytest.raises(ConfigError, match="no such file"):
+    with pytest.raises(ConfigError, match="there is no such file"):
         open_registry(settings)
     assert registry_for_runs(settings) is BUILT_IN
     assert [*registry_for_runs(settings, config).own] == ["tone.warm"]

@@ -249,7 +249,7 @@ def test_a_file_of_another_version_is_refused(file: Path, version: int) -> None:
         JudgeCache(file)
     assert str(caught.value) == (
         f"{file}: a judge cache of version {version}, expected 1; delete the file, and what it "
-        "held is asked again"
+        "contained is asked again"
     )
 
 

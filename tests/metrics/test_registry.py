@@ -138,7 +138,7 @@ def test_a_taken_name_is_refused_with_both_origins(key: str, taken: str) -> None
     before = BUILT_IN.with_([own("acme.a")])
     with pytest.raises(ConfigError) as caught:
         before.with_([own(key, source="evals/tone.jinja")])
-    assert str(caught.value).startswith(f"evals/tone.jinja: metric {key!r} is taken by ")
+    assert str(caught.value).startswith(f"evals/tone.jinja: metric {key!r} is already ")
     assert taken in str(caught.value)
 
 

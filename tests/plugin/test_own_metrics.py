@@ -259,16 +259,22 @@ def test_a_question_that_failed_is_an_error_of_own_metrics(own: Project) -> None
             "'lost_module'\n  acme/metrics.py:1: in <module>",
         ),
         ("x = 1\n", "'acme.metrics': got <module 'acme.metrics' from"),
-        (METRICS.replace("acme.words", "words"), "acme.metrics:words: metric 'words' came, expec"),
+        (METRICS.replace("acme.words", "words"), "acme.metrics:words: got metric 'words'"),
         (
             METRICS.replace("acme.words", "recall_at_k.mine"),
-            "metric 'recall_at_k.mine' is taken by 'recall_at_k' of built-in",
+            "metric 'recall_at_k.mine' is already 'recall_at_k' of built-in",
         ),
-        (METRICS.replace('"lower"', '"down"'), "direction 'down', expected one of higher, lower"),
-        (METRICS.replace("(0, None)", "(2, 1)"), "metric 'acme.words': scale (2, 1), expected"),
+        (
+            METRICS.replace('"lower"', '"down"'),
+            "direction: got 'down', expected one of higher",
+        ),
+        (
+            METRICS.replace("(0, None)", "(2, 1)"),
+            "metric 'acme.words': scale: got (2, 1)",
+        ),
         (
             METRICS.replace("acme.words", "acme.pii_free"),
-            "acme.metrics:pii_free: metric 'acme.pii_free' is taken by 'acme.pii_free' of "
+            "acme.metrics:pii_free: metric 'acme.pii_free' is already 'acme.pii_free' of "
             "acme.metrics:words",
         ),
     ],

@@ -163,7 +163,7 @@ def test_a_run_keeps_the_definitions_and_scores_of_its_own_rubric(own: Project) 
         (("--gate", "tone.politeness>=6"), "from 1 to 5, the scale of tone.politeness"),
         (("--gate", "tone.jargon[evn]<=1"), 'unknown category "evn"'),
         (("--gate", "quality.tone>=1"), 'unknown metric "quality.tone"'),
-        (("--judge-rubrics", "evals/rubrics/tune.jinja"), "no such file"),
+        (("--judge-rubrics", "evals/rubrics/tune.jinja"), "there is no such file"),
     ],
 )
 def test_faults_are_usage_errors_before_the_first_case(

@@ -76,18 +76,18 @@ def test_a_bad_expression_names_its_key_and_the_position(expression: str, fault:
 
 
 def test_an_expression_of_another_type_is_refused() -> None:
-    assert "response.answer: expected a JMESPath expression, got 7" in config_fault({"answer": 7})
+    assert "response.answer: got 7, expected a JMESPath expression" in config_fault({"answer": 7})
 
 
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("anwser", "unknown field 'anwser'; expected one of answer, references"),
-        ("anwser", "did you mean 'answer'?"),
+        ("anwser", "unknown field 'anwser', did you mean"),
+        ("anwser", 'did you mean "answer"?'),
         ("debug.chunks", "unknown field 'debug.chunks'"),
         ("answer.text", "unknown field 'answer.text'"),
-        ("debug.", "is not a field name"),
-        ("", "is not a field name"),
+        ("debug.", "expected a field name"),
+        ("", "expected a field name"),
     ],
 )
 def test_an_unknown_field_of_our_contract_is_refused(name: str, fault: str) -> None:

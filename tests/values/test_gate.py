@@ -98,7 +98,7 @@ def test_all_cases_of_the_files_that_were_asked_for_are_the_set() -> None:
 @pytest.mark.parametrize(
     ("info", "sentence"),
     [
-        (BaselineInfo(name="main", problem="no baseline: gone"), "no baseline: gone"),
+        (BaselineInfo(name="main", problem="gone"), "none: gone"),
         (BaselineInfo(name="r1", run_id="r1", n_paired=1), "r1: 1 paired case"),
         (BaselineInfo(name="main", run_id="r1", n_paired=2), "main (r1): 2 paired cases"),
         (

@@ -96,11 +96,7 @@ def sweep_goal(
     if "negative_accuracy" in weights and all(case.answerable for case in cases):
         others = answerable_weights(weights)
         example = ", ".join(f"{key} = {weight:g}" for key, weight in others.items())
-        raise ConfigError(
-            f"{SWEEP_SCORE} has the weight {weights['negative_accuracy']:g} for negative_accuracy, "
-            "and no case is unanswerable; add such cases, or give other weights, such as "
-            f"weights = {{ {example} }}"
-        )
+        raise ConfigError.of(SWEEP_SCORE, "no_unanswerable", write=example)
     return goal
 
 
@@ -120,9 +116,12 @@ def _check_constraint(check: Check, cases: Sequence[SweepCase], registry: Regist
     inside = [one for one in cases if check.table == "overall" or check.group in groups[one.id]]
     if not inside and check.table != "overall":
         found = sorted({name for names in groups.values() for name in names})
-        raise ConfigError(
-            f"constraint on {check.name}: no case has the {check.table} {shown(check.group)}, "
-            f"expected one of {', '.join(map(shown, found)) or 'none'}"
+        raise ConfigError.of(
+            f"constraint on {check.name}",
+            "no_group",
+            what=check.table,
+            found=shown(check.group),
+            names=", ".join(map(shown, found)) or "none",
         )
     info = registry.info(check.metric)
     if info and inside and all(info.key in one.without for one in inside):
@@ -131,9 +130,7 @@ def _check_constraint(check: Check, cases: Sequence[SweepCase], registry: Regist
 
 def no_value(what: str, info: MetricInfo) -> ConfigError:
     """Return the error of a figure that no case can have, whatever is replied."""
-    return ConfigError(
-        f"{what}: no case can have a value of it; its population is {info.population}"
-    )
+    return ConfigError.of(what, "no_population", group=info.population)
 
 
 SWEEP_TIES: Final = (("recall_at_k", 1), ("mrr", 1), ("latency_ms.p95", -1))

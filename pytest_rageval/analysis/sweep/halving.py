@@ -15,7 +15,6 @@ from typing import Final
 from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.verdict import paired_p, paired_values, ranked
-from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Method
 
@@ -66,11 +65,12 @@ def plan_rungs(
         return halved
     if method == "auto":
         return _grid(configurations, cases, budget)
-    raise ConfigError(
-        f"halving {counted(configurations, 'configuration')} over {counted(len(cases), 'case')} "
-        f"takes more than {budget if few else limit} questions, "
-        f"{'the budget' if few else '45 % of the grid'}; expected "
-        f'{"a larger budget" if few else "more cases or configurations"} or method = "grid"'
+    raise ConfigError.of(
+        "halving",
+        "few_questions",
+        n=configurations,
+        n_cases=len(cases),
+        least=budget if few else limit,
     )
 
 
@@ -91,10 +91,11 @@ def _grid(configurations: int, cases: Sequence[str], budget: int | None) -> tupl
     n = len(cases) if budget is None else min(len(cases), budget // configurations)
     least = min(LEAST_CASES, len(cases))
     if n < least:
-        raise ConfigError(
-            f"budget: leaves {budget} questions of one repeat to search with, expected at least "
-            f"{configurations * least}: "
-            f"{counted(least, 'case')} for each of {counted(configurations, 'configuration')}"
+        raise ConfigError.of(
+            "budget",
+            "bound",
+            found=f"{budget} questions of one repeat to search with",
+            expected=f"at least {configurations * least}, {least} for each configuration",
         )
     return (Rung(cases=tuple(cases[:n]), configurations=configurations),)
 

@@ -106,18 +106,15 @@ def plan_sweep(
     proposed = sweep.continuous or sweep.method == "optuna"
     size = math.prod(len(values) for table in lists.values() for values in table.values())
     if size > _MOST:
-        raise ConfigError(
-            f"{size:,} configurations, expected at most {_MOST:,}: give fewer values, or ranges "
-            "such as k = { min = 3, max = 10 }"
-        )
+        raise ConfigError.of("", "many_configurations", n=size, most=f"{_MOST:,}")
     configurations = expand_grid(lists["query"], lists["index"])
     axes = (*sweep.query.values(), *sweep.index.values())
     spanned = math.prod(one.n_values if isinstance(one, Range) else len(one) for one in axes)
     n = int(min(spanned, TRIALS if proposed else _MOST))
     if n < 2:
-        raise ConfigError("one configuration, expected a parameter with two values or more")
+        raise ConfigError.of("", "one_configuration")
     if not cases:
-        raise ConfigError("no case to ask, expected at least one that a person has reviewed")
+        raise ConfigError.of("", "no_reviewed_case")
     groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
     if not groups:
         raise no_value(f"objective {goal.main.info.key}", goal.main.info)

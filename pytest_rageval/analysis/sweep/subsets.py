@@ -81,9 +81,7 @@ def split_holdout(order: Sequence[str], fraction: float) -> tuple[tuple[str, ...
         return tuple(order), ()
     n = round(len(order) * fraction)
     if min(n, len(order) - n) < LEAST_HELD:
-        raise ConfigError(
-            f"holdout: got {fraction:g}, which splits {len(order)} cases into {len(order) - n} to "
-            f"search with and {n} held out, expected at least {LEAST_HELD} of each; use more cases "
-            "or no holdout"
+        raise ConfigError.of(
+            "holdout", "holdout", found=f"{fraction:g}", n=len(order), n_held=n, least=LEAST_HELD
         )
     return tuple(order[:-n]), tuple(order[-n:])

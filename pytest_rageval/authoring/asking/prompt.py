@@ -23,9 +23,10 @@ from pytest_rageval.report.view.asked import (
     place_text,
 )
 from pytest_rageval.report.view.blocks import Block, Fact, Table, labelled_lines
-from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import clean, first_few, shown
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import DatasetError, RagEvalError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import FOLDER_MODES, Settings
 
@@ -33,7 +34,7 @@ MAX_K: Final = 200
 _PARAMETERS: Final = next(one for one in OPTIONS if one.name == "params")
 
 
-class PromptError(Exception):
+class PromptError(RagEvalError):
     """A line that cannot be carried out, with what to type instead."""
 
 
@@ -104,7 +105,12 @@ class Prompt:
             return
         name, *words = text[1:].split() or [""]
         if name not in COMMANDS:
-            raise PromptError(f"no command :{name}{did_you_mean(name, COMMANDS) or ', see :help'}")
+            raise PromptError.of(
+                "",
+                "unknown",
+                what=f"command :{name}",
+                **(hint(name, COMMANDS) or {"advice": ", see :help"}),
+            )
         yield from COMMANDS[name].run(self, words)
 
     def completions(self, line: str) -> list[str]:
@@ -135,18 +141,18 @@ class Prompt:
 
     def _last(self) -> CaseRecord:
         if not self._records:
-            raise PromptError("nothing was asked so far: type a question")
+            raise PromptError.of("", "nothing_asked")
         return self._records[-1]
 
     def ask_case(self, words: Sequence[str]) -> Iterator[Block]:
         """Ask the question of a case, and mark what its golds match."""
         name = " ".join(words)
         if not name:
-            raise PromptError("expected :case ID")
+            raise PromptError.of("", "usage", expected=":case ID")
         if several := [known for known in self._cases if known.endswith(f"::{name}")]:
-            raise PromptError(f"several files have the id {name!r}: {first_few(several, 10)}")
+            raise PromptError.of("", "usage", expected=f"one of {first_few(several, 10)}")
         if name not in self._cases:
-            raise PromptError(f"no case has the id {name!r}{did_you_mean(name, self._cases)}")
+            raise PromptError.of("", "unknown", what=f"case {name!r}", **hint(name, self._cases))
         file, located = self._cases[name]
         yield Fact("question", located.case.question)
         yield from self._ask(located.case, file, located.lineno)
@@ -160,16 +166,16 @@ class Prompt:
     def difference(self, words: Sequence[str]) -> Iterator[Block]:
         """Compare the last two answers."""
         if len(self._records) < 2:
-            raise PromptError("only one answer so far: ask again, such as after :k or :folders")
+            raise PromptError.of("", "one_answer")
         if any(one.error is not None for one in self._records):
-            raise PromptError("one of the last two questions failed: ask again")
+            raise PromptError.of("", "failed_question")
         yield from difference_lines(*self._records)
 
     def judge(self, words: Sequence[str]) -> Iterator[Block]:
         """Have the last answer judged."""
         last = self._last()
         if last.answer is None:
-            raise PromptError("the last question has no answer to judge")
+            raise PromptError.of("", "no_answer")
         record = self._desk.judge(self._question)
         self._records[-1] = record
         if not record.verdicts.judgements:
@@ -192,8 +198,10 @@ class Prompt:
         chunks = self._last().reply.retrieved_chunks or ()
         numbers = [*map(_number, words)]
         if not all(0 < number <= len(chunks) for number in numbers):
-            there = f"1 to {len(chunks)}" if chunks else "but the last answer came without any"
-            raise PromptError(f"expected numbers of chunks, {there}")
+            f"1 to {len(chunks)}" if chunks else "but the last answer came without any"
+            raise PromptError.of(
+                "", "usage", expected=f"numbers of the {len(chunks)} chunks of the last answer"
+            )
         return [chunks[number - 1] for number in numbers]
 
     # --- settings ----------------------------------------------------------------------------
@@ -217,7 +225,7 @@ class Prompt:
         """Set the number of chunks to ask for."""
         k = _number(*words) if len(words) == 1 else 0
         if not 1 <= k <= MAX_K:
-            raise PromptError(f"expected :k N, from 1 to {MAX_K}")
+            raise PromptError.of("", "usage", expected=f":k N, from 1 to {MAX_K}")
         self._fields["k"] = k
         return self._set(k=k)
 
@@ -231,7 +239,7 @@ class Prompt:
     def set_folder_mode(self, words: Sequence[str]) -> Iterator[Block]:
         """Set the mode of folder selection."""
         if len(words) != 1 or words[0] not in FOLDER_MODES:
-            raise PromptError(f"expected :folder-mode {' or '.join(FOLDER_MODES)}")
+            raise PromptError.of("", "usage", expected=f":folder-mode {' or '.join(FOLDER_MODES)}")
         return self._set(folder_mode=words[0])
 
     def set_weights(self, words: Sequence[str]) -> Iterator[Block]:
@@ -241,7 +249,9 @@ class Prompt:
         except ValueError:
             vector = lexical = -1.0
         if not (0 <= vector < float("inf") and 0 <= lexical < float("inf") and vector + lexical):
-            raise PromptError("expected :weights VECTOR LEXICAL, such as :weights 0.3 0.7")
+            raise PromptError.of(
+                "", "usage", expected=":weights VECTOR LEXICAL, such as :weights 0.3 0.7"
+            )
         return self._set(vector_weight=vector, lexical_weight=lexical)
 
     def set_parameter(self, words: Sequence[str]) -> Iterator[Block]:
@@ -249,21 +259,23 @@ class Prompt:
         given = " ".join(words)
         name, equals, text = (part.strip() for part in given.partition("="))
         if not equals or not name:
-            raise PromptError(f"got {shown(given)}, expected NAME=VALUE, such as rerank=true")
+            raise PromptError.of(
+                "", "type", found=shown(given), expected="NAME=VALUE, such as rerank=true"
+            )
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             value = text
         read, faults = read_value(_PARAMETERS, {name: value})
         if faults:
-            raise PromptError("; ".join(map(str, faults)))
+            raise PromptError.of_faults(faults)
         return self._set(params={**self.settings.params, **read})
 
     def unset_parameter(self, words: Sequence[str]) -> Iterator[Block]:
         """Remove a parameter of the request."""
         if len(words) != 1 or words[0] not in self.settings.params:
             known = ", ".join(self.settings.params) or "none is set"
-            raise PromptError(f"expected :unset NAME, one of {known}")
+            raise PromptError.of("", "usage", expected=f":unset NAME, one of {known}")
         kept = {key: v for key, v in self.settings.params.items() if key != words[0]}
         return self._set(params=kept)
 
@@ -286,7 +298,9 @@ class Prompt:
         numbered = [word for word in words if word.isdecimal()]
         names = [word for word in words if not word.isdecimal()]
         if len(names) > 1:
-            raise PromptError("expected :save [ID] [NUMBERS of the chunks with the evidence]")
+            raise PromptError.of(
+                "", "usage", expected=":save [ID] [NUMBERS of the chunks with the evidence]"
+            )
         line: dict[str, Any] = {
             "id": names[0] if names else id_from_question(last.case.question),
             "question": last.case.question,
@@ -299,7 +313,7 @@ class Prompt:
         try:
             file = self._desk.save(line)
         except DatasetError as error:
-            raise PromptError(str(error)) from error
+            raise PromptError.of_faults(error.faults) from error
         text = f"{line['id']} added to {file}"
         if not golds:
             text += f"; rageval label --case {line['id']} marks its evidence"

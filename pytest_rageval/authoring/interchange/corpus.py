@@ -26,7 +26,7 @@ def refuse_filled(folder: Path) -> None:
         DatasetError: it is a file, or not empty.
     """
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        raise DatasetError(f"{folder.as_posix()}: exists, and nothing is overwritten")
+        raise DatasetError.of(folder.as_posix(), "exists", what="folder")
 
 
 def write_corpus(folder: Path, documents: Iterable[Document], *, as_notes: bool) -> int:
@@ -72,11 +72,9 @@ def _write_notes(folder: Path, documents: Iterable[Document]) -> int:
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(_note(one))
         except FileExistsError:
-            message = (
-                f"the documents {one.source_id!r} and another one have the path {one.rel_path!r}; "
-                "keep their ids with --ids keep"
-            )
-            raise DatasetError(message) from None
+            raise DatasetError.of(
+                "", "same_path", found=repr(one.source_id), file=repr(one.rel_path)
+            ) from None
     return n
 
 

@@ -27,9 +27,10 @@ from pytest_rageval.support.files import UTF16_BOMS, named_errors, write_new_fil
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
 from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.exchange import Request, open_client, send
+from pytest_rageval.support.reading import not_utf8
 from pytest_rageval.support.text import clean, first_few, free_name, shown, whole_text
 from pytest_rageval.support.threads import session_loop
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import DatasetError, Fault
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
@@ -171,8 +172,8 @@ def refuse_existing(paths: Iterable[Path]) -> None:
 
 
 def _taken(paths: Iterable[Path]) -> DatasetError:
-    return DatasetError(
-        "\n".join(f"{path.as_posix()}: exists, and nothing is overwritten" for path in paths)
+    return DatasetError.of_faults(
+        Fault(code="exists", facts={"what": "file"}, file=path.as_posix()) for path in paths
     )
 
 
@@ -214,7 +215,12 @@ def add_case(path: Path, line: Mapping[str, Any]) -> None:
     """
     parse_case(line)
     if path.exists() and (taken := lines_by_id(read_file_lines(path)).get(line["id"])):
-        raise DatasetError(f"{path}:{taken.number}: has the id {line['id']!r} already")
+        raise DatasetError.of(
+            f"{path}:{taken.number}",
+            "duplicate",
+            found=repr(line["id"]),
+            owner="the id of this case",
+        )
     append_cases(path, [json.dumps(line, ensure_ascii=False)])
 
 
@@ -240,10 +246,7 @@ def without_clashes(
     if on_clash == "refuse":
         placed = [f"{one} (line {taken[one]})" for one in clashing]
         shown_ids = first_few(placed, 10)
-        raise DatasetError(
-            f"the file has cases of these ids already: {shown_ids}; choose --on-clash skip or "
-            "--on-clash rename"
-        )
+        raise DatasetError.of("", "ids_taken", names=shown_ids)
     if on_clash == "skip":
         return [one for one in lines if one["id"] not in taken], dict.fromkeys(clashing)
     used = {*taken, *(line["id"] for line in lines)}
@@ -280,17 +283,17 @@ def fetch_text(url: str) -> str:
         with open_client(address, headers={}, **limits) as http:
             reply = session_loop().run(send(http, request))
         if reply.status is not None and not reply.is_success:
-            lead = "; it leads elsewhere: download the file, as with curl -L, and import that"
-            message = f"{name}: HTTP {reply.status}, expected the text"
-            raise DatasetError(f"{message}{lead if reply.location else ''}")
+            raise DatasetError.of(
+                name, "http_file", n=reply.status, place="elsewhere" if reply.location else None
+            )
         if reply.too_large:
-            raise DatasetError(f"{name}: larger than {MAX_BYTES >> 20} MB")
+            raise DatasetError.of(name, "large", most_mb=MAX_BYTES >> 20)
         if reply.fault is not None:
             raise reply.fault
     except TransportError as error:
         reason = clean(str(error), 160) or error.name
-        raise DatasetError(f"{name}: cannot be fetched: {reason}") from error
+        raise DatasetError.of(name, "not_fetched", reason=reason) from error
     try:
         return reply.body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DatasetError(f"{name}: not UTF-8 text") from None
+    except UnicodeDecodeError as error:
+        raise DatasetError.of_faults([not_utf8(error, file=name)]) from None

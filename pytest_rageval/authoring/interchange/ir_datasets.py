@@ -91,7 +91,9 @@ def open_dataset(name: str) -> Dataset:
     try:
         import ir_datasets
     except ImportError as error:
-        raise ConfigError(_NEEDS_EXTRA.format(error)) from None
+        raise ConfigError.of(
+            "ir-datasets", "needs_extra", extra="ir-datasets", reason=error
+        ) from None
     try:
         found = ir_datasets.load(name)
     except KeyError:
@@ -217,7 +219,7 @@ def _rows(name: str, iterate: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     try:
         yield from iterate()
     except ImportError as error:
-        raise ConfigError(f"ir-datasets: {name} needs another library: {error}") from error
+        raise ConfigError.of(f"ir-datasets: {name}", "unusable", reason=error) from error
     except Exception as error:  # of any library that the download or the format needs
         raise _unavailable(name, error) from error
 

@@ -253,7 +253,9 @@ def check_annotator(name: str) -> str:
     """
     check_person(name, "--annotator")
     if name.lower() == ADJUDICATED:
-        raise ConfigError(f"--annotator: {name!r} is the file of decisions, expected another name")
+        raise ConfigError.of(
+            "--annotator", "duplicate", found=repr(name), owner="the file of decisions"
+        )
     return name
 
 

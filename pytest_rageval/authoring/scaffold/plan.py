@@ -284,7 +284,7 @@ def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            raise ScaffoldError(f"{path}: cannot be read: {error.strerror}") from error
+            raise ScaffoldError.of(path, "unreadable", reason=error.strerror) from error
 
 
 def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[tuple[str, bool]]:
@@ -303,12 +303,7 @@ def write_scaffold(folder: Path, scaffold: Scaffold) -> Iterator[tuple[str, bool
             created = write_new_file(path, [content])
         except (FileExistsError, NotADirectoryError) as error:
             where = error.filename or path.parent
-            raise ScaffoldError(
-                f"{where}: a file stands where a folder is needed; move it away, or name "
-                "another folder"
-            ) from error
+            raise ScaffoldError.of(where, "file_there") from error
         except OSError as error:
-            raise ScaffoldError(
-                f"{path}: cannot be written: {error.strerror}; name a folder that you may write to"
-            ) from error
+            raise ScaffoldError.of(path, "unwritable", reason=error.strerror) from error
         yield name, created

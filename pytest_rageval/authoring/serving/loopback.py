@@ -41,7 +41,7 @@ class GuardedServer:
             self._listener = listen(port)
         except OSError as error:
             where = f"{HOST}:{port}"
-            raise ConfigError(f"--port: cannot listen on {where}: {error.strerror}") from error
+            raise ConfigError.of(f"--port: {where}", "unusable", reason=error.strerror) from error
         self.port: int = self._listener.getsockname()[1]
         self._entrance = Entrance(
             cookie_name=f"rageval-{name}-{self.port}", on_used=lambda _: announce(self.address)

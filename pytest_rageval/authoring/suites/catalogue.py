@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.suites import Published
-from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.support.reading import hint
 from pytest_rageval.values.errors import ConfigError
 
 _PAGES: Final = (
@@ -46,8 +46,12 @@ def find_suite(name: str) -> Suite:
         ConfigError: there is no such suite.
     """
     if name not in SUITES:
-        hint = did_you_mean(name, SUITES) or f", expected one of {', '.join(SUITES)}"
-        raise ConfigError(f"no suite {name!r}{hint}")
+        raise ConfigError.of(
+            "",
+            "unknown",
+            what=f"suite {name!r}",
+            **(hint(name, SUITES) or {"advice": f", expected one of {', '.join(SUITES)}"}),
+        )
     return SUITES[name]
 
 

@@ -76,7 +76,7 @@ class ProjectRuns:
         for folder in usable_runs(self._results_dir):
             if folder.name == run_id:
                 return folder
-        raise StorageError(f"run {run_id!r}: not found in {self._results_dir}")
+        raise StorageError.of(f"run {run_id!r}", "not_found")
 
     def list_page(self) -> Iterator[str]:
         """Yield the list of all runs."""
@@ -134,7 +134,9 @@ class ProjectRuns:
         """
         wanted = {*run_ids, *filter(None, [base])}
         if not 1 < len(wanted) <= _MOST:
-            raise StorageError(f"compare: got {len(wanted)} runs, expected two or three")
+            raise StorageError.of(
+                "compare", "type", found=f"{len(wanted)} runs", expected="two or three"
+            )
         order = [run.run_id for run in self.documents()]
         for run_id in wanted.difference(order):
             self.folder(run_id)
@@ -155,7 +157,7 @@ class ProjectRuns:
         """
         folder, place = self.folder(run_id), (note.file, note.case_id, note.repeat)
         if place not in self._cases(folder):
-            raise StorageError(f"case {note.case_id!r}: run {run_id} has no such case")
+            raise StorageError.of(f"case {note.case_id!r}", "not_found")
         found = put_note(folder, note)
         return [shown_note(one) for one in found if (one.file, one.case_id, one.repeat) == place]
 
@@ -184,7 +186,7 @@ class ProjectRuns:
             StorageError: the run does not have it any more, or it cannot be removed.
         """
         if read_tags(self._results_dir).get(tag) != run_id:
-            raise StorageError(f"tag {tag!r}: names another run by now; load the page again")
+            raise StorageError.of(f"tag {tag!r}", "tag_moved")
         remove_tag(self._results_dir, tag)
         self._on_tagged(run_id)
 

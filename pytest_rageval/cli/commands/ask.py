@@ -88,7 +88,7 @@ def command(
         desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
         prompt = Prompt(desk, settings, _cases(settings))
         for name, words in _commands(**sent):
-            with _as_command_errors(f"--{name}: "):
+            with _as_command_errors(f"--{name}"):
                 list(COMMANDS[name].run(prompt, words))
         if not single:
             _converse(prompt, _lines(settings, prompt))
@@ -118,7 +118,7 @@ def _as_command_errors(before: str = "") -> Iterator[None]:
     try:
         yield
     except PromptError as error:
-        raise CommandError(f"{before}{error}") from error
+        raise CommandError.of_faults(error.within(before).faults) from error
 
 
 # --- the desk ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class _Desk:
 
         assert self._asked is not None
         if self._settings.judge == "none":
-            raise CommandError("no judge: expected --judge offline, or the name of a model")
+            raise CommandError.of("", "usage", expected="--judge offline, or the name of a model")
         if self._judge is None:
             settings = replace(self._settings, retrieval_only=False)
             self._judge = self._stack.enter_context(open_judge(settings, environ=os.environ))

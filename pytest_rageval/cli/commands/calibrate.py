@@ -157,7 +157,7 @@ def _calibrate(
     rows = load_labels(labels, wanted.rubric)
     judged = [row for row in rows if row.label not in LEFT_OUT.get(wanted.rubric, ())]
     if not judged:
-        raise CommandError(f"{labels}: every row carries a label that is left out")
+        raise CommandError.of(labels, "no_labels")
     # The spot check and the rubrics of a run do not apply here.
     judging = replace(settings.judging, rubrics=(wanted.asked,), spot_check=0)
     settings = replace(settings, judging=judging)

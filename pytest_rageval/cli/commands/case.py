@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -20,6 +20,7 @@ from pytest_rageval.cli.output import (
     print_result,
     warn,
 )
+from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def edit(
     value = json.loads(line.text)
     own = value["turns"][turn - 1] if turn else value
     if missing := [name for name in unset if name not in own]:
-        raise CommandError(f"--unset {missing[0]}: the case has no such field")
+        raise CommandError.of(f"--unset {missing[0]}", "absent", what="field of the case")
     if not changes and not unset:
         raise click.UsageError("nothing to change: expected a field such as --question")
     _refuse_misplaced(changes, value, case_id, turn)
@@ -160,7 +161,12 @@ def edit(
     changed = {name: item for name, item in (value | changes).items() if name not in unset}
     _check(changed)
     if changed["id"] != talk and (taken := lines.get(changed["id"])):
-        raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
+        raise CommandError.of(
+            f"{path}:{taken.number}",
+            "duplicate",
+            found=repr(changed["id"]),
+            owner="the id of this case",
+        )
     change_line(path, line, changes, unset=unset)
     _warn_of_translations(lines, [talk] if changed["id"] != talk else [])
     _done("changed", path, [case_id if turn else changed["id"]], as_json=as_json)
@@ -291,9 +297,9 @@ def _file_with(case_id: str) -> Path:
         return found[0]
     names = ", ".join(path.as_posix() for path in found or files)
     if found:
-        raise CommandError(f"{case_id!r}: is in {names}; name one of them with --file")
-    hint = did_you_mean(case_id, [known for one in lines.values() for known in one])
-    raise CommandError(f"{names}: no case has the id {case_id!r}{hint}")
+        raise CommandError.of(repr(case_id), "in_files", names=names)
+    did_you_mean(case_id, [known for one in lines.values() for known in one])
+    raise _no_case(case_id, names, [known for one in lines.values() for known in one])
 
 
 def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -349,10 +355,14 @@ def _lines_by_id(path: Path) -> dict[str, FileLine]:
     return lines_by_id(read_file_lines(path))
 
 
+def _no_case(case_id: str, place: str, known: Iterable[str]) -> CommandError:
+    return CommandError.of(place, "unknown", what=f"case {case_id!r}", **hint(case_id, known))
+
+
 def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLine:
     if case_id in lines:
         return lines[case_id]
-    raise CommandError(f"{path}: no case has the id {case_id!r}{did_you_mean(case_id, lines)}")
+    raise _no_case(case_id, str(path), lines)
 
 
 def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> None:

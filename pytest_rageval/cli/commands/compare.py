@@ -121,7 +121,7 @@ def _assumed_base(newest: Path, project: Settings) -> Path:
     runs = list_runs(results)
     before = runs[: runs.index(newest)] if newest in runs else runs
     if not before:
-        raise CommandError(f"BASE: none given, and no run is stored before {newest.name}")
+        raise CommandError.of("BASE", "no_earlier", run=newest.name)
     base, words = before[-1], "the run before"
     if is_partial_run(base) and not is_partial_run(newest):
         # In a run with -k or --lf, most cases of the whole set have no partner.

@@ -108,10 +108,8 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     )
     known = any(text in obtained.vectors.by_text for text in wanted.questions)
     if given.file is not None and not known and not document["chunks"]["n_with_vector"]:
-        raise CommandError(
-            f"{given.file}: no vector of this run's {len(wanted.questions)} questions and "
-            f"{document['chunks']['n']} chunks; expected lines with their texts as they were asked "
-            "and retrieved, or with chunk ids"
+        raise CommandError.of(
+            given.file, "no_vectors", n=len(wanted.questions), n_chunks=document["chunks"]["n"]
         )
     if given.html:
         _draw(stored, obtained, golds, given, document)
@@ -153,10 +151,7 @@ def _obtained(
     known = {} if obtained is None else obtained.vectors.by_chunk_id
     wanted = wanted_texts(run.records, known)
     if wanted.n_cut and not known and not given.allow_cut_texts:
-        raise CommandError(
-            f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
-            "the cases again, or add --allow-cut-texts to go on with them"
-        )
+        raise CommandError.of(run.folder, "cut_texts", n=wanted.n_cut)
     return wanted, obtained or _ask(run.folder, given, wanted, drawn)
 
 
@@ -167,7 +162,7 @@ def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str])
     from pytest_rageval.report.view.embeddings import ObtainedVectors
 
     if not wanted.chunks:
-        raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")
+        raise CommandError.of(folder, "no_chunk_text")
     endpoint = ModelEndpoint(
         url=str(given.url), model=str(given.model), api_key_env=given.api_key_env
     )
@@ -212,7 +207,7 @@ def _draw(
 
     found = build_map(run.records, obtained.vectors, run.scoring, golds)
     if not found.points:
-        raise CommandError(f"{run.folder}: no text of the run has a vector, so there is no map")
+        raise CommandError.of(run.folder, "no_map")
     if found.n_golds_without_text:
         document["warnings"].append(
             f"golds without text, which the map leaves out: {found.n_golds_without_text} "

@@ -21,7 +21,8 @@ from pytest_rageval.cli.output import (
     switch,
     terminal_width,
 )
-from pytest_rageval.support.text import counted, did_you_mean, first_few, part
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import counted, first_few, part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -118,8 +119,12 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
         except StorageError:
             raise error from None
         if not _named(last.records, run):
-            hint = did_you_mean(run, (record.name for record in last.records))
-            raise CommandError(f"{error}; no case of the last run has this name{hint}") from error
+            raise CommandError.of(
+                "",
+                "no_run_or_case",
+                reason=error,
+                **hint(run, (record.name for record in last.records)),
+            ) from error
         report_assumed("RUN", f"{last.run_id}, the last run")
         return last, run
 
@@ -152,7 +157,9 @@ def _choose(records: Sequence[CaseRecord], name: str, repeat: int | None) -> lis
     wanted = [record for record in chosen if record.repeat == repeat]
     if not wanted:
         there = ", ".join(str(record.repeat) for record in chosen)
-        raise CommandError(f"case {name!r}: got --repeat {repeat}, the run has {there}")
+        raise CommandError.of(
+            f"case {name!r}", "value", found=f"--repeat {repeat}", expected=f"one of {there}"
+        )
     return wanted
 
 
@@ -191,10 +198,12 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
         return found[0]
     if found:
         shown = first_few(found, _NAMED)
-        raise CommandError(f"case {name!r}: {len(found)} cases are meant, name one of {shown}")
+        raise CommandError.of(f"case {name!r}", "ambiguous", n=len(found), names=shown)
     known = {nodeid.split("::", 1)[-1]: nodeid for nodeid in nodeids}
     if not known:
-        raise CommandError(f"case {name!r}: the run holds no records")
-    hint = did_you_mean(name, [*known, *known.values()])
-    hint = hint or f", it holds {first_few([*known], _NAMED)}"
-    raise CommandError(f"case {name!r}: not in this run{hint}")
+        raise CommandError.of(f"case {name!r}", "not_found")
+    raise CommandError.of(
+        f"case {name!r}",
+        "not_found",
+        **(hint(name, [*known, *known.values()]) or {"names": first_few([*known], _NAMED)}),
+    )

@@ -191,7 +191,7 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
     sets = [read_document_set(one) for path in paths if (one := documents_path(path)).is_file()]
     prefixes = sorted({one.scope_prefix for one in sets})
     if len(prefixes) > 1:  # a dataset is below one folder, also where it is imported again
-        raise CommandError(f"documents are below {', '.join(prefixes)}; export each file by itself")
+        raise CommandError.of("documents", "many_prefixes", names=", ".join(prefixes))
     needs_loader = any(one.ref for found in sets for one in found.documents)
     loader = find_loader(project_settings({}).documents_loader if needs_loader else None)
     documents = [

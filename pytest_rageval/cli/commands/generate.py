@@ -99,19 +99,18 @@ def command(
     from pytest_rageval.project.case_reader import load_cases
 
     if os.path.lexists(output):
-        raise CommandError(f"{output}: exists; name another file with -o, or remove it")
+        raise CommandError.of(output, "exists", what="file", option="-o")
     vault = vault or target_vault("VAULT")
     known = [located.case for file in against for located in load_cases(file).cases]
     notes = read_vault(vault)
     wish = Wish(**{name: given.pop(name) for name in _WISHES})
     for one in wish.withheld:
         if notes and not any(is_withheld(note, [one]) for note in notes):
-            expected = "expected a pattern of whole paths below it, such as 'drafts/*.md'"
-            raise CommandError(f"--withhold: no note of {vault} matches {one!r}, {expected}")
+            raise CommandError.of("--withhold", "no_note", found=repr(one), folder=vault)
     with _opened(model, given) as chat:
         made = generate(notes, wish, known=known, model=chat, progress=_progress)
     if not made.cases:
-        raise CommandError(_nothing(vault, made))
+        raise _nothing(vault, made)
     write_new(output, [case_file(made.cases)])
     document = _document(output, made)
     print_result(document, _lines(output, document), as_json=as_json)
@@ -139,15 +138,11 @@ def _progress(done: int, total: int) -> None:
         click.echo(f"asked about {done} of {total} sections", err=True)
 
 
-def _nothing(vault: Path, made: Generated) -> str:
+def _nothing(vault: Path, made: Generated) -> CommandError:
     if not made.n_notes:
-        return f"{vault}: no Markdown note below it"
-    why = "".join(f"; {count} dropped: {reason}" for reason, count in made.dropped.items())
-    return (
-        f"{vault}: no question, no answer and no definition in {counted(made.n_notes, 'note')} "
-        f"that could become a case{why}; name a model with --model, which writes questions about "
-        "any text"
-    )
+        return CommandError.of(vault, "absent", what="Markdown note")
+    why = [f"{count} dropped: {reason}" for reason, count in made.dropped.items()]
+    return CommandError.of(vault, "nothing_made", n=made.n_notes, reason="; ".join(why))
 
 
 def _document(output: Path, made: Generated) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import DatasetError, Fault
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.inbox.values import Tally
@@ -302,16 +302,17 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     from pytest_rageval.project.case_reader import parse_case
     from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
-    faults, warned = [], Counter[str]()
+    faults: list[Fault] = []
+    warned = Counter[str]()
     for line in lines:
         try:
             case = parse_case(line)
         except DatasetError as error:
-            faults += [f"case {line.get('id')!r}: {fault}" for fault in error.faults]
+            faults += error.within(f"case {line.get('id')!r}").faults
         else:
             warned.update(find_warnings(case))
     if faults:
-        raise DatasetError("\n".join(faults))
+        raise DatasetError.of_faults(faults)
     return tuple(f"{CASE_WARNINGS[kind]}: {counted(n, 'case')}" for kind, n in warned.items())
 
 
@@ -327,10 +328,7 @@ def _planned_documents(found: Imported, output: Path) -> dict[Path | None, Seque
         return {path: lines}
     if path.read_bytes() == "".join(lines).encode("utf-8"):
         return {}  # repeats an earlier import
-    raise DatasetError(
-        f"{path.as_posix()}: exists, and nothing is overwritten; import into another case file "
-        "with -o, or move it away"
-    )
+    raise DatasetError.of(path.as_posix(), "exists", what="case file", option="-o")
 
 
 # --- output ----------------------------------------------------------------------------------

@@ -282,7 +282,9 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
     from pytest_rageval.judges.opening import cache_place, open_cache
 
     if settings.judging.no_cache:
-        raise CommandError("no cache: expected no --no-judge-cache with its own options")
+        raise CommandError.of(
+            "--no-judge-cache", "usage", expected="a cache: leave this option out"
+        )
     place, stats, warning = cache_place(settings), CacheStats(), None
     shown, pruned = str(place), None if days is None else 0
     if place.exists():  # showing the cache must not create one
@@ -310,7 +312,7 @@ def _prune(cache: JudgeCache, days: int, judge: str | None) -> int:
     held = list(cache.stats().by_identity)
     meant = [name for name in held if name == judge or name.startswith(f"{judge} at ")]
     if held and not meant:
-        raise CommandError(f"--judge {judge!r}: the cache holds verdicts of {', '.join(held)}")
+        raise CommandError.of(f"--judge {judge!r}", "not_found", names=", ".join(held))
     return sum(cache.prune(older_than=age, identity=name) for name in meant)
 
 

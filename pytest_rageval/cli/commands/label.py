@@ -141,7 +141,7 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
     if not wanted.web:
         require_terminal()
     if target_kind(settings) == "none":
-        raise CommandError(no_target(settings, fixtures=False))
+        raise no_target(settings)
     with opened_target(settings) as client:
         asked = _Asked(client, settings, wanted.k)
         session = _session(wanted, loaded, cases, asked, settings)
@@ -275,9 +275,10 @@ def _labels_of_several(path: Path, shown: str) -> Labels:
     labels = read_labels(path)
     warn(*labels.notes)
     if len({entry.annotator for entry in labels.entries}) < 2:
-        raise CommandError(
-            f"{shown}: fewer than two annotators have labelled it; each does with "
-            f"`rageval label {shlex.quote(path.as_posix())} --annotator NAME`"
+        raise CommandError.of(
+            shown,
+            "few_annotators",
+            command=f"rageval label {shlex.quote(path.as_posix())} --annotator NAME",
         )
     return labels
 
@@ -338,7 +339,7 @@ def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
     from pytest_rageval.report.view.agreement import agreement_lines
 
     if not path.is_file():
-        raise CommandError(f"{path}: cannot be read: no such file")
+        raise CommandError.of(path, "absent", what="file")
     labels = _labels_of_several(path, str(path))
     document = {"file": path.as_posix(), **agreement_document(labels.entries)}
     print_result(document, agreement_lines(document), as_json=as_json)

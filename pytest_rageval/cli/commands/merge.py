@@ -50,7 +50,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     try:
         refuse_different(parts)
     except DifferentRunsError as error:
-        raise NotComparableError(str(error)) from error
+        raise NotComparableError.of_faults(error.faults) from error
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id)
     shown = show(session_view(merged, checks=True))

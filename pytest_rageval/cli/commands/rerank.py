@@ -121,7 +121,7 @@ def _document(run: StoredRun, given: _Given) -> dict[str, Any]:
         left_out.update(textless)
     if not cases:
         reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
-        raise CommandError(f"{run.folder}: no case with candidates to rank: {reasons or 'empty'}")
+        raise CommandError.of(run.folder, "no_candidates", reason=reasons or "empty")
     most = max(len(case.chunks) for case in cases)
     main = given.main or min(run.scoring.k, max(most, 1))
     ks = sorted({main, *(given.ks or [k for k in CUTOFFS if k <= most])})
@@ -155,10 +155,7 @@ def _with_texts(
     """
     n_cut = sum(chunk.text_truncated for case in cases for chunk in case.chunks)
     if n_cut and not allow_cut:
-        raise CommandError(
-            f"{n_cut} chunk texts are stored cut; run the cases again with whole texts, or add "
-            "--allow-cut-texts to go on with them"
-        )
+        raise CommandError.of("", "cut_texts", n=n_cut)
     kept = [case for case in cases if all(chunk.text for chunk in case.chunks)]
     missing = len(cases) - len(kept)
     return kept, {"a chunk without text": missing} if missing else {}

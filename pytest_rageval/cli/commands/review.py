@@ -107,7 +107,7 @@ def _source(source: str | None, wanted: _Wanted) -> ReadSource:
     run = stored_run(run_or_last(source, "RUN|FILE"))
     answers = answers_of_run(run, _baseline(run, wanted.baseline))
     if not answers:
-        raise CommandError(f"run {run.run_id}: no case has an answer to read")
+        raise CommandError.of(f"run {run.run_id}", "no_answers")
     return source_of(run.folder, run.run_id, answers, random_share=wanted.random_share)
 
 
@@ -176,7 +176,7 @@ def _print_table(source: ReadSource, *, as_json: bool) -> ExitCode:
 
     found = found_in(source)
     if not found.figures:
-        raise CommandError(f"{source.name}: nobody has read it; `rageval review` begins")
+        raise CommandError.of(source.name, "unread")
     print_result(
         {"source": source.name, **to_builtins(found)}, review_blocks(found), as_json=as_json
     )

@@ -23,7 +23,8 @@ from pytest_rageval.cli.output import (
     warn,
 )
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.support.text import clean, counted, did_you_mean, first_few, plural
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import clean, counted, first_few, plural
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendQuery
@@ -184,20 +185,21 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
         stage = query.metric.removeprefix(STAGE_PREFIX)
         if stage != query.metric:  # by the prefix, every stage would seem close
             known = [key.partition(STAGE_PREFIX)[2] for key in source.metrics]
-            raise CommandError(_unknown("stage", stage, filter(None, known)))
-        raise CommandError(_unknown("metric", query.metric, source.metrics))
+            raise _unknown("stage", stage, filter(None, known))
+        raise _unknown("metric", query.metric, source.metrics)
     tags = {tag for run in source.runs for tag in run.tags}
     for tag in query.run_tags:
         if tag not in tags:
-            raise CommandError(_unknown("run tag", tag, tags))
+            raise _unknown("run tag", tag, tags)
     if query.scope != "overall" and query.group not in source.groups:
-        raise CommandError(_unknown(query.scope, query.group, source.groups))
+        raise _unknown(query.scope, query.group, source.groups)
     if query.scope != "overall" and all(run.figure is None for run in source.runs):
-        none = f"metric {query.metric!r}: in no run for {query.scope} {query.group!r}"
-        raise CommandError(f"{none}; a figure of a whole run has none by category or tag")
+        raise CommandError.of(
+            f"metric {query.metric!r}", "no_group_figure", group=f"{query.scope} {query.group!r}"
+        )
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+def _unknown(what: str, name: str, known: Iterable[str]) -> CommandError:
     names = sorted(known)
-    listed = f"; there are: {first_few(names, _SHOWN_NAMES) or 'none'}"
-    return f"{what} {name!r}: in no run{did_you_mean(name, names) or listed}"
+    others = {"names": first_few(names, _SHOWN_NAMES) or "none"}
+    return CommandError.of(f"{what} {name!r}", "in_no_run", **(hint(name, names) or others))

@@ -199,7 +199,7 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
         run, tag = run_or_last(None), run
     folder = resolve_run(results, run)
     if folder.parent.resolve() != results.resolve():
-        raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
+        raise CommandError.of(folder, "outside_results", folder=results)
     before = write_tag(results, tag, folder.name)
     put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
     _print_tag({"tag": tag, "run_id": folder.name, "before": before}, as_json)

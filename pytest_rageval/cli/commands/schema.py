@@ -44,4 +44,4 @@ def command(kind: str, output: Path | None) -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"{output}: {error.strerror}") from error
+        raise CommandError.of(output, "unwritable", reason=error.strerror) from error

@@ -125,8 +125,7 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
     names: Names = given.ids or ("keep" if is_large else "paths")
     asks_own = not given.embedded and target_kind(settings) in {"url", "client"}
     if not given.indexed and not asks_own and (is_large or names == "keep"):
-        reason = f"{suite.n_documents:,} documents" if is_large else "--ids keep"
-        raise CommandError(f"{suite.name}: the embedded server takes notes, and not {reason}")
+        raise CommandError.of(suite.name, "notes_only", n=suite.n_documents)
     default = cases_folder(settings) / _FOLDER
     folder = given.folder or default / (suite.name if names == "paths" else f"{suite.name}-ids")
     if not given.indexed:
@@ -136,10 +135,8 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
     if asks_own and not given.indexed:
         what = "each note" if names == "paths" else "each line of corpus.jsonl"
         named = "path below that folder" if names == "paths" else "_id"
-        raise CommandError(
-            f"{suite.name}: the project has a target of its own. Index {what} in {prepared.corpus} "
-            f"so that the target reports its {named} as rel_path, and repeat the command with "
-            "--indexed; --embedded asks the embedded server instead"
+        raise CommandError.of(
+            suite.name, "index_first", file=prepared.corpus, what=what, field=named
         )
     return prepared
 
@@ -169,10 +166,7 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
         if failed is not None:
             raise UnreachableError(f"no question was answered; the first: {failed.message}")
         smallest = min(one.k for one in suite.published)
-        raise CommandError(
-            f"{suite.name}: nothing to compare; expected chunks in the replies, and -k {smallest} "
-            "or more"
-        )
+        raise CommandError.of(suite.name, "nothing_compared", least=smallest)
     return {
         "suite": suite.name,
         "title": suite.title,

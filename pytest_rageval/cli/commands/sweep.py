@@ -71,11 +71,11 @@ def command(
     )
     name = name or ("quick" if sweep.path is None else Path(sweep.path).stem)
     if not is_run_id(name, new=not resume):
-        raise ConfigError(f"--name: got {shown(name)}, expected {RUN_ID_RULE}")
+        raise ConfigError.of("--name", "value", found=shown(name), expected=RUN_ID_RULE)
     try:
         plan = _plan(settings, cases, sweep)
     except ConfigError as error:
-        raise ConfigError(f"{sweep.path or '--quick'}: {error}") from error
+        raise error.within(str(sweep.path or "--quick")) from error
     if dry_run:
         _show_plan(settings, plan, sweep, as_json=as_json)
         return ExitCode.YES
@@ -122,11 +122,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
     from pytest_rageval.engine.sweep.runner import with_query
 
     if sweep.build_fixture is not None:
-        raise ConfigError(
-            "[index.build] fixture: a fixture lives within a session of pytest, "
-            "which a sweep is not; expected embedded = true, or a command that builds the index "
-            "from the variables RAGEVAL_SWEEP_... (docs/sweep.md)"
-        )
+        raise ConfigError.of("[index.build] fixture", "no_session")
     counted = planned_cases(cases, settings)
     notes: tuple[str, ...] = ()
     if sweep.path is None and all(one.answerable for one in counted):
@@ -135,14 +131,9 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
     confidence = cases.thresholds.confidence
     goal = sweep_goal(sweep, counted, cases.registry, confidence=confidence)
     if goal.judged and settings.retrieval_only:
-        raise ConfigError(
-            f"objective {goal.main.info.key}: a metric of answers, and retrieval_only is set"
-        )
+        raise ConfigError.of(f"objective {goal.main.info.key}", "retrieval_objective")
     if goal.main.info.judged and settings.judge == "none":
-        raise ConfigError(
-            f"objective {goal.main.info.key}: judged, and no judge is set; set one, or another "
-            "objective"
-        )
+        raise ConfigError.of(f"objective {goal.main.info.key}", "judged_objective")
     plan = plan_sweep(sweep, counted, goal, settings.repeats)
     plan = replace(plan, notes=(*notes, *plan.notes))
     # Before the first question, also values that only some proposal of Optuna would bring up.
@@ -177,7 +168,7 @@ def _explained(name: str, command: str) -> Iterator[None]:
     except TargetGoneError as error:
         raise UnreachableError(f"{error}; {again}") from error
     except NothingToCompareError as error:
-        raise NotComparableError(str(error)) from error
+        raise NotComparableError.of_faults(error.faults) from error
     except (ConfigError, StorageError) as error:
         raise type(error)(f"{error}; {again}") from error
     except KeyboardInterrupt:

@@ -36,7 +36,7 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
     if run is not None:
         folder = resolve_run(results, run)
         if folder.parent.resolve() != results.resolve():
-            raise CommandError(f"{folder}: is not in {results}, whose runs are shown")
+            raise CommandError.of(folder, "outside_results", folder=results)
         start = Links().run(folder.name)
     runs = ProjectRuns(results, title=rootdir.resolve().name, on_tagged=put_and_warn)
     server = GuardedServer(

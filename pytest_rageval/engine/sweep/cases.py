@@ -38,7 +38,7 @@ def read_cases(settings: Settings) -> SweepCases:
         DatasetError: with every fault of the files, or there is no case.
     """
     if target_kind(settings) == "none":
-        raise ConfigError(no_target(settings, fixtures=False))
+        raise no_target(settings)
     refuse_select(settings)
     check_target(settings.target, os.environ)
     check_results_dir(settings)

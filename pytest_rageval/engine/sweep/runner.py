@@ -132,14 +132,16 @@ class SweepRunner:
         results = [self._results[number] for number in sorted(self._results)]
         reached = results[-1].measures
         if set(reached) <= {self.plan.baseline}:
-            raise NothingToCompareError(
-                "only the baseline could be measured: "
-                + ("; ".join(dict.fromkeys(self._failed.values())) or "no other was asked")
+            raise NothingToCompareError.of(
+                "",
+                "only_baseline",
+                reason="; ".join(dict.fromkeys(self._failed.values())) or "no other was asked",
             )
         if self.plan.held and self.plan.baseline not in self._held:
-            raise NothingToCompareError(
-                "the baseline could not be asked the held-out cases: "
-                f"{self._failed.get(self.plan.baseline, 'no case was asked')}"
+            raise NothingToCompareError.of(
+                "",
+                "baseline_not_held",
+                reason=self._failed.get(self.plan.baseline, "no case was asked"),
             )
         return conclude(
             self.plan,
@@ -162,17 +164,19 @@ class SweepRunner:
                 keys, rung.cases, judged=plan.judged_at(number), end=last, page=not plan.held
             )
             if plan.baseline in keys and plan.baseline not in measures:
-                raise NothingToCompareError(
-                    "the baseline could not be measured: "
-                    f"{self._failed.get(plan.baseline, 'no case was asked')}"
+                raise NothingToCompareError.of(
+                    "",
+                    "baseline_unmeasured",
+                    reason=self._failed.get(plan.baseline, "no case was asked"),
                 )
             base = measures.get(plan.baseline)
             if base is not None and base.n_error and base.objective is None:
                 hopeless = all(one.objective is None for one in measures.values())
                 if hopeless or not last:  # further questions would be in vain
-                    raise NothingToCompareError(
-                        "the baseline could not be measured: no answer in "
-                        f"{counted(base.n_error, 'case')}: {base.error}"
+                    raise NothingToCompareError.of(
+                        "",
+                        "baseline_unmeasured",
+                        reason=f"no answer in {counted(base.n_error, 'case')}: {base.error}",
                     )
             cut = self._cut(group, number, measures)
             self._add(number, measures, cut)

@@ -128,9 +128,12 @@ def open_given(settings: Settings) -> Iterator[openai.AsyncOpenAI]:
         is_client = isinstance(found, (openai.AsyncOpenAI, openai.OpenAI))
         client = found if is_client or not callable(found) else named_code(found, where, rootdir)
         if not isinstance(client, openai.AsyncOpenAI):
-            raise ConfigError(
-                f"{where}: got {shown(client)}, expected an AsyncOpenAI or AsyncAzureOpenAI of the "
-                "openai package, or a function that makes one"
+            raise ConfigError.of(
+                where,
+                "type",
+                found=shown(client),
+                expected="an AsyncOpenAI or AsyncAzureOpenAI of the openai package, or a function "
+                "that makes one",
             )
         try:
             yield client

@@ -342,10 +342,7 @@ def _may_pass(attempt: _Attempt) -> bool:
 def _address(base_url: str) -> Address:
     where = "[tool.rageval.judge] base_url"
     if re.search("[?#]", base_url):
-        raise ConfigError(
-            f"{where}: holds a query or a fragment, expected a base URL, such as "
-            "https://NAME.openai.azure.com/openai/v1 for a deployment of Azure OpenAI"
-        )
+        raise ConfigError.of(where, "url_query", example="https://NAME.openai.azure.com/openai/v1")
     return join_url(base_url.strip().rstrip("/").removesuffix(f"/{_PATH}"), _PATH, where)
 
 

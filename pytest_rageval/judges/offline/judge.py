@@ -57,10 +57,9 @@ def check_rubrics(rubrics: Iterable[str]) -> None:
     """
     for rubric in rubrics:
         if rubric not in _RUBRICS:
-            known = ", ".join(_RUBRICS)
-            raise ConfigError(
-                f"the offline judge has no rubric {rubric[:200]!r}, expected one of {known}; "
-                "others need a model: --judge MODEL"
+            ", ".join(_RUBRICS)
+            raise ConfigError.of(
+                "judge offline", "no_rubric", found=repr(rubric[:200]), names=", ".join(_RUBRICS)
             )
 
 

@@ -30,8 +30,8 @@ from pytest_rageval.judges.rubrics.schema import (
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.files import read_plain
-from pytest_rageval.support.text import did_you_mean
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.support.reading import hint
+from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
 
@@ -150,10 +150,11 @@ def load_rubric(
         return _load_packaged(name_or_path, alternate)
     path = Path(name_or_path)
     if path.suffix != ".jinja":
-        hint = did_you_mean(name_or_path, RUBRICS, before="; ")
-        raise ConfigError(
-            f"rubric {name_or_path!r}: expected one of {', '.join(RUBRICS)},"
-            f" or the path of a .jinja file{hint}"
+        raise ConfigError.of(
+            f"rubric {name_or_path!r}",
+            "no_such_rubric",
+            names=", ".join(RUBRICS),
+            **hint(name_or_path, RUBRICS),
         )
     _check_own_name(path.stem, name_or_path)
     return _load(path.stem, Path(root or ".") / path, name_or_path, alternate=alternate, own=True)
@@ -167,11 +168,13 @@ def _load_packaged(name: str, alternate: bool) -> Rubric:
 
 def _check_own_name(name: str, shown: str) -> None:
     if not _OWN_NAME.fullmatch(name):
-        raise ConfigError(f"{shown}: name {name!r} came, expected letters, digits, _ and -")
+        raise ConfigError.of(
+            shown, "value", found=repr(name), expected="a name of letters, digits, _ and -"
+        )
     keys = (*BUILT_IN.cases, *BUILT_IN.runs, *BUILT_IN.aliases)
     taken = {key.split(".")[0] for key in keys} | set(RUBRICS)
     if name in taken:
-        raise ConfigError(f"{shown}: {name!r} is a name of the package; choose another file name")
+        raise ConfigError.of(shown, "own_name", found=repr(name))
 
 
 def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> Rubric:
@@ -184,10 +187,7 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
     schema = _read_schema(schema_text, f"{beside}.schema.json", checked=own)
     found = scales(schema, own=own)
     if own and not found:
-        raise ConfigError(
-            f"{beside}.schema.json: no property is a score, expected at least one number with"
-            " minimum and maximum or an enum, or a boolean"
-        )
+        raise ConfigError.of(f"{beside}.schema.json", "no_score")
     prefix = _METRIC_PREFIX.get(name, name)
     metrics = {prop: f"{prefix}.{prop}" if prefix else name for prop in found}
     digest = hashlib.sha256((_frame() + template + schema_text).encode()).hexdigest()
@@ -216,9 +216,9 @@ def _read(path: Path, shown: str) -> str:
     try:
         return read_plain(path)  # also converts every line end to a newline
     except FileNotFoundError:
-        raise ConfigError(f"{shown}: no such file") from None
+        raise ConfigError.of(shown, "absent", what="file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown}: cannot be read as UTF-8 text: {error}") from error
+        raise ConfigError.of(shown, "unreadable", reason=error) from error
 
 
 def _read_schema(text: str, shown: str, *, checked: bool) -> dict[str, Any]:
@@ -226,11 +226,15 @@ def _read_schema(text: str, shown: str, *, checked: bool) -> dict[str, Any]:
         schema = json.loads(text)
         json.dumps(schema, ensure_ascii=False).encode()  # half a surrogate pair cannot be sent
     except json.JSONDecodeError as error:
-        raise ConfigError(f"{shown}:{error.lineno}:{error.colno}: no JSON: {error.msg}") from error
+        raise ConfigError.of(
+            f"{shown}:{error.lineno}:{error.colno}", "not_json", reason=error.msg
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{shown}: no JSON that can be read") from error
+        raise ConfigError.of(shown, "not_json", reason="it cannot be read") from error
     if checked and (faults := list(schema_faults(schema))):
-        raise ConfigError("\n".join(f"{shown}: {fault}" for fault in faults))
+        raise ConfigError.of_faults(
+            Fault(code="invalid", facts={"reason": one}, field=shown) for one in faults
+        )
     return dict(schema)
 
 
@@ -241,7 +245,12 @@ def _read_data(template: str, shown: str) -> tuple[str, ...]:
     names = tuple(re.split(r"[\s,]+", match["names"].strip()))
     for name in names:
         if name not in _DATA:
-            raise ConfigError(f"{shown}:1: data {name!r} came, expected one of {', '.join(_DATA)}")
+            raise ConfigError.of(
+                f"{shown}:1",
+                "choice",
+                found=f"data {name!r}",
+                expected=f"one of {', '.join(_DATA)}",
+            )
     return names
 
 
@@ -283,15 +292,14 @@ def _check_template(template: str, shown: str) -> None:
         _compiled(template)
         unknown = meta.find_undeclared_variables(_environment().parse(template)) - known.keys()
     except TemplateSyntaxError as error:
-        raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
+        raise ConfigError.of(f"{shown}:{error.lineno}", "invalid", reason=error.message) from error
     except RecursionError:
-        raise ConfigError(f"{shown}: nested too deeply") from None
+        raise ConfigError.of(shown, "deep") from None
     except ValueError as error:  # a number of too many digits
-        raise ConfigError(f"{shown}: cannot be read: {one_line(str(error), 200)}") from None
+        raise ConfigError.of(shown, "unreadable", reason=one_line(str(error), 200)) from None
     if unknown:
-        raise ConfigError(
-            f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(known))};"
-            " question, answer and the other texts follow the instructions on their own"
+        raise ConfigError.of(
+            shown, "template_name", found=repr(min(unknown)), names=", ".join(sorted(known))
         )
     for request in (JudgeRequest(question="", answer=""), _FULL):
         _instructions(template, _variables(request, len(request.context)), shown)
@@ -308,7 +316,7 @@ def _instructions(template: str, variables: Mapping[str, int], shown: str) -> st
         text.encode()  # half a surrogate pair cannot be sent
     except Exception as error:
         said = one_line(str(error), 200) or type(error).__name__
-        raise ConfigError(f"{shown}: cannot be rendered: {said}") from error
+        raise ConfigError.of(shown, "not_rendered", reason=said) from error
     return text.strip()
 
 

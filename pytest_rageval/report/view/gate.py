@@ -88,9 +88,7 @@ def check_facts(
 
 def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
     """Yield a baseline, or why it is missing, and what changed since."""
-    # After the name, "no baseline" would say it twice.
-    sentence = info.sentence.replace("no baseline: ", "none: ", 1)
-    yield Fact("baseline", sentence, "strong", "warn" if info.problem else "")
+    yield Fact("baseline", info.sentence, "strong", "warn" if info.problem else "")
     if info.choice is not None:
         if info.choice.run_id is not None:
             yield Fact("", info.choice.sentence)

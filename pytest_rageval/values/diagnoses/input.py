@@ -10,6 +10,14 @@ from pytest_rageval.values.diagnoses.table import Diagnosis, Fact, Facts, joined
 
 _Row = Diagnosis[Literal["input"]]
 _USUAL: Final[Facts] = {
+    "write": "recall_at_k = 1",
+    "n_cases": 40,
+    "n_held": 2,
+    "n_chunks": 5,
+    "address": "http://localhost:8000",
+    "judge": "the offline judge",
+    "command": "rageval label FILE --annotator NAME",
+    "field": "_id",
     "reason": "Permission denied",
     "expected": "a text that is not blank",
     "folder": "evals/results",
@@ -50,7 +58,6 @@ _USUAL: Final[Facts] = {
     "place": "in [defaults]",
     "latest": "20260314-a",
     "example": '"env:RAG_TOKEN"',
-    "write": "k = 5",
     "fetch": "--fetch",
 }
 """Example of a fact in the rows that name no other."""
@@ -112,6 +119,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     # --- a file as a whole -----------------------------------------------------------------
     "unreadable": "cannot be read: {reason}",
+    "not_fetched": "cannot be fetched: {reason}",
     "unwritable": _input(
         "cannot be written: {reason}",
         reason="No space left on device",
@@ -208,6 +216,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "url_query": (
         "contains a query or a fragment",
         "; put a query into {setting}",
+        ", expected a base URL, such as {example} for a deployment of Azure OpenAI",
     ),
     "url_host": "the host or the port is not valid",
     "url_blank": "contains whitespace or a control character",
@@ -353,6 +362,174 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "no_parameter": (
         "no parameter to vary, expected [query] or [index] with lists of values, such as "
         "k = [3, 5, 10]"
+    ),
+    # --- sweeps, their plans and results ---------------------------------------------------
+    "no_unanswerable": (
+        "has a weight for negative_accuracy, and no case is unanswerable; add such cases, or set "
+        "other weights, such as weights = {{ {write} }}"
+    ),
+    "no_group": "no case has the {what} {found}, expected one of {names}",
+    "no_population": "no case can have a value of it; its population is {group}",
+    "few_questions": (
+        "{n:configuration} over {n_cases} cases take more than {least} questions, the budget or "
+        '45 % of the grid; use a larger budget, more cases or method = "grid"'
+    ),
+    "many_configurations": (
+        "{n:configuration}, expected at most {most}: give fewer values, or ranges such as "
+        "k = {{ min = 3, max = 10 }}"
+    ),
+    "one_configuration": "one configuration, expected a parameter with two values or more",
+    "no_reviewed_case": "no case to ask, expected at least one that a person has reviewed",
+    "holdout": (
+        "got {found}, which holds out {n_held} of {n:case}, expected at least {least} held out and "
+        "as many to search with; use more cases or no holdout"
+    ),
+    "no_session": (
+        "a fixture lives within a session of pytest, which a sweep is not; expected embedded = "
+        "true, or a command that builds the index from the variables RAGEVAL_SWEEP_... "
+        "(docs/sweep.md)"
+    ),
+    "retrieval_objective": "a metric of answers, and retrieval_only is set",
+    "judged_objective": "judged, and no judge is set; set one, or another objective",
+    "only_baseline": "only the baseline could be measured: {reason}",
+    "baseline_not_held": "the baseline could not be asked the held-out cases: {reason}",
+    "baseline_unmeasured": "the baseline could not be measured: {reason}",
+    # --- targets ---------------------------------------------------------------------------
+    "no_target": (
+        "no target to ask: a rag_client fixture is not reached from here; set url, client or vault "
+        "in [tool.rageval.target], RAGEVAL_RAG_URL in the environment, or --rag-url where a "
+        "command has it"
+    ),
+    "no_target_given": (
+        "evaluate(): no target given, and the settings name none; expected a function of one "
+        "AskRequest, an object with ask(request), or a target in [tool.rageval.target]"
+    ),
+    "preset_address": (
+        'needs the address of your server: --rag-url, or in [tool.rageval.target] url = "{address}"'
+    ),
+    "overlap": "{found} and {other} overlap; keep one",
+    "expression": _input(
+        "bad JMESPath expression {found}",
+        ": {reason}",
+        "; write env.{variable} in a request",
+        ": unexpected {rest} at position {n}",
+        found="'a b'",
+        reason="",
+        variable="",
+        rest="'b'",
+        n=3,
+    ),
+    "auth_returned": _input("returned {reason}", reason="int, expected a mapping of headers"),
+    "no_events": "a stream of plain text has no events",
+    "env_placeholder": (
+        "got {found}, expected env:NAME without placeholders: no case may choose which variable of "
+        "the environment is sent; let the case contain the value, as in {{case.metadata.user}}, or "
+        'ask through a client of your own (client = "module:factory")'
+    ),
+    # --- judges and rubrics ----------------------------------------------------------------
+    "cache_row": (
+        "an entry is damaged ({reason}); delete the file, and what it contained is asked again"
+    ),
+    "cache_version": (
+        "a judge cache of version {found}, expected {expected}; delete the file, and what it "
+        "contained is asked again"
+    ),
+    "no_cache": "contains no judge cache, and none can be made in it",
+    "no_calibration": "cannot be read: {reason}; write it anew with rageval calibrate --save",
+    "one_price": "not set, but the other price is; set both or neither",
+    "no_rubric": (
+        "has no rubric {found}, expected one of {names}; others need a model: --judge MODEL"
+    ),
+    "no_such_rubric": "expected one of {names}, or the path of a .jinja file",
+    "own_name": "{found} is a name of the package; choose another",
+    "no_score": (
+        "no property is a score, expected at least one number with minimum and maximum or an enum, "
+        "or a boolean"
+    ),
+    "template_name": (
+        "got {found}, expected only {names}; question, answer and the other texts follow the "
+        "instructions on their own"
+    ),
+    "not_rendered": "cannot be rendered: {reason}",
+    "no_other_wording": (
+        "{judge} has no other wording to be asked in, so it cannot be its own second judge; name a "
+        "model with spot_check_model in [tool.rageval.judge], let a model judge (--judge MODEL), "
+        "or leave the spot check out (--judge-spot-check 0)"
+    ),
+    "second_judge": (
+        "got {found}, expected another model or 'offline'; without it the first judge is asked in "
+        "the other wording of its rubrics"
+    ),
+    "not_repeated": "a second judge repeats {names}, and the rubrics in use are {found}",
+    "few_annotators": ("fewer than two annotators have labelled it; each does with `{command}`"),
+    "no_labels": "every row carries a label that is left out",
+    "no_answers": "no case has an answer to read",
+    "unread": "nobody has read it; `rageval review` begins",
+    # --- metrics ---------------------------------------------------------------------------
+    "in_no_run": ("in no run", "; there are: {names}"),
+    "no_key": 'no key, expected one after the decorator such as ("{key}")',
+    "no_group_figure": (
+        "in no run for {group}; a figure of a whole run has none by category or tag"
+    ),
+    # --- commands --------------------------------------------------------------------------
+    "usage": "expected {expected}",
+    "nothing_asked": "nothing was asked so far: type a question",
+    "one_answer": "only one answer so far: ask again, such as after :k or :folders",
+    "failed_question": "one of the last two questions failed: ask again",
+    "no_answer": "the last question has no answer to judge",
+    "no_terminal": "there is no terminal here for the app; add --web",
+    "file_there": "a file stands where a folder is needed; move it away, or name another folder",
+    "other_files": (
+        "contains other files, and no {found} of an earlier site; expected a new or empty folder"
+    ),
+    "outside_results": "is not in {folder}; copy it there",
+    "tag_moved": "names another run by now; load the page again",
+    "in_files": "is in {names}; name one of them with --file",
+    "no_earlier": "none given, and no run is stored before {run}",
+    "no_run_or_case": "{reason}; no case of the last run has this name",
+    "no_vectors": (
+        "no vector of this run's {n:question} and {n_chunks:chunk}; expected lines with their "
+        "texts as they were asked and retrieved, or with chunk ids"
+    ),
+    "cut_texts": (
+        "{n} of the chunk texts are stored cut; run the cases again, or add --allow-cut-texts to "
+        "use them"
+    ),
+    "no_chunk_text": "no record contains the text of a chunk, so nothing was sent",
+    "no_map": "no text of the run has a vector, so there is no map",
+    "no_candidates": "no case with candidates to rank: {reason}",
+    "many_prefixes": "are below {names}; export each file by itself",
+    "nothing_made": (
+        "no question, no answer and no definition in {n:note} that could become a case",
+        "; {reason}",
+        "; name a model with --model, which writes questions about any text",
+    ),
+    "no_notes": "is not a folder of Markdown notes",
+    "no_note": (
+        "no note of {folder} matches {found}, expected a pattern of whole paths below it, such as "
+        "'drafts/*.md'"
+    ),
+    "same_path": (
+        "the document {found} and another one have the path {file}; keep their ids with --ids keep"
+    ),
+    "ids_taken": (
+        "the file has cases of these ids already: {names}; choose --on-clash skip or --on-clash "
+        "rename"
+    ),
+    "http_file": _input(
+        "HTTP {n}, expected the text",
+        "; it leads {place}: download the file, as with curl -L, and import that",
+        n=302,
+        place="elsewhere",
+    ),
+    "notes_only": "the embedded server takes notes, and neither {n:document} nor --ids keep",
+    "index_first": (
+        "the project has a target of its own. Index {what} in {file} so that the target reports "
+        "its {field} as rel_path, and repeat the command with --indexed; --embedded asks the "
+        "embedded server instead"
+    ),
+    "nothing_compared": (
+        "nothing to compare; expected chunks in the replies, and -k {least} or more"
     ),
     # --- thresholds ------------------------------------------------------------------------
     "no_gate": (

@@ -160,10 +160,10 @@ def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> N
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (":cse queue", "no command :cse, did you mean 'case'?"),
-        (":", "no command :"),
+        (":cse queue", 'unknown command :cse, did you mean "case"?'),
+        (":", "unknown command :"),
         (":case", "expected :case ID"),
-        (":case queu", "no case has the id 'queu', did you mean 'queue'?"),
+        (":case queu", "unknown case 'queu', did you mean \"queue\"?"),
         (":k", "expected :k N, from 1 to 200"),
         (":k 0", "expected :k N"),
         (":k many", "expected :k N"),

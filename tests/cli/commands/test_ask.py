@@ -99,7 +99,7 @@ def test_lines_of_a_pipe_are_carried_out_in_order(
     assert "new at 2" in found.out
     assert "saved    limit added to evals/eval_set.jsonl" in found.out
     assert "never asked" not in found.out
-    assert found.err.strip() == "no command :nope, see :help"
+    assert found.err.strip() == "unknown command :nope, see :help"
     (_, added) = map(json.loads, cases.read_text(encoding="utf-8").splitlines())
     assert (added["id"], added["question"]) == ("limit", QUESTION)
     assert added["gold_supports"][0]["rel_path"] == "work/queue.md"
@@ -127,10 +127,10 @@ def test_a_case_file_with_a_fault_costs_its_own_cases_alone(cases: Path, capsys:
         (["Which?", "--case", "queue"], "QUESTION and --case: expected one of them"),
         ([" "], "QUESTION: expected a question, got blanks"),
         (["--json"], "--json: goes with QUESTION or --case"),
-        (["--case", "queu"], "no case has the id 'queu', did you mean 'queue'?"),
+        (["--case", "queu"], "unknown case 'queu', did you mean \"queue\"?"),
         (["Which?", "--set", "rerank"], "--set: got 'rerank', expected NAME=VALUE"),
         (["Which?", "--set", "question=y"], "--set: got 'question'"),
-        (["Which?", "--judged", "--judge", "none"], "no judge"),
+        (["Which?", "--judged", "--judge", "none"], "expected --judge offline"),
     ],
 )
 def test_wrong_arguments_are_named(

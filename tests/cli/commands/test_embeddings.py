@@ -277,4 +277,4 @@ def test_a_run_without_texts_or_without_a_folder_is_a_data_error(
     assert "run 'run-1': not found" in capsys.readouterr().err
     store(project, measured[-1:])
     assert cli.run(["embeddings", "run-1", *at("http://h")]) == ExitCode.USAGE
-    assert "no record holds the text of a chunk, so nothing was sent" in capsys.readouterr().err
+    assert "no record contains the text of a chunk, so nothing was sent" in capsys.readouterr().err

@@ -115,11 +115,14 @@ def test_run_and_case_are_named_in_the_usual_ways(run: str, case: str, capsys: O
     [
         (["two", "alpha"], "run 'two': not found; the latest in "),
         (["last~1", "alpha"], "run 'last~1': "),
-        (["one", "alhpa"], "rageval: case 'alhpa': not in this run, did you mean 'alpha'?"),
-        (["one", "zzz"], "rageval: case 'zzz': not in this run, it holds alpha, beta"),
-        (["one", ""], "rageval: case '': not in this run"),
+        (["one", "alhpa"], "rageval: case 'alhpa': not found, did you mean \"alpha\"?"),
+        (["one", "zzz"], "rageval: case 'zzz': not found; there are: alpha, beta"),
+        (["one", ""], "rageval: case '': not found"),
         (["one", "\x1b[31mx"], "rageval: case '"),
-        (["one", "alpha", "--repeat", "2"], "rageval: case 'alpha': got --repeat 2, the run has 0"),
+        (
+            ["one", "alpha", "--repeat", "2"],
+            "rageval: case 'alpha': got --repeat 2, expected",
+        ),
         (["one", "--repeat", "0"], "rageval explain: --repeat: expected a CASE beside it"),
         (["alhpa"], "rageval: run 'alhpa': not found"),
         (["two"], "rageval: run 'two': not found"),
@@ -143,7 +146,7 @@ def test_a_name_alone_may_be_that_of_a_case_of_the_last_run(capsys: Output) -> N
     assert (out.splitlines()[0], err) == ("beta  PASSED", "assumed RUN: one, the last run\n")
     assert cli.run(["explain", "alpah"]) == ExitCode.USAGE
     assert capsys.readouterr().err.endswith(
-        "no case of the last run has this name, did you mean 'alpha'?\n"
+        'no case of the last run has this name, did you mean "alpha"?\n'
     )
 
 

@@ -42,7 +42,7 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
     Path("g.jsonl").write_bytes(b"mine")
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert "exists; name another file" in capsys.readouterr().err
+    assert "g.jsonl: exists" in capsys.readouterr().err
     assert Path("g.jsonl").read_bytes() == b"mine"
 
 

@@ -126,13 +126,13 @@ def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("recal_at_k",), "metric 'recal_at_k': in no run, did you mean 'recall_at_k'?"),
+        (("recal_at_k",), "metric 'recal_at_k': in no run, did you mean \"recall_at_k\"?"),
         (
             ("stage.foo",),
             "stage 'foo': in no run; there are: hallucinated, incorrect, irrelevant_r",
         ),
-        (("stage.not_cite",), "stage 'not_cite': in no run, did you mean 'not_cited'?"),
-        (("mrr", "--tag", "wurk"), "tag 'wurk': in no run, did you mean 'work'?"),
+        (("stage.not_cite",), "stage 'not_cite': in no run, did you mean \"not_cited\"?"),
+        (("mrr", "--tag", "wurk"), "tag 'wurk': in no run, did you mean \"work\"?"),
         (("mrr", "--category", "x"), "category 'x': in no run; there are: factual, multi_hop"),
         (
             ("error_rate", "--tag", "work"),

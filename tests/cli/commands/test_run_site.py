@@ -102,7 +102,7 @@ def test_a_folder_of_something_else_is_not_touched(capsys: Output) -> None:
         if content is not None:
             (SITE / "site.json").write_text(content, encoding="utf-8")
         assert cli.run(["runs", "site", "-o", str(SITE)]) == 2
-        assert "holds other files" in capsys.readouterr().err
+        assert "contains other files" in capsys.readouterr().err
     assert pages() == {"index.html": "mine"}
     hostile = {"made_by": "pytest-rageval runs site", "pages": {"../pyproject.toml": "x"}}
     (SITE / "site.json").write_text(json.dumps(hostile), encoding="utf-8")

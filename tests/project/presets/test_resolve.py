@@ -200,8 +200,8 @@ def test_the_hash_follows_the_resolved_settings_and_not_the_name(tmp_path: Path)
 
 def test_a_preset_without_an_address_asks_for_it(tmp_path: Path) -> None:
     settings = load(tmp_path, 'preset = "ragflow"\nvars = { chat_id = "c-1" }')
-    assert no_target(settings) == (
-        "rageval: preset 'ragflow' needs the address of your server: --rag-url, or in "
+    assert str(no_target(settings)) == (
+        "preset 'ragflow': needs the address of your server: --rag-url, or in "
         '[tool.rageval.target] url = "http://127.0.0.1:9380"'
     )
 

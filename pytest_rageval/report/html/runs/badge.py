@@ -11,7 +11,8 @@ from typing import Any, Final
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.runs.list import is_partial
-from pytest_rageval.support.text import did_you_mean, format_value
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import format_value
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.run import StoredRun
 
@@ -36,8 +37,9 @@ def badge_document(runs: Sequence[StoredRun], metric: str | None = None) -> dict
         for figure in run_figures(run.aggregate, run.config)
     }
     if metric is not None and metric not in known and known:
-        hint = did_you_mean(metric, sorted(known))
-        raise ConfigError(f"--badge: no run has the metric {metric!r}{hint}")
+        raise ConfigError.of(
+            "--badge", "unknown", what=f"metric {metric!r}", **hint(metric, sorted(known))
+        )
     complete = [run for run in runs if run.aggregate and not is_partial(run)]
     numbers = complete[-1].aggregate if complete else None
     if numbers is None:

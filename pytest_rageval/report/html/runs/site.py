@@ -131,10 +131,7 @@ def _open(target: Path) -> dict[str, str]:
     except StorageError:
         manifest = {}
     if manifest.get("made_by") != _MADE_BY:
-        raise StorageError(
-            f"{target}: holds other files, and no {MANIFEST} of an earlier site; expected a new "
-            "or empty folder"
-        )
+        raise StorageError.of(target, "other_files", found=MANIFEST)
     pages = part(manifest, "pages")
     return {name: str(digest) for name, digest in pages.items() if _PAGE.fullmatch(name)}
 
