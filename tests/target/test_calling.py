@@ -344,3 +344,13 @@ def test_a_call_that_reaches_no_line_of_a_client_names_the_client() -> None:
         assert result.error is not None
         assert result.error.kind == "raised"
         assert re.fullmatch(r"\S*test_calling\.py:\d+: in answer", result.error.traceback)
+
+
+def test_a_reply_beyond_the_limit_of_characters_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pytest_rageval.target.calling.MOST_CHARS", 50)
+    error = call(lambda request: {"answer": "x" * 51}).error
+    assert error is not None
+    assert (error.kind, error.code) == ("protocol", "reply_too_long")
+    assert response_of(call(lambda request: {"answer": "x" * 20})).answer == "x" * 20

@@ -6,6 +6,7 @@ import pytest
 
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.target.mapping import (
+    _found_nothing,
     compile_mapping,
     mapping_report,
     unread_fields,
@@ -150,6 +151,22 @@ def test_the_keys_of_a_nested_reply_reach_those_of_a_chunk() -> None:
 def test_an_expression_that_is_nested_too_deeply_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError, match=r"response\.answer: bad .*: nested too deeply$"):
         compile_mapping({"answer": expression}, "response")
+
+
+@pytest.mark.parametrize(
+    ("expression", "reply", "lost"),
+    [
+        ("hits[] | [].a", {"hits": []}, False),
+        ("hits[] | [?b].a", {"hits": [{"a": 1}]}, True),
+        ("hits[].parts[]", {"hits": [{"parts": []}]}, False),
+        ("hits[?b].a || more[?b]", {"hits": [{"a": 1}], "more": []}, False),
+        ("`[]`", {"hits": []}, True),
+    ],
+)
+def test_an_empty_list_is_lost_unless_one_of_the_reply_explains_it(
+    expression: str, reply: object, lost: bool
+) -> None:
+    assert _found_nothing(expression, reply) is lost
 
 
 @pytest.mark.parametrize(
