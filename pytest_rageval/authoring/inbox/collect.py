@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.authoring.inbox.masking import Masker
+from pytest_rageval.authoring.inbox.messages import without_greeting
 from pytest_rageval.authoring.inbox.readers import READERS, Columns
 from pytest_rageval.authoring.inbox.rows import iterate_rows
 from pytest_rageval.authoring.inbox.traces import Traces, temporary_folder
@@ -61,7 +62,7 @@ def collect(
             traces.close()
     if not traces.tally.requests:
         raise fault(files[0].as_posix(), "no_requests", n_rows=traces.tally.rows, log=log)
-    masked = None if masker is None else dict(masker.counts)
+    masked = None if masker is None else dict(+masker.counts)
     return Collected(lines=lines, tally=traces.tally, masked=masked)
 
 
@@ -100,7 +101,7 @@ def _line(one: Sampled, ids: UniqueIds, masker: Masker | None) -> dict[str, Any]
         metadata["history"] = masker.value(history)
         metadata["trace"], metadata["at"] = map(masker.text, (request.trace, request.at))
     return {
-        "id": ids.take(None, question),
+        "id": ids.take(None, without_greeting(question)),
         "question": question,
         "tags": ["inbox"],
         "metadata": {

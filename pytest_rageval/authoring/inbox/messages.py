@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.chats import read_chat, read_messages
+from pytest_rageval.authoring.linting.duplicates import words
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.target.adapters import PATHS, from_documents
 from pytest_rageval.values.json_documents import part
@@ -28,6 +30,9 @@ _NAMES: Final = (*PATHS, "title", "name", "doc_id", "document_id", "chunk_id", "
 _OTHER_NAMES: Final = {"pageContent": "text", "document": "text", "chunk_text": "text"}
 """Names of the text of a passage that `from_documents` does not know."""
 _DEPTH: Final = 5
+_ASKING: Final = re.compile(r"[^.!?\n]*[^.!?\s][^.!?\n]*\?")
+_GREETING: Final = 2
+"""Words of a question that says nothing alone, such as "And then?"."""
 
 Asked = tuple[str, tuple[Mapping[str, str], ...]]
 
@@ -57,6 +62,16 @@ def asked(value: Any, depth: int = _DEPTH) -> Asked:
         if question:
             return question, before
     return "", ()
+
+
+def without_greeting(text: str) -> str:
+    """Return the sentences of a message that ask, without its greetings.
+
+    >>> without_greeting("Hello! It is me again. How long is it valid?")
+    'How long is it valid?'
+    """
+    asking = " ".join(_ASKING.findall(text)).strip()
+    return asking if len(words(asking)) > _GREETING else text
 
 
 def said(value: Any, depth: int = _DEPTH) -> str:

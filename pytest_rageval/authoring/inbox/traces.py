@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.authoring.inbox.messages import passages
+from pytest_rageval.authoring.inbox.messages import passages, without_greeting
 from pytest_rageval.authoring.inbox.values import (
     STRATA,
     Feedback,
@@ -172,9 +172,10 @@ class Traces:
                 self.tally.without_question += 1
                 continue
             self.tally.requests += 1
-            norm = " ".join(words(one.question)) or one.question
+            asked = without_greeting(one.question)
+            norm = " ".join(words(asked)) or asked
             length = len(one.question) + len(one.answer)
-            row = (one.trace, norm, one.question, _bits(one, by), length, _hash(one.trace))
+            row = (one.trace, norm, asked, _bits(one, by), length, _hash(one.trace))
             self._db.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", row)
         self._db.execute("COMMIT")
         if self.tally.requests:

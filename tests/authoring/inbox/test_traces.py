@@ -34,7 +34,7 @@ def weights(found: Collected) -> dict[str, float]:
 
 
 def test_near_equal_questions_are_one_family_with_its_share(tmp_path: Path) -> None:
-    texts = ["How do I get a refund", "how do I get a refund?", "So how do I get a refund"]
+    texts = ["How do I get a refund", "how do I get a refund?", "Hi! How do I get a refund?"]
     others = ["How do I get form 12", "How do I get form 13"]
     rows: list[dict[str, Any]] = [{"question": text} for text in (*texts, *others)]
 
