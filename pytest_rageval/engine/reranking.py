@@ -237,7 +237,8 @@ class FunctionReranker:
 
         found, fault = await computed(partial(call_own, call, (), self._settings))
         if fault is not None:
-            raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
+            said = f"{fault.message}\n{fault.traceback}".strip()
+            raise ConfigError.of(self._setting, "invalid", reason=said)
         try:
             scores = [number(_only(value)) for value in found] if isinstance(found, list) else []
         except (TypeError, ValueError):  # several numbers in the place of one

@@ -188,7 +188,7 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     for case_id in wanted:
         talk, turn = _turn_of(lines, case_id)
         if turn:
-            raise CommandError(f"{case_id}: a turn is removed with its conversation; name {talk}")
+            raise CommandError.of(case_id, "turn_alone", id=talk)
     # All ids are looked up before the first case is removed.
     found = [_line_of(lines, case_id, path) for case_id in wanted]
     for line in sorted(found, key=lambda line: line.number, reverse=True):
@@ -223,7 +223,8 @@ def promote(case_ids: tuple[str, ...], inbox: Path, output: Path | None, as_json
     known = _lines_by_id(output) if output.exists() else {}
     if taken := [one for one in wanted if one in known]:
         number = known[taken[0]].number
-        raise CommandError(f"{output}:{number}: has the id {taken[0]!r} already")
+        owner = "the id of this case"
+        raise CommandError.of(f"{output}:{number}", "duplicate", found=repr(taken[0]), owner=owner)
     append_cases(output, [json_text(line) for line in found])
     _done("added", output, wanted, as_json=as_json)
 
@@ -238,9 +239,8 @@ def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
     fields["tags"] = [tag for tag in line.get("tags", ()) if tag != "inbox"]
     if line.get("answerable", True) and not line.get("gold_supports"):
         command = f"rageval label {inbox.as_posix()} --case {line['id']}"
-        raise CommandError(
-            f"{inbox}: {line['id']!r} has no evidence: mark it with `{command}`, or say that the "
-            f"documents do not answer it: rageval case edit {line['id']} -f {inbox} --unanswerable"
+        raise CommandError.of(
+            inbox, "no_evidence", id=line["id"], command=command, file=inbox.as_posix()
         )
     _check(fields)
     return {name: item for name, item in fields.items() if item not in ([], {})}
@@ -268,12 +268,9 @@ def _refuse_misplaced(
 
     of_turns = [name for name in changes if name in TURN_FIELDS]
     if not turn and value.get("turns") and of_turns:
-        raise CommandError(
-            f"{case_id}: a conversation has {of_turns[0]} in its turns; "
-            f"name one, such as {case_id}#1"
-        )
+        raise CommandError.of(case_id, "in_turns", field=of_turns[0], id=case_id)
     if turn and "id" in changes:
-        raise CommandError(f"{case_id}: a turn has no id; rename its conversation")
+        raise CommandError.of(case_id, "turn_id")
 
 
 def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:

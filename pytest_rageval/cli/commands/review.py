@@ -206,24 +206,24 @@ def _reviews_of_one(source: ReadSource, named: str | None) -> Reviews:
 
     lines = read_reviews(source.place)
     if named is None and len(lines) > 1:
-        raise CommandError(f"{source.name}: several have read it; add --as {' or '.join(lines)}")
+        raise CommandError.of(source.name, "several_readers", names=" or ".join(lines))
     name = named or next(iter(lines), "")
     reviews = latest_reviews(
         lines.get(name, ()), {one.key: one.answer_hash for one in source.answers}
     )
     if not reviews:
-        raise CommandError(f"{source.name}: {name or 'nobody'} has read no answer of it")
+        raise CommandError.of(source.name, "unread_by", who=name or "nobody")
     return reviews
 
 
 def _require_category(reviews: Reviews, name: str, flag: str) -> None:
     from pytest_rageval.analysis.review import categories_of
-    from pytest_rageval.support.text import did_you_mean
+    from pytest_rageval.support.reading import hint
 
     known = [*categories_of(reviews)]
     if name not in known:
-        hint = did_you_mean(name, known) or f"; there are: {', '.join(known) or 'none'}"
-        raise CommandError(f"{flag}: no category {name!r}{hint}")
+        facts = hint(name, known) or {"names": ", ".join(known) or "none"}
+        raise CommandError.of(f"{flag} {name!r}", "not_found", **facts)
 
 
 def _write_labels(
@@ -249,7 +249,7 @@ def _write_rubric(reviews: Reviews, category: str) -> ExitCode:
     path = Path("evals/rubrics") / f"{rubric_name(category)}.jinja"
     for file, text in ((path, template), (path.with_suffix(".schema.json"), schema)):
         if file.exists():
-            raise CommandError(f"{file}: exists already; edit it, or remove it first")
+            raise CommandError.of(file, "exists", what="file")
         write_page(file, [text])
     click.echo(
         f"drafted {path.as_posix()}: read it, then add it to rubrics in [tool.rageval.judge]"

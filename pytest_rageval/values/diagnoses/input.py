@@ -18,6 +18,7 @@ _USUAL: Final[Facts] = {
     "judge": "the offline judge",
     "command": "rageval label FILE --annotator NAME",
     "field": "_id",
+    "who": "ann",
     "reason": "Permission denied",
     "expected": "a text that is not blank",
     "folder": "evals/results",
@@ -234,9 +235,10 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         found="'bot:ask'",
         reason="No module named 'bot'",
     ),
-    "fixture": (
+    "fixture": _input(
         "{found} is a fixture, which pytest alone calls; name a function or object that the "
-        "fixture may use, too"
+        "fixture may use, too",
+        found="'conftest:rag_client'",
     ),
     "no_module": "no module, and no entry point '{group}' of an installed package, has this name",
     "raised": (
@@ -258,14 +260,19 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "cannot be written: the folder of the run was removed or moved away; move it back and "
         "repeat the command (a session resumes with --rageval-resume)"
     ),
-    "no_results": "there is no {found}, which git does not keep; copy the whole folder of the run",
-    "no_results_folder": (
-        "{found} is a file or a broken link, or below one, expected a folder for the results of "
-        "runs; move it away, or name another folder with --rageval-results"
+    "no_results": _input(
+        "there is no {found}, which git does not keep; copy the whole folder of the run",
+        found="results.jsonl",
     ),
-    "results_unwritable": (
+    "no_results_folder": _input(
+        "{found} is a file or a broken link, or below one, expected a folder for the results of "
+        "runs; move it away, or name another folder with --rageval-results",
+        found="evals/results",
+    ),
+    "results_unwritable": _input(
         "{found} cannot be written, so the answers could not be stored; name another folder with "
-        "--rageval-results"
+        "--rageval-results",
+        found="evals/results",
     ),
     "repeated_records": (
         "contains several records of one case and repeat, and which of them counts is unknown; "
@@ -277,7 +284,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "the file of tag '{tag}' is malformed: got {found}, expected the id of a run; `rageval "
         "runs tag RUN {tag}` writes it anew"
     ),
-    "not_unpacked": "cannot be unpacked, expected a zip or tar of runs: {reason}",
+    "not_unpacked": _input(
+        "cannot be unpacked, expected a zip or tar of runs: {reason}", reason="bad header"
+    ),
     "unfinished": "has not ended, so it cannot be approved",
     "same_run": "is the run that is to be compared, or a part of it",
     "different_runs": "the runs differ: {differences}",
@@ -285,9 +294,13 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "no_set": (
         "does not say of which set the run is a part; expected a run of pytest under this version"
     ),
-    "kept_id": "run {run} keeps its id, got --rageval-run-id {found}; leave one of them out",
-    "settings_lost": (
-        "{reason}; without it the settings of the records are unknown: start a new run"
+    "kept_id": _input(
+        "run {run} keeps its id, got --rageval-run-id {found}; leave one of them out",
+        found="20260315-b",
+    ),
+    "settings_lost": _input(
+        "{reason}; without it the settings of the records are unknown: start a new run",
+        reason="missing",
     ),
     "other_settings": (
         "run {run} was made with other settings: {differences}; give the same ones, or start a "
@@ -301,20 +314,23 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "the text of a chunk is not whole, because the target cut it, and a judge needs the whole"
     ),
     "answer_cut": "the answer was too long to be kept whole",
-    "tier_select": "got {found}, which pytest alone selects; leave the tier out",
+    "tier_select": _input(
+        "got {found}, which pytest alone selects; leave the tier out", found="multi_hop"
+    ),
     "open_files": _input(
         "{n} files and connections may be open at once, and concurrency {found} needs {least}: "
         "allow more (`ulimit -n {least}`), or lower --rageval-concurrency",
         n=64,
         found=32,
     ),
-    "target_gone": "the target cannot be reached: {reason}",
+    "target_gone": _input("the target cannot be reached: {reason}", reason="3 timeouts in a row"),
     # --- the index of runs -----------------------------------------------------------------
     "no_index": "there is no index of runs; `rageval runs sync` makes one",
     "no_folder": "its folder cannot be made: {reason}",
-    "other_table": (
+    "other_table": _input(
         "table {found} belongs to no index of runs; name another file or database, or "
-        "another schema by ?options=-csearch_path%3DNAME"
+        "another schema by ?options=-csearch_path%3DNAME",
+        found="'metrics'",
     ),
     "index_version": _input(
         "an index of version {found}, expected {expected}; `rageval runs sync --rebuild` makes it "
@@ -326,8 +342,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "{reason}",
         "; delete {file}, and what it contained is stored again",
     ),
-    "index_row": (
-        "a row of the index is damaged ({reason}); `rageval runs sync --rebuild` makes it anew"
+    "index_row": _input(
+        "a row of the index is damaged ({reason}); `rageval runs sync --rebuild` makes it anew",
+        reason="Expecting value",
     ),
     # --- scoring in several processes ------------------------------------------------------
     "one_process": (
@@ -344,9 +361,10 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "them"
     ),
     "no_sweep": "{folder} contains no sweep {id} to resume; leave --resume out",
-    "other_sweep": (
+    "other_sweep": _input(
         "the sweep file has changed since {folder} was begun, in {names}; give the same, or leave "
-        "--resume out for a new sweep"
+        "--resume out for a new sweep",
+        names="query, seed",
     ),
     "other_cases": _input(
         "{folder} was begun with other cases ({n} then, {found} now); give the same, or leave "
@@ -368,11 +386,22 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "has a weight for negative_accuracy, and no case is unanswerable; add such cases, or set "
         "other weights, such as weights = {{ {write} }}"
     ),
-    "no_group": "no case has the {what} {found}, expected one of {names}",
-    "no_population": "no case can have a value of it; its population is {group}",
-    "few_questions": (
+    "no_group": _input(
+        "no case has the {what} {found}, expected one of {names}",
+        what="tag",
+        found="'wrk'",
+        names="'faq', 'work'",
+    ),
+    "no_population": _input(
+        "no case can have a value of it; its population is {group}",
+        group="answerable cases with golds",
+    ),
+    "few_questions": _input(
         "{n:configuration} over {n_cases} cases take more than {least} questions, the budget or "
-        '45 % of the grid; use a larger budget, more cases or method = "grid"'
+        '45 % of the grid; use a larger budget, more cases or method = "grid"',
+        n=40,
+        n_cases=100,
+        least=400,
     ),
     "many_configurations": (
         "{n:configuration}, expected at most {most}: give fewer values, or ranges such as "
@@ -380,9 +409,12 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "one_configuration": "one configuration, expected a parameter with two values or more",
     "no_reviewed_case": "no case to ask, expected at least one that a person has reviewed",
-    "holdout": (
+    "holdout": _input(
         "got {found}, which holds out {n_held} of {n:case}, expected at least {least} held out and "
-        "as many to search with; use more cases or no holdout"
+        "as many to search with; use more cases or no holdout",
+        found="0.1",
+        n=20,
+        least=30,
     ),
     "no_session": (
         "a fixture lives within a session of pytest, which a sweep is not; expected embedded = "
@@ -391,9 +423,15 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "retrieval_objective": "a metric of answers, and retrieval_only is set",
     "judged_objective": "judged, and no judge is set; set one, or another objective",
-    "only_baseline": "only the baseline could be measured: {reason}",
-    "baseline_not_held": "the baseline could not be asked the held-out cases: {reason}",
-    "baseline_unmeasured": "the baseline could not be measured: {reason}",
+    "only_baseline": _input(
+        "only the baseline could be measured: {reason}", reason="k=8: HTTP 500"
+    ),
+    "baseline_not_held": _input(
+        "the baseline could not be asked the held-out cases: {reason}", reason="no case was asked"
+    ),
+    "baseline_unmeasured": _input(
+        "the baseline could not be measured: {reason}", reason="no answer in 3 cases: timeout"
+    ),
     # --- targets ---------------------------------------------------------------------------
     "no_target": (
         "no target to ask: a rag_client fixture is not reached from here; set url, client or vault "
@@ -407,7 +445,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "preset_address": (
         'needs the address of your server: --rag-url, or in [tool.rageval.target] url = "{address}"'
     ),
-    "overlap": "{found} and {other} overlap; keep one",
+    "overlap": _input(
+        "{found} and {other} overlap; keep one", found="'input'", other="'input.query'"
+    ),
     "expression": _input(
         "bad JMESPath expression {found}",
         ": {reason}",
@@ -421,72 +461,111 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "auth_returned": _input("returned {reason}", reason="int, expected a mapping of headers"),
     "no_events": "a stream of plain text has no events",
-    "env_placeholder": (
+    "env_placeholder": _input(
         "got {found}, expected env:NAME without placeholders: no case may choose which variable of "
         "the environment is sent; let the case contain the value, as in {{case.metadata.user}}, or "
-        'ask through a client of your own (client = "module:factory")'
+        'ask through a client of your own (client = "module:factory")',
+        found="'Bearer env:TOKEN_{case.metadata.user}'",
     ),
     # --- judges and rubrics ----------------------------------------------------------------
-    "cache_row": (
-        "an entry is damaged ({reason}); delete the file, and what it contained is asked again"
+    "cache_row": _input(
+        "an entry is damaged ({reason}); delete the file, and what it contained is asked again",
+        reason="Expecting value",
     ),
-    "cache_version": (
+    "cache_version": _input(
         "a judge cache of version {found}, expected {expected}; delete the file, and what it "
-        "contained is asked again"
+        "contained is asked again",
+        found="2",
+        expected="1",
     ),
     "no_cache": "contains no judge cache, and none can be made in it",
     "no_calibration": "cannot be read: {reason}; write it anew with rageval calibrate --save",
     "one_price": "not set, but the other price is; set both or neither",
-    "no_rubric": (
-        "has no rubric {found}, expected one of {names}; others need a model: --judge MODEL"
+    "no_rubric": _input(
+        "has no rubric {found}, expected one of {names}; others need a model: --judge MODEL",
+        found="'tone'",
+        names="groundedness, correctness",
     ),
-    "no_such_rubric": "expected one of {names}, or the path of a .jinja file",
-    "own_name": "{found} is a name of the package; choose another",
+    "no_such_rubric": _input(
+        "expected one of {names}, or the path of a .jinja file",
+        names="groundedness, correctness",
+        nearest="correctness",
+    ),
+    "own_name": _input("{found} is a name of the package; choose another", found="'correctness'"),
     "no_score": (
         "no property is a score, expected at least one number with minimum and maximum or an enum, "
         "or a boolean"
     ),
-    "template_name": (
+    "template_name": _input(
         "got {found}, expected only {names}; question, answer and the other texts follow the "
-        "instructions on their own"
+        "instructions on their own",
+        found="'answer'",
+        names="n_passages, n_citations",
     ),
-    "not_rendered": "cannot be rendered: {reason}",
+    "not_rendered": _input("cannot be rendered: {reason}", reason="'answer' is undefined"),
     "no_other_wording": (
         "{judge} has no other wording to be asked in, so it cannot be its own second judge; name a "
         "model with spot_check_model in [tool.rageval.judge], let a model judge (--judge MODEL), "
         "or leave the spot check out (--judge-spot-check 0)"
     ),
-    "second_judge": (
+    "second_judge": _input(
         "got {found}, expected another model or 'offline'; without it the first judge is asked in "
-        "the other wording of its rubrics"
+        "the other wording of its rubrics",
+        found="'none'",
     ),
-    "not_repeated": "a second judge repeats {names}, and the rubrics in use are {found}",
+    "not_repeated": _input(
+        "a second judge repeats {names}, and the rubrics in use are {found}",
+        names="groundedness, correctness",
+        found="claims",
+    ),
     "few_annotators": ("fewer than two annotators have labelled it; each does with `{command}`"),
     "no_labels": "every row carries a label that is left out",
     "no_answers": "no case has an answer to read",
     "unread": "nobody has read it; `rageval review` begins",
     # --- metrics ---------------------------------------------------------------------------
     "in_no_run": ("in no run", "; there are: {names}"),
-    "no_key": 'no key, expected one after the decorator such as ("{key}")',
-    "no_group_figure": (
-        "in no run for {group}; a figure of a whole run has none by category or tag"
+    "no_key": _input(
+        'no key, expected one after the decorator such as ("{key}")', key="acme.words"
     ),
+    "no_group_figure": _input(
+        "in no run for {group}; a figure of a whole run has none by category or tag",
+        group="tag 'work'",
+    ),
+    "several_readers": "several have read it; add --as {names}",
+    "unread_by": "{who} has read no answer of it",
+    "no_evidence": _input(
+        "{id} has no evidence: mark it with `{command}`, or say that the documents do not answer "
+        "it: rageval case edit {id} -f {file} --unanswerable",
+        id="refund",
+        command="rageval label inbox.jsonl --case refund",
+        file="inbox.jsonl",
+    ),
+    "in_turns": _input(
+        "a conversation has {field} in its turns; name one, such as {id}#1",
+        field="question",
+        id="talk",
+    ),
+    "turn_id": "a turn has no id; rename its conversation",
+    "turn_alone": _input("a turn is removed with its conversation; name {id}", id="talk"),
     # --- commands --------------------------------------------------------------------------
-    "usage": "expected {expected}",
+    "usage": _input("expected {expected}", expected=":k N, from 1 to 200"),
     "nothing_asked": "nothing was asked so far: type a question",
     "one_answer": "only one answer so far: ask again, such as after :k or :folders",
     "failed_question": "one of the last two questions failed: ask again",
     "no_answer": "the last question has no answer to judge",
     "no_terminal": "there is no terminal here for the app; add --web",
     "file_there": "a file stands where a folder is needed; move it away, or name another folder",
-    "other_files": (
-        "contains other files, and no {found} of an earlier site; expected a new or empty folder"
+    "other_files": _input(
+        "contains other files, and no {found} of an earlier site; expected a new or empty folder",
+        found="site.json",
     ),
     "outside_results": "is not in {folder}; copy it there",
     "tag_moved": "names another run by now; load the page again",
     "in_files": "is in {names}; name one of them with --file",
     "no_earlier": "none given, and no run is stored before {run}",
-    "no_run_or_case": "{reason}; no case of the last run has this name",
+    "no_run_or_case": _input(
+        "{reason}; no case of the last run has this name", reason="run 'alpah': not found"
+    ),
     "no_vectors": (
         "no vector of this run's {n:question} and {n_chunks:chunk}; expected lines with their "
         "texts as they were asked and retrieved, or with chunk ids"
@@ -497,7 +576,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "no_chunk_text": "no record contains the text of a chunk, so nothing was sent",
     "no_map": "no text of the run has a vector, so there is no map",
-    "no_candidates": "no case with candidates to rank: {reason}",
+    "no_candidates": _input(
+        "no case with candidates to rank: {reason}", reason="12 no retrieved_chunks"
+    ),
     "many_prefixes": "are below {names}; export each file by itself",
     "nothing_made": (
         "no question, no answer and no definition in {n:note} that could become a case",
@@ -505,12 +586,16 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "; name a model with --model, which writes questions about any text",
     ),
     "no_notes": "is not a folder of Markdown notes",
-    "no_note": (
+    "no_note": _input(
         "no note of {folder} matches {found}, expected a pattern of whole paths below it, such as "
-        "'drafts/*.md'"
+        "'drafts/*.md'",
+        folder="notes",
+        found="'draft'",
     ),
-    "same_path": (
-        "the document {found} and another one have the path {file}; keep their ids with --ids keep"
+    "same_path": _input(
+        "the document {found} and another one have the path {file}; keep their ids with --ids keep",
+        found="'doc 1'",
+        file="'doc-1.md'",
     ),
     "ids_taken": (
         "the file has cases of these ids already: {names}; choose --on-clash skip or --on-clash "
@@ -523,18 +608,21 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         place="elsewhere",
     ),
     "notes_only": "the embedded server takes notes, and neither {n:document} nor --ids keep",
-    "index_first": (
+    "index_first": _input(
         "the project has a target of its own. Index {what} in {file} so that the target reports "
         "its {field} as rel_path, and repeat the command with --indexed; --embedded asks the "
-        "embedded server instead"
+        "embedded server instead",
+        what="each line of corpus.jsonl",
+        file="suites/scifact",
     ),
     "nothing_compared": (
         "nothing to compare; expected chunks in the replies, and -k {least} or more"
     ),
     # --- thresholds ------------------------------------------------------------------------
-    "no_gate": (
+    "no_gate": _input(
         "got {found}, expected METRIC>=NUMBER or METRIC<=NUMBER in quotes, such as "
-        "'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7' or 'recall_at_k[tag work]>=0.8'"
+        "'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7' or 'recall_at_k[tag work]>=0.8'",
+        found="'recall'",
     ),
     "figure_of_run": "{key} is a figure of the whole run",
     "no_runs": _input(

@@ -56,6 +56,26 @@ def test_every_code_that_is_raised_has_a_row() -> None:
     assert found - INPUT.keys() == set()
 
 
+CODED = {
+    "ConfigError", "StorageError", "DatasetError", "CommandError", "PromptError", "ScaffoldError",
+    "NotesError", "NothingToCompareError", "TargetGoneError", "DifferentRunsError",
+    "NotComparableError",
+}  # fmt: skip
+
+
+def test_no_error_of_what_people_write_is_raised_with_a_sentence() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in CODED
+        and isinstance(node.args[0], ast.JoinedStr | ast.Constant | ast.BinOp)
+    ]
+    assert found == [], "give a code with facts: ConfigError.of(place, code, ...)"
+
+
 def test_every_row_is_raised_somewhere() -> None:
     files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "diagnoses"]
     nodes = (
