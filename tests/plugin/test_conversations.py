@@ -146,11 +146,14 @@ def test_the_answers_given_are_sent_or_the_expected_ones(talks: Project, bot: Ta
     assert bot.asked[-1]["history"][-1]["content"] == talk("ada")["turns"][1]["expected_answer"]
 
 
-def test_last_failed_asks_the_conversation_again(talks: Project, bot: TalkingBot) -> None:
+@pytest.mark.parametrize("again", [("--lf",), ("--rageval-failed-from", "one")])
+def test_what_failed_is_asked_again_from_the_first_turn(
+    talks: Project, bot: TalkingBot, again: Sequence[str]
+) -> None:
     bot.fault = "errors"
     run(talks, bot, "-k", "ada or bob", "--rageval-concurrency", "1")
     bot.fault = ""
-    run(talks, bot, "--lf", "--rageval-concurrency", "1", name="again")
+    run(talks, bot, *again, "--rageval-concurrency", "1", name="again")
     assert [body["question"] for body in bot.asked[::3]] == [
         talk(name)["turns"][0]["question"] for name in NAMES[:2]
     ]
