@@ -16,6 +16,9 @@ SIGN: Final[Mapping[bool, str]] = {True: "+", False: "-"}
 """By whether a number is above 0."""
 ARROW: Final[Mapping[bool, str]] = {True: "▲", False: "▼"}
 """By whether a change is a gain."""
+ANCHOR: Final[Mapping[bool, str]] = {True: "end", False: "start"}
+"""Place of a label in a chart, by whether it ends at its point."""
+GOLD: Final[Mapping[bool, str]] = {True: "gold", False: "plain"}
 CURRENT: Final[Mapping[bool, str]] = {True: ">", False: " "}
 """Mark of a row, by whether the cursor is on it."""
 MARKED: Final[Mapping[bool, str]] = {True: "x", False: " "}

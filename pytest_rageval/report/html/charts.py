@@ -13,6 +13,7 @@ from typing import Final
 from pytest_rageval.report.html.markup import Element, element, harmless
 from pytest_rageval.report.view.blocks import Scale
 from pytest_rageval.support.text import counted, format_value, part
+from pytest_rageval.values.words import ANCHOR, GOLD
 
 Length = float | str
 """Pixels, or a percentage of the picture such as ``40%``."""
@@ -238,7 +239,7 @@ def histogram(one: Histogram) -> Element:
         if name:
             right = share > 0.6
             x = area.x(share) + (-4 if right else 4)
-            parts.append(label(x, y, name, "axis strong", "end" if right else "start"))
+            parts.append(label(x, y, name, "axis strong", ANCHOR[right]))
     if len(one.curve) > 1:
         track = [(area.x(x), area.y(y)) for x, y in one.curve]
         parts.append(polyline(track, "curve"))
@@ -510,7 +511,7 @@ def beside(dots: Sequence[Dot]) -> Iterator[tuple[float, float, str, str]]:
                 _overlap(apart, one) for one in texts
             ):
                 texts.append(box)
-                yield x + right, y + down, text, "start" if right > 0 else "end"
+                yield x + right, y + down, text, ANCHOR[right <= 0]
                 break
 
 
@@ -555,7 +556,7 @@ def rank_moves(old: Sequence[Ranked], new: Sequence[Ranked]) -> Element:
     for one in old:
         parts += _end(one, left, -10, "" if one.elsewhere else "gone", 10)
         if one.elsewhere:
-            style = f"move {'gold' if one.gold else 'plain'}"
+            style = f"move {GOLD[one.gold]}"
             parts.append(line(left + 5, _y(one.rank), right - 5, _y(one.elsewhere), style))
         if one.elsewhere != one.rank:
             now = f"now rank {one.elsewhere}" if one.elsewhere else "gone"
@@ -578,7 +579,7 @@ def _y(rank: int) -> float:
 def _end(one: Ranked, x: int, aside: int, word: str, at: int) -> Iterator[Element]:
     """Yield the end of a line: a dot, its rank, and a word."""
     y = _y(one.rank)
-    yield circle(x, y, 4, f"end {'gold' if one.gold else 'plain'}")
-    yield label(x + aside, y + 4, str(one.rank), "axis", "end" if aside < 0 else "start")
+    yield circle(x, y, 4, f"end {GOLD[one.gold]}")
+    yield label(x + aside, y + 4, str(one.rank), "axis", ANCHOR[aside < 0])
     if word:
         yield label(x + at, y + 4, word, "axis")

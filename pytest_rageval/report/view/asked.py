@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import to_builtins
 
 from pytest_rageval.report.view.blocks import (
+    GOOD,
     HEAD,
     Block,
     Fact,
@@ -195,7 +196,7 @@ def _moves(old: CaseRecord, new: CaseRecord) -> Iterator[Block]:
         if was is None:
             add(key[0], f"new at {rank}", "good")
         elif was != rank:
-            add(key[0], f"{was} -> {rank}", "good" if rank < was else "warn")
+            add(key[0], f"{was} -> {rank}", GOOD[rank < was])
     for key, was in before.items():
         if key not in after:
             add(key[0], f"gone, was {was}", "bad")

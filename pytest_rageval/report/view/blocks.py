@@ -6,13 +6,15 @@ words say, so that nothing is lost without colour.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.support.text import Unit, format_value
 
 Status = Literal["", "good", "bad", "warn", "strong", "weak"]
+GOOD: Final[Mapping[bool, Status]] = {True: "good", False: "warn"}
+BAD: Final[Mapping[bool, Status]] = {True: "bad", False: ""}
 
 Line = tuple[tuple[str, Status], ...]
 """Segments of one line, left to right; a terminal cuts it at its width."""

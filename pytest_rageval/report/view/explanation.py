@@ -31,6 +31,7 @@ from pytest_rageval.report.explain.verdict import (
 )
 from pytest_rageval.report.scale import scaled
 from pytest_rageval.report.view.blocks import (
+    GOOD,
     Block,
     Cell,
     Command,
@@ -182,7 +183,7 @@ def _expected(explanation: Explanation) -> Iterator[Block]:
     ))  # fmt: skip
     if quote := next(filter(None, texts), ""):
         yield Fact("", f'"{quote}"', lines=2)
-    yield Fact("", gold.reason, status="good" if gold.found else "warn", lines=1)
+    yield Fact("", gold.reason, status=GOOD[gold.found], lines=1)
 
 
 def _first_passage(explanation: Explanation) -> Iterator[Block]:
@@ -339,7 +340,7 @@ def _groups(explanation: Explanation) -> Iterator[Block]:
             " ".join(f"[{index}]" for index in some) for some in (group.golds, group.lacks or ())
         )
         state = "" if group.lacks is None else part(": lacks {}", lacks) or ": whole"
-        style: Status = "" if group.lacks is None else "warn" if lacks else "good"
+        style: Status = "" if group.lacks is None else GOOD[not lacks]
         yield _beside("  ", f"{golds}{state}", style)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from pytest_rageval.report.view.blocks import Block, Fact, Line, Status, View
+from pytest_rageval.report.view.blocks import BAD, Block, Fact, Line, Status, View
 from pytest_rageval.support.text import counted, first_few, plural
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -58,7 +58,7 @@ def headline_facts(
         n_new = since.broke.n + since.erred.n
         verdict = f"{since.verdict}: " if since.verdict else ""
         said = since.sentence(names=named)
-        yield Fact("since", f"{since.name}, {verdict}{said}", status="bad" if n_new else "")
+        yield Fact("since", f"{since.name}, {verdict}{said}", status=BAD[n_new > 0])
     head = "pattern"
     for one in headline.patterns:
         if repeats or one.code != "repeats":

@@ -29,6 +29,7 @@ from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import (
+    BAD,
     Block,
     Command,
     Fact,
@@ -500,7 +501,7 @@ def _check_rows(
         change = view.changes.get(key)
         if change is None and result and result.check.kind in CHANGE_WORDS:
             change = result.estimate
-        style: Status = "bad" if result is not None and result.status == "fail" else ""
+        style: Status = BAD[result is not None and result.status == "fail"]
         row = (label, n, sign + shown, interval, limit_text(result) if result else "-")
         compared = [change_text(key, change)] if view.changes else []
         verdict = (VERDICTS[result.status],) if result else ""

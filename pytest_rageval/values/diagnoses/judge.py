@@ -16,6 +16,7 @@ from pytest_rageval.values.diagnoses.table import (
     JudgeErrorKind,
     chosen,
     joined,
+    sentence,
 )
 
 _Row = Diagnosis[JudgeErrorKind]
@@ -181,4 +182,4 @@ def judge_advice(code: str, kind: JudgeErrorKind, facts: Facts, audience: Audien
     """
     row = JUDGE.get(code)
     fix = (chosen(row.doctor, facts) if row else "") or _DOCTOR[kind]
-    return fix if audience == "doctor" else f"{fix[:1].upper()}{fix[1:]}."
+    return fix if audience == "doctor" else sentence(fix)

@@ -102,6 +102,11 @@ def known(facts: Mapping[str, object]) -> dict[str, Fact]:
     }
 
 
+def sentence(advice: str) -> str:
+    """Return an advice of the doctor as a sentence of its own, as it is said after a run."""
+    return f"{advice[:1].upper()}{advice[1:]}." if advice else ""
+
+
 def chosen(given: Advice, facts: Facts) -> str:
     """Return the sentence of an advice that the facts choose; empty: none."""
     if isinstance(given, str):

@@ -21,6 +21,7 @@ from pytest_rageval.values.diagnoses.table import (
     TargetErrorKind,
     chosen,
     joined,
+    sentence,
 )
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
 
@@ -52,11 +53,7 @@ _RUN: Final[Mapping[TargetErrorKind, str]] = {
 _TOKEN: Final = f"the token or key that headers or auth in {_TABLE} sends"
 
 
-def _sentence(advice: str) -> str:
-    return f"{advice[:1].upper()}{advice[1:]}."
-
-
-_LOST: Final = _sentence(_SEE_LOG)
+_LOST: Final = sentence(_SEE_LOG)
 _LESS: Final = "let the target send less, such as fewer or shorter chunks"
 _EMBEDDER: Final = f"check the server of embeddings that embedded in {_TABLE} names"
 _CSRF: Final = "exempt this endpoint from the CSRF check, such as with csrf_exempt in Django"
@@ -166,19 +163,19 @@ TARGET: Final[Mapping[str, _Row]] = {
     "tls_untrusted": _connection(
         "connection failed: {reason}",
         TRUST_ISSUER,
-        run=_sentence(TRUST_ISSUER),
+        run=sentence(TRUST_ISSUER),
         reason="certificate verify failed: self-signed certificate",
     ),
     "tls_absent": _connection(
         "connection failed: {reason}",
         PLAIN_HTTP,
-        run=_sentence(PLAIN_HTTP),
+        run=sentence(PLAIN_HTTP),
         reason="[SSL: WRONG_VERSION_NUMBER] wrong version number",
     ),
     "embedder_failed": Diagnosis(
         kind="connection",
         says=("{setting}: {reason}",),
-        run=_sentence(_EMBEDDER),
+        run=sentence(_EMBEDDER),
         doctor=_EMBEDDER,
         examples=({"setting": f"{_TABLE} embedded", "reason": "HTTP 503 from the embedder"},),
     ),
@@ -227,7 +224,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         reason="not allowed",
     ),
     "http_csrf": _http(
-        run=_sentence(_CSRF),
+        run=sentence(_CSRF),
         doctor=_CSRF,
         check="auth",
         status=403,
@@ -254,7 +251,7 @@ TARGET: Final[Mapping[str, _Row]] = {
     "http_session": _http(
         "; the server requires a session: name a function that opens one as {setting} in "
         f"{_TABLE}",
-        run=_sentence(_SESSION),
+        run=sentence(_SESSION),
         doctor=_SESSION,
         check="session",
         status=400,
@@ -281,7 +278,7 @@ TARGET: Final[Mapping[str, _Row]] = {
             "path in [tool.rageval.documents], or write a rag_client fixture that loads the "
             "documents of the fixture rageval_documents",
         ),
-        run=_sentence(_DOCUMENTS),
+        run=sentence(_DOCUMENTS),
         doctor=_DOCUMENTS,
         examples=({"address": "http://bot/documents", "status": 404, "verb": "PUT"},),
     ),
@@ -548,8 +545,7 @@ def target_advice(code: str, kind: TargetErrorKind, facts: Facts, audience: Audi
         return fix or (_REPORTED if "reported" in facts else "")
     fix = chosen(row.run, facts) if row else ""
     if not fix and kind == "protocol":
-        fix = target_advice(code, kind, facts, "doctor")
-        fix = _sentence(fix) if fix else ""
+        fix = sentence(target_advice(code, kind, facts, "doctor"))
     return fix or _RUN[kind]
 
 

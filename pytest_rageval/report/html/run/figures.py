@@ -15,7 +15,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.links import cases_link, worst_first
 from pytest_rageval.report.scale import of_scale
-from pytest_rageval.report.view.blocks import Cell, Cells, CellValue, Row, Scale, Status, Table
+from pytest_rageval.report.view.blocks import BAD, Cell, Cells, CellValue, Row, Scale, Status, Table
 from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.support.text import counted, format_limit_pair, format_value, part
@@ -192,7 +192,7 @@ def _metric_row(one: Figure, *, compared: bool, erred: bool) -> Row:
     title = info.title if info is not None and info.title.lower() != one.key else ""
     notes = [*filter(None, [title]), *["lower is better"] * lower]
     failed = any(r.status == "fail" and r.check.kind in {"min", "max"} for r in one.checks)
-    mean = Cell(one.value, status="bad" if failed else "", note=one.scale)
+    mean = Cell(one.value, status=BAD[bool(failed)], note=one.scale)
     about_mean, about_change = (
         [limit_cell(r) for r in one.checks if (r.check.kind in {"min", "max"}) == mean_limits]
         for mean_limits in (True, False)
