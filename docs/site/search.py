@@ -25,7 +25,8 @@ WORDS = {
     "score.md": ("offline evaluation", "existing answers", "without asking"),
     "start.md": ("install", "extras", "doctor"),
     "streams.md": ("streaming", "sse", "time to first token", "ttft", "mcp"),
-    "target.md": ("multi-turn", "multi-turn conversations", "chat history", "authentication"),
+    "conversations.md": ("multi-turn", "multi-turn conversations", "chat history"),
+    "target.md": ("authentication",),
     "thresholds.md": ("cost", "budget", "latency limit", "gate"),
 }  # fmt: skip
 """Pages of the site, and words that lead to each before what contains them by chance."""

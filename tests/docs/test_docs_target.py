@@ -96,18 +96,16 @@ def test_the_command_for_basic_authentication_takes_a_long_password() -> None:
     assert printed.decode() == base64.b64encode(login.encode()).decode()
 
 
-def test_the_turns_before_a_question_are_sent_as_the_page_maps_them(
+def test_the_messages_before_a_turn_are_sent_as_the_page_maps_them(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clear_settings(monkeypatch)
-    (page,) = [one for one in sections(read_document("target.md")) if one.title == "Variables"]
-    (table,) = [
-        one.text for one in page.blocks if "messages" in one.text and one.language == "toml"
-    ]
-    (line,) = [one.text for one in page.blocks if one.language == "json"]
+    blocks = [block for one in sections(read_document("conversations.md")) for block in one.blocks]
+    (table,) = [one.text for one in blocks if one.language == "toml"]
+    (line,) = [one.text for one in blocks if one.language == "json"]
     within = json.loads(line)
     project = Project(pytester)
-    project.cases([case("c0", "hit 0"), within])
+    project.cases([within])
     with fake_target(json_reply({"answer": "9 euro"})) as target:
         toml = (
             f"[tool.rageval]\njudge = 'none'\n[tool.rageval.target]\nurl = '{target.url}'\n{table}"
@@ -115,8 +113,6 @@ def test_the_turns_before_a_question_are_sent_as_the_page_maps_them(
         project.write("pyproject.toml", toml)
         project.write("conftest.py", "")
         project.run_apart("--rageval-concurrency", "1")
-    question = {"role": "user", "content": within["question"]}
-    assert [one.json["messages"] for one in target.received] == [
-        [{"role": "user", "content": "hit 0"}],
-        [*within["metadata"]["history"], question],
-    ]
+    first, second = [{"role": "user", "content": turn["question"]} for turn in within["turns"]]
+    said = {"role": "assistant", "content": "9 euro"}
+    assert [one.json["messages"] for one in target.received] == [[first], [first, said, second]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ filterwarnings = ["error"]
 {NO_PAGE}[tool.rageval.target]
 retries = 0
 """
+ROOT = Path(__file__).resolve().parents[2]
 TALKS = tuple(f"talk_{name}" for name in NAMES)
 
 
@@ -221,3 +223,22 @@ def test_evaluate_asks_as_a_session_does(talks: Project, bot: TalkingBot) -> Non
         name: one.scores.failure_stage for name, one in records_of(talks, "session").items()
     }
     assert metrics(talks, "called")["metrics"] == metrics(talks, "session")["metrics"]
+
+
+@pytest.mark.slow
+def test_the_example_talks_miss_in_a_follow_up_whose_subject_the_server_lost(
+    project: Project,
+) -> None:
+    example = ROOT / "examples" / "conversations"
+    settings = (example / "pyproject.toml").read_text("utf-8")
+    vault = (ROOT / "evals" / "vault").as_posix()
+    project.write("pyproject.toml", settings.replace("../../evals/vault", vault))
+    project.write("conftest.py", "")
+    (project.path / "evals" / "eval_set.jsonl").unlink()
+    project.write("evals/talks.jsonl", (example / "evals" / "talks.jsonl").read_text("utf-8"))
+    project.run("--rageval-run-id", "one", "--rageval-context-carry")
+    records = records_of(project)
+    assert len({record.item for record in records.values()}) == 12
+    lost = {n: r for n, r in records.items() if r.scores.failure_stage == "lost_context"}
+    assert lost
+    assert all((record.case.turn or 0) > 1 for record in lost.values())
