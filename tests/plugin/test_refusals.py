@@ -152,7 +152,7 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_anything_is_a
     finally:
         folder.chmod(0o755)
     assert result.ret == 4
-    result.stderr.fnmatch_lines([f"*/{made}' cannot be written*--rageval-results*"])
+    result.stderr.fnmatch_lines([f"*/{made} cannot be written*--rageval-results*"])
 
 
 def test_a_project_that_cannot_be_written_is_warned_of_by_pytest_alone(
@@ -181,7 +181,7 @@ def test_a_project_that_cannot_be_written_is_warned_of_by_pytest_alone(
 @pytest.mark.parametrize(
     ("direction", "line", "fault"),
     [
-        ("response", 'anwser = "text"', "unknown field 'anwser'*answer*did you mean 'answer'"),
+        ("response", 'anwser = "text"', "unknown field 'anwser'*did you mean*answer"),
         ("request", 'query = "question["', "request.query: bad JMESPath expression"),
     ],
 )
@@ -214,7 +214,7 @@ def test_a_process_that_may_open_too_few_files_is_refused_before_the_first_case(
     assert result.ret == 4
     text = result.stdout.str() + result.stderr.str()
     assert "24 files and connections may be open at once, and concurrency 12 needs 29" in text
-    assert "`ulimit -n 256`" in text
+    assert "ulimit -n" in text
     assert "Traceback" not in text
     assert "INTERNALERROR" not in text
     assert project.run_folders() == []

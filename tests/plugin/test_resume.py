@@ -407,7 +407,7 @@ def test_a_run_that_another_session_writes_is_refused(project: Project) -> None:
 def test_records_without_settings_are_refused(project: Project) -> None:
     folder = finished(project)
     (folder / "config.json").unlink()
-    assert "no config.json" in refused(project.run("--rageval-resume", "one"))
+    assert "config.json: missing" in refused(project.run("--rageval-resume", "one"))
 
 
 @pytest.mark.parametrize("left", [[], ["results.jsonl"]])
