@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.labelling.draft import gold_for, written
+from pytest_rageval.engine.case import Before
 from pytest_rageval.project.case_reader import LocatedCase, case_fields
 from pytest_rageval.project.option_values import read_value
 from pytest_rageval.project.options import OPTIONS
@@ -25,7 +26,8 @@ from pytest_rageval.report.view.asked import (
 from pytest_rageval.report.view.blocks import Block, Fact, Table, labelled_lines
 from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, first_few, shown
-from pytest_rageval.values.case import Case
+from pytest_rageval.target.variables import new_uuid
+from pytest_rageval.values.case import Case, Talk, turn_id
 from pytest_rageval.values.errors import DatasetError, RagEvalError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import FOLDER_MODES, Settings
@@ -46,6 +48,8 @@ class Question:
     file: str
     """Case file of a case; empty: it was typed."""
     settings: Settings
+    before: Before = field(default_factory=Before)
+    """State of its conversation."""
 
 
 class Desk(Protocol):
@@ -90,6 +94,8 @@ class Prompt:
         """The last one, which is there once there is a record."""
         self._records: list[CaseRecord] = []
         """The last two answers, the later one last."""
+        self._talk: list[tuple[Question, CaseRecord]] | None = None
+        """The answered turns of a conversation; None: each question stands alone."""
 
     def take(self, line: str) -> Iterator[Block]:
         """Carry out one line and yield what it prints.
@@ -129,15 +135,37 @@ class Prompt:
     # --- asking ------------------------------------------------------------------------------
 
     def ask(self, text: str) -> Iterator[Block]:
-        """Ask a question that is no case."""
-        return self._ask(Case(id="asked", question=text), "", 0)
+        """Ask a question that is no case; in a conversation it is the next turn."""
+        if self._talk is None:
+            return self._ask(Case(id="asked", question=text), "", 0)
+        before = Before(session=new_uuid())
+        if self._talk:
+            last, record = self._talk[-1]
+            before = last.before.after(record)
+        turn = len(self._talk) + 1
+        talk = Talk(conversation="asked", turn=turn, turns=turn, gold=before.answered)
+        return self._ask(Case(id=turn_id("asked", turn), question=text, talk=talk), "", 0, before)
 
-    def _ask(self, case: Case, file: str, lineno: int) -> Iterator[Block]:
+    def _ask(
+        self, case: Case, file: str, lineno: int, before: Before | None = None
+    ) -> Iterator[Block]:
+        if before is None:  # of a turn in a file: as if it had been answered as expected
+            before = Before(answered=case.talk.gold if case.talk else ())
         located = LocatedCase(case=replace(case, **self._fields), lineno=lineno)
-        self._question = Question(located, file, self.settings)
+        self._question = Question(located, file, self.settings, before)
         record = self._desk.ask(self._question)
         self._records = [*self._records[-1:], record]
+        if self._talk is not None and not file and case.turn and record.error is None:
+            self._talk[case.turn - 1 :] = [(self._question, record)]
         yield from asked_lines(record)
+
+    def talk(self, words: Sequence[str]) -> Iterator[Block]:
+        """Begin a conversation, or end it."""
+        if words not in ([], ["off"]):
+            raise PromptError("expected :talk, or :talk off")
+        self._talk = None if words else []
+        state = "each question stands alone" if words else "questions are turns of a conversation"
+        yield Fact("talk", state)
 
     def _last(self) -> CaseRecord:
         if not self._records:
@@ -161,7 +189,7 @@ class Prompt:
         """Ask the last question with the settings of now."""
         self._last()
         asked = self._question.located
-        yield from self._ask(asked.case, self._question.file, asked.lineno)
+        yield from self._ask(asked.case, self._question.file, asked.lineno, self._question.before)
 
     def difference(self, words: Sequence[str]) -> Iterator[Block]:
         """Compare the last two answers."""
@@ -293,20 +321,25 @@ class Prompt:
     # --- keeping -----------------------------------------------------------------------------
 
     def save(self, words: Sequence[str]) -> Iterator[Block]:
-        """Save the last question as a case."""
+        """Save the last question, or the conversation, as a case."""
         last = self._last()
+        n_before = (self._question.located.case.turn or 1) - 1 if not self._question.file else 0
+        before = [question.located.case.question for question, _ in self._talk or ()][:n_before]
         numbered = [word for word in words if word.isdecimal()]
         names = [word for word in words if not word.isdecimal()]
         if len(names) > 1:
             raise PromptError.of(
                 "", "usage", expected=":save [ID] [NUMBERS of the chunks with the evidence]"
             )
-        line: dict[str, Any] = {
-            "id": names[0] if names else id_from_question(last.case.question),
-            "question": last.case.question,
-        }
+        asked_last: dict[str, Any] = {"question": last.case.question}
         if golds := dict.fromkeys(map(gold_for, self._chunks(numbered))):
-            line["gold_supports"] = [*map(written, golds)]
+            asked_last["gold_supports"] = [*map(written, golds)]
+        first = [*before, last.case.question][0]
+        line: dict[str, Any] = {"id": names[0] if names else id_from_question(first)}
+        if before:
+            line["turns"] = [*({"question": one} for one in before), asked_last]
+        else:
+            line |= asked_last
         # As it was asked, whatever was set since then.
         asked = case_fields(self._question.located.case)
         line |= {name: asked[name] for name in ("folders", "vaults", "metadata") if name in asked}
@@ -315,7 +348,7 @@ class Prompt:
         except DatasetError as error:
             raise PromptError.of_faults(error.faults) from error
         text = f"{line['id']} added to {file}"
-        if not golds:
+        if before or not golds:
             text += f"; rageval label --case {line['id']} marks its evidence"
         yield Fact("saved", text, status="good")
 
@@ -352,12 +385,15 @@ class Command:
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "case": Command("ID", "ask the question of a case", Prompt.ask_case),
+    "talk": Command("[off]", "begin a conversation: questions are its turns", Prompt.talk),
     "again": Command("", "ask the last question again", Prompt.again),
     "diff": Command("", "compare the last two answers", Prompt.difference),
     "judge": Command("", "judge the last answer", Prompt.judge),
     "answer": Command("", "the whole last answer", Prompt.answer),
     "chunk": Command("N", "the whole text of a chunk", Prompt.chunk),
-    "save": Command("[ID] [N ...]", "save as a case; N: chunks with evidence", Prompt.save),
+    "save": Command(
+        "[ID] [N ...]", "save as a case, a talk too; N: chunks with evidence", Prompt.save
+    ),
     "k": Command("N", "number of chunks", Prompt.set_k),
     "folders": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("folders", w)),
     "vaults": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("vaults", w)),

@@ -166,7 +166,7 @@ class _Desk:
         from pytest_rageval.engine.case import Trial, ask, record_of
         from pytest_rageval.support.threads import session_loop
 
-        trial = Trial(question.located, question.file, question.settings)
+        trial = Trial(question.located, question.file, question.settings, before=question.before)
         result = session_loop().run(ask(trial, self._client))
         self._asked = trial, result
         self.failed = self.failed or result.error is not None

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.asking.prompt import Prompt, PromptError, Question
+from pytest_rageval.engine.case import Before
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.values.case import Case, Turn
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, FolderSelection
@@ -137,6 +139,44 @@ def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
     assert "marks its evidence" in shown
     assert "gold_supports" not in desk.saved[1]
     assert desk.saved[1]["id"]
+
+
+def test_a_conversation_is_asked_with_its_history_and_saved_as_one(
+    prompt: Prompt, desk: Desk
+) -> None:
+    for line in (":talk", "Which limit?", "And how long?", ":again"):
+        said(prompt, line)
+    first, second, again = desk.asked
+    answered = [(one.role, one.content) for one in second.before.answered]
+    assert answered == [("user", "Which limit?"), ("assistant", "The limit is 5.")]
+    assert (first.before.answered, again.before) == ((), second.before)
+    assert first.before.session == second.before.session != ""
+    assert [one.located.case.turn for one in desk.asked] == [1, 2, 2]
+    desk.failure = ErrorInfo(kind="timeout", message="too slow")
+    said(prompt, "Really?")
+    desk.failure = None
+    said(prompt, "Why?")
+    assert len(desk.asked[-1].before.answered) == 4, "what failed was not said"
+    said(prompt, ":save limits 1")
+    assert [*desk.saved[0]] == ["id", "turns"]
+    *others, last = desk.saved[0]["turns"]
+    assert others == [{"question": "Which limit?"}, {"question": "And how long?"}]
+    assert (last["question"], len(last["gold_supports"])) == ("Why?", 1)
+    said(prompt, ":case queue")
+    said(prompt, ":save alone")
+    assert desk.saved[1]["question"] == "Which limit?"
+    said(prompt, ":talk off")
+    said(prompt, "And now?")
+    assert desk.asked[-1].before == Before()
+
+
+def test_a_turn_of_a_case_file_is_asked_with_the_expected_answers_before_it(desk: Desk) -> None:
+    turns = (Turn(question="Where?", expected_answer="Here."), Turn(question="And when?"))
+    second = Case(id="talk", turns=turns).expanded()[1]
+    located = LocatedCase(case=second, lineno=1)
+    said(Prompt(desk, SETTINGS, {"talk#2": ("evals/set.jsonl", located)}), ":case talk#2")
+    (asked,) = desk.asked
+    assert [one.content for one in asked.before.answered] == ["Where?", "Here."]
 
 
 def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
