@@ -112,7 +112,7 @@ def test_every_option_is_described_and_shows_its_default() -> None:
         (["--bogus"], "rageval: No such option"),
         (["merge"], "rageval merge: Missing argument"),
         (["runs", "lst"], "rageval runs: no command 'lst', did you mean 'list'?"),
-        (["case", "x"], "rageval case: no command 'x', expected one of add, edit, remove"),
+        (["case", "x"], "rageval case: no command 'x', expected one of add, edit, promote"),
         (["check", "--jsn", "x"], "rageval check: No such option"),
         (["schema", "cases"], "rageval schema: Invalid value"),
         (["score", "a.jsonl", "b.jsonl", "-k", "0"], "rageval score: Invalid value for '-k'"),
@@ -435,4 +435,4 @@ def test_each_error_ends_with_its_code_where_it_is_asked_for(
         first = capsys.readouterr().err.splitlines()[0]
         assert first.endswith("question: missing [input.missing]")
     assert cli.run(["check", str(file)]) == ExitCode.USAGE
-    assert capsys.readouterr().err == f"{file}:1: question: missing\n"
+    assert capsys.readouterr().err.splitlines()[0] == f"{file}:1: question: missing"

@@ -125,7 +125,12 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
     names: Names = given.ids or ("keep" if is_large else "paths")
     asks_own = not given.embedded and target_kind(settings) in {"url", "client"}
     if not given.indexed and not asks_own and (is_large or names == "keep"):
-        raise CommandError.of(suite.name, "notes_only", n=suite.n_documents)
+        raise CommandError.of(
+            suite.name,
+            "notes_only",
+            n=suite.n_documents if is_large else None,
+            option=None if is_large else "--ids keep",
+        )
     default = cases_folder(settings) / _FOLDER
     folder = given.folder or default / (suite.name if names == "paths" else f"{suite.name}-ids")
     if not given.indexed:

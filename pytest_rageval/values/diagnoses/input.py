@@ -607,7 +607,13 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         n=302,
         place="elsewhere",
     ),
-    "notes_only": "the embedded server takes notes, and neither {n:document} nor --ids keep",
+    "notes_only": _input(
+        "the embedded server takes notes",
+        ", and not {n:document}",
+        ", and not {option}",
+        n=5_233_329,
+        option="--ids keep",
+    ),
     "index_first": _input(
         "the project has a target of its own. Index {what} in {file} so that the target reports "
         "its {field} as rel_path, and repeat the command with --indexed; --embedded asks the "

@@ -223,7 +223,7 @@ def test_an_unreachable_endpoint_is_code_4(
         (["--vectors", "none.jsonl"], "none.jsonl: cannot be read"),
         ([*at("http://h"), "--projection", "pca"], "expected --html beside them"),
         ([*at("http://h"), "--vault", "."], "expected --html beside them"),
-        ([*at("http://h"), "--html", "m.html", "--vault", "gone"], "gone: does not exist"),
+        ([*at("http://h"), "--html", "m.html", "--vault", "gone"], "gone: is not a folder"),
     ],
 )
 def test_wrong_usage_is_one_line_and_code_2(

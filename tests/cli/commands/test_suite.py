@@ -143,7 +143,7 @@ def test_a_suite_that_cannot_be_downloaded_ends_with_4(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["scifakt"], "no suite 'scifakt', did you mean 'scifact'"),
+        (["scifakt"], "unknown suite 'scifakt', did you mean"),
         (["hotpotqa"], "the embedded server takes notes, and not 5,233,329 documents"),
         (["tiny", "--ids", "keep"], "the embedded server takes notes, and not --ids keep"),
         (["tiny", "--indexed", "--embedded"], "expected one of them"),
