@@ -168,7 +168,7 @@ def _load(paths: Sequence[Path]) -> list[Case]:
     from pytest_rageval.authoring.interchange.values import fault
     from pytest_rageval.project.case_reader import load_cases
 
-    cases = [located.case for path in paths for located in load_cases(path).cases]
+    cases = [_alone(located.case) for path in paths for located in load_cases(path).cases]
     if (twice := first_repeated(case.id for case in cases)) is not None:
         raise fault(
             ", ".join(map(str, paths)),
@@ -177,6 +177,13 @@ def _load(paths: Sequence[Path]) -> list[Case]:
             owner="an id of another file",
         )
     return cases
+
+
+def _alone(case: Case) -> Case:
+    """Return a turn of a conversation as a query, which has no turns before it: asked in full."""
+    if case.talk is None or case.standalone is None:
+        return case
+    return replace(case, question=case.standalone, standalone=None)
 
 
 def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:

@@ -49,6 +49,25 @@ def test_a_set_goes_out_and_comes_in_again(name: str, garden: Path) -> None:
         ]
 
 
+def test_a_turn_goes_out_as_its_question_in_full() -> None:
+    turns = [{"question": "Where?"}, {"question": "When?", "standalone": "When is it open?"}]
+    golds = [{"rel_path": "a.md"}]
+    line = {"id": "t", "turns": [{**turn, "gold_supports": golds} for turn in turns]}
+    Path("t.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    for name in ("beir", "trec"):
+        assert cli.run(["export", name, "t.jsonl", "-o", name]) == 0
+    queries = Path("beir/queries.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [(one["_id"], one["text"]) for one in map(json.loads, queries)]
+    assert found == [("t#1", "Where?"), ("t#2", "When is it open?")]
+    topics = Path("trec/topics.tsv").read_text(encoding="utf-8")
+    assert [*map(tuple, (row.split("\t") for row in topics.splitlines()))] == found
+    assert cli.run(["import", "beir", "beir", "-o", "back.jsonl"]) == 0
+    back = [one.case for one in load_cases(Path("back.jsonl")).cases]
+    assert [(one.question, len(one.gold_supports)) for one in back] == [
+        (text, 1) for _, text in found
+    ]
+
+
 def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> None:
     scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
     assert cli.run(scored) == 0
