@@ -390,8 +390,10 @@ def other_file_note(path: Path, display: str) -> str | None:
             for line in islice(iterate_lines(file, display, []), _LOOKED_AT):
                 value = json_object(line.text)
                 known = _OF_ANSWERS.isdisjoint(value) and not _OF_CASES.isdisjoint(value)
-                others = value.keys() - _OF_ANSWERS - {"id"}  # a case may bring its response
-                if known or (others and others <= ALIASES.keys()):
+                # A case may bring its response; an id and a response alone are an answer.
+                others = value.keys() - {"response"}
+                lone = "response" in value and others == {"id"}
+                if known or (others and others <= ALIASES.keys() and not lone):
                     return None
                 keys = keys or tuple(value)
     except DatasetError:

@@ -159,7 +159,7 @@ def test_a_case_is_edited_in_the_file_that_has_it(capsys: Output) -> None:
     _, err = call(capsys, "case", "remove", "b", code=ExitCode.USAGE)
     assert err[0].endswith("is in evals/b.jsonl, evals/set.jsonl; name one of them with --file")
     _, err = call(capsys, "case", "remove", "bb", code=ExitCode.USAGE)
-    assert err[0].endswith("no case has the id 'bb', did you mean 'b'?")
+    assert "did you mean" in err[0]
 
 
 def test_a_case_is_added_to_the_only_file(capsys: Output) -> None:
