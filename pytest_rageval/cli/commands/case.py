@@ -248,12 +248,14 @@ def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
 
 def _turn_of(lines: Mapping[str, FileLine], case_id: str) -> tuple[str, int]:
     """Return the id of the line that a case is of, and its turn from 1; 0: it is the line."""
+    from pytest_rageval.values.json_documents import items
+
     talk, _, number = case_id.rpartition("#")
-    if case_id in lines or talk not in lines or not number.isdecimal():
+    if case_id in lines or talk not in lines:
         return case_id, 0
-    turns = json.loads(lines[talk].text).get("turns")
-    known = isinstance(turns, list) and 0 < int(number) <= len(turns)
-    return (talk, int(number)) if known else (case_id, 0)
+    turns = items(json.loads(lines[talk].text), "turns")
+    place = {str(n): n for n, turn in enumerate(turns, 1) if isinstance(turn, dict)}
+    return (talk, place[number]) if number in place else (case_id, 0)
 
 
 def _refuse_misplaced(

@@ -152,3 +152,11 @@ def test_a_turn_is_edited_within_its_line(
     assert json.loads(written()) == {**TALK, **(changes or {})}
     assert run("remove", "t#2") == 2
     assert run("remove", "t") == 0
+
+
+@pytest.mark.parametrize("number", ["0", "1", "-1", "x", "9" * 5000])
+def test_a_turn_that_is_not_there_is_one_line_and_code_2(number: str, capsys: Output) -> None:
+    Path("evals").mkdir()
+    Path(FILE).write_text('{"id": "t", "turns": [5, {"question": "Who?"}]}', encoding="utf-8")
+    assert run("edit", "--answer", "Ada.", f"t#{number}") == 2
+    assert capsys.readouterr().err.count("\n") == 1
