@@ -225,7 +225,7 @@ def test_the_judge_is_that_of_the_settings_a_name_or_an_object() -> None:
     assert unjudged.config.settings.judge == "none"
     assert {row["groundedness"] for row in unjudged.rows()} == {None}
     wrong: Any = 3
-    with pytest.raises(ConfigError, match=r"judge: got 3, expected an object with judge\("):
+    with pytest.raises(ConfigError, match=r"judge: got an int, expected an object with judge\("):
         evaluate(SET, reply, judge=wrong)
 
 
@@ -256,7 +256,7 @@ def test_metrics_of_an_own_rubric_count() -> None:
     ("target", "said"),
     [
         (None, r"evaluate\(\): no target given, and the settings name none; expected a function"),
-        ("acme:client", r"evaluate\(\): target: expected an object with ask\(request\) or a fun"),
+        ("acme:client", r"evaluate\(\): target: got a str, expected an object with ask\(request\)"),
     ],
 )
 def test_a_target_that_cannot_be_asked_is_an_error_before_the_run(

@@ -125,7 +125,7 @@ def test_a_fixture_that_returns_no_client_is_one_usage_error(
     )
     result = project.run(*workers)
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["ERROR: rag_client: expected an object with ask*got None"])
+    result.stderr.fnmatch_lines(["ERROR: rag_client: got None, expected an object with ask*"])
 
 
 OWN_TEST = """

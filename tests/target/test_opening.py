@@ -128,7 +128,7 @@ def test_a_vault_that_is_no_folder_is_refused_by_name(
     tmp_path: Path, vault: Path, name: str
 ) -> None:
     with (
-        pytest.raises(ConfigError, match=rf"vault: '{name}' is not a folder"),
+        pytest.raises(ConfigError, match=rf"vault: got '{name}', expected a folder"),
         serve_vault(settings(tmp_path, vault=name)),
     ):
         pass
@@ -136,7 +136,7 @@ def test_a_vault_that_is_no_folder_is_refused_by_name(
 
 def test_a_vault_whose_name_is_too_long_is_refused_in_a_short_line(tmp_path: Path) -> None:
     with (
-        pytest.raises(ConfigError, match=r"vault: 'vvv.*\.\.\. is not a folder") as refused,
+        pytest.raises(ConfigError, match=r"vault: got 'vvv.*\.\.\., expected a folder") as refused,
         serve_vault(settings(tmp_path, vault="v" * 5_000)),
     ):
         pass
@@ -159,7 +159,7 @@ def test_the_settings_of_the_embedded_server_are_its_own(tmp_path: Path, vault: 
 @pytest.mark.parametrize(
     ("embedded", "fault"),
     [
-        ({"chunk_token": 60}, "unknown key 'chunk_token', did you mean 'chunk_tokens'?"),
+        ({"chunk_token": 60}, "unknown key 'chunk_token', did you mean \"chunk_tokens\"?"),
         ({"vault": "x"}, "unknown key 'vault'"),
         ({"chunk_tokens": 2}, "chunk_tokens: got 2, expected greater than or equal to 20"),
         (

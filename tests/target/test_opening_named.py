@@ -89,8 +89,8 @@ def test_a_client_or_a_factory_is_opened_and_closed(
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("number", "expected an object with ask(request) or a function, got an int"),
-        ("make_nothing", "expected an object with ask(request) or a function, got None"),
+        ("number", "got an int, expected an object with ask(request)"),
+        ("make_nothing", "got None, expected an object with ask(request)"),
         ("other", "has no attribute 'other'"),
     ],
 )
