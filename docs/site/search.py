@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 
 WORDS = {
-    "changes.md": ("changed cases", "git diff", "compare two branches", "git worktree"),
     "ci.md": ("github actions", "gitlab", "pull request comment", "pr comment"),
     "compare.md": ("regression", "significance", "p-value", "baseline"),
-    "errors.md": ("timeout", "http 500", "no chunks", "nothing checked"),
-    "explain.md": ("why did a case fail", "debug a case"),
+    "explain.md": (
+        "why did a case fail", "debug a case", "timeout", "http 500", "no chunks",
+        "nothing checked",
+    ),
     "import.md": ("langfuse", "production logs", "csv"),
     "judges.md": (
         "llm as a judge", "claude", "anthropic", "gemini", "openai", "azure openai", "mistral",
@@ -21,7 +22,10 @@ WORDS = {
     "matching.md": ("anchor", "chunk id", "citation formats"),
     "recipes/frameworks.md": ("langchain", "llamaindex", "haystack"),
     "recipes/presets.md": ("dify", "ragflow", "langgraph", "open webui", "flowise"),
-    "runs.md": ("flaky", "non-deterministic", "pass^k", "pass@k", "repeats", "exit code"),
+    "runs.md": (
+        "flaky", "non-deterministic", "pass^k", "pass@k", "repeats", "exit code", "changed cases",
+        "git diff", "compare two branches", "git worktree",
+    ),
     "score.md": ("offline evaluation", "existing answers", "without asking"),
     "start.md": ("install", "extras", "doctor"),
     "streams.md": ("streaming", "sse", "time to first token", "ttft", "mcp"),

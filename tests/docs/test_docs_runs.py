@@ -13,7 +13,7 @@ from tests.docs.examples import Block, read_document, sections
 
 
 def _block(title: str) -> Block:
-    (section,) = [one for one in sections(read_document("changes.md")) if one.title == title]
+    (section,) = [one for one in sections(read_document("runs.md")) if one.title == title]
     return next(block for block in section.blocks if block.language == "bash")
 
 
