@@ -49,7 +49,7 @@ _UNFIT: Final[Mapping[Refusal | None, str]] = {
     "other_files": "other case files",
     "partial": "a part of its set",
 }
-"""Reasons why the last run is not the baseline; that its gate failed is none."""
+"""Reasons why the last run is not the baseline; a failed gate is not one of them."""
 _SHOWN: Final = 3
 
 

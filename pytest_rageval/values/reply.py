@@ -58,13 +58,13 @@ class AskRequest:
     vector_weight: float | None = None
     lexical_weight: float | None = None
     history: tuple[Message, ...] = ()
-    """Messages of the conversation so far, the first question first; empty: there are none, or the
+    """Messages of the conversation so far, the first question first; empty: of a first turn, or the
     target keeps them itself."""
     session: str = ""
-    """Conversation that the target is to go on with: an id of ours, or the one that it replied;
-    empty: there is none, or the history is sent."""
+    """Conversation that the target continues: an id of ours, or the one that it replied; empty: no
+    conversation, or the history is sent."""
     turn: int | None = None
-    """Position in the conversation, from 1; None: it is of none."""
+    """Position in the conversation, from 1; None: not of a conversation."""
     params: Mapping[str, Any] = field(default_factory=dict)
     """Passed through to the API as further top-level fields."""
     case: Mapping[str, Any] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def parsed(value: Any) -> Any:
 
 
 def asked(value: Any, depth: int = _DEPTH) -> Asked:
-    """Return the question in an input, and the messages before it; empty: there is none."""
+    """Return the question in an input, and the messages before it; empty: not found."""
     found = parsed(value)
     if isinstance(found, str):
         return whole_text(found).strip(), ()
@@ -75,7 +75,7 @@ def without_greeting(text: str) -> str:
 
 
 def said(value: Any, depth: int = _DEPTH) -> str:
-    """Return the answer in an output; empty: there is none."""
+    """Return the answer in an output; empty: not found."""
     found = parsed(value)
     if isinstance(found, str):
         return whole_text(found).strip()

@@ -59,7 +59,7 @@ class FailedRow:
     marked: bool
     review: AnswerReview
     text: str
-    """The note, or the question where there is none."""
+    """The note, or the question of an answer without a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

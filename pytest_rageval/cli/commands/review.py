@@ -199,7 +199,7 @@ def _reviews_of_one(source: ReadSource, named: str | None) -> Reviews:
     """Return the verdicts of one reader: the named one, or the only one.
 
     Raises:
-        CommandError: there is none, or there are several and none is named.
+        CommandError: nobody has read the answers, or several people have and no name is given.
     """
     from pytest_rageval.analysis.review import latest_reviews
     from pytest_rageval.runs.reviews import read_reviews
