@@ -22,7 +22,7 @@ WHOLE: Final = 50_000
 """Most characters of a row that a screen shows; it is laid out again with each key."""
 
 _MESSAGES: Final = 2
-"""Most messages before a question that are shown, each with at most ``_MESSAGE`` characters."""
+"""Most messages before a question that a terminal shows, with at most ``_MESSAGE`` characters."""
 _MESSAGE: Final = 160
 _PASSAGE: Final = 2_000
 """Most characters of a sentence that are shown."""
@@ -119,6 +119,12 @@ class SessionView:
     reviewing: bool
     """Whether the keys of a review are offered."""
     notice: str
+
+    @property
+    def before(self) -> tuple[tuple[str, str], ...]:
+        """Role and text of each expected message before the question; empty: it is no turn."""
+        messages = self.case.talk.gold if self.case.talk else ()
+        return tuple([(one.role, shortened(one.content, _PASSAGE)) for one in messages])
 
     @property
     def current(self) -> RowView | None:
@@ -246,9 +252,8 @@ def key_line(view: SessionView) -> str:
 
 def facts_of(view: SessionView) -> Iterator[tuple[str, str]]:
     """Yield the question, and what is known about the answer, each with its label."""
-    if view.case.talk is not None:
-        for message in view.case.talk.gold[-_MESSAGES:]:
-            yield message.role, cut(message.content, _MESSAGE)
+    for role, text in view.before[-_MESSAGES:]:
+        yield role, cut(text, _MESSAGE)
     yield "", view.case.question
     if view.case.standalone:
         yield "in full", view.case.standalone

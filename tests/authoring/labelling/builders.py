@@ -171,7 +171,7 @@ def ask(case: Case) -> AskResult:
 
 def file_session(path: Path, *, review: bool = False) -> LabelSession:
     """A session on a case file."""
-    loaded = load_editable(path)
+    loaded = load_editable(path).expanded()
     desk = CaseDesk(loaded, Target(ask=ask, k=20))
     queue = desk.queue([one.case.id for one in loaded.cases])
     return LabelSession(queue, desk, review=desk if review else None)

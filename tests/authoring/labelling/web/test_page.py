@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 
 from pytest_rageval.authoring.keyed.page import STALE, Key, Shown
@@ -124,3 +125,15 @@ def test_a_review_has_buttons_to_reject_and_to_edit_a_case(tmp_path: Path) -> No
     assert "case 1 of 2" in pressed(face, "y").said
     assert b'"retries"' not in path.read_bytes()
     assert "0 saved, 1 removed" in pressed(face, "Q").html
+
+
+def test_a_turn_is_shown_with_the_messages_before_it_as_text(tmp_path: Path) -> None:
+    harm = "<img src=x onerror=alert(1)>"
+    turns = [{"question": f"Where {harm}?", "expected_answer": harm}, {"question": "And when?"}]
+    session = file_session(write_cases(tmp_path / "t.jsonl", [{"id": "t", "turns": turns}]))
+    shown = pressed(WebFace(session), "n").html
+    assert session.marking.item.case.id == "t#2"
+    text = html.escape(harm)
+    assert f"user: Where {text}?" in shown
+    assert f"assistant: {text}" in shown
+    assert harm not in shown
