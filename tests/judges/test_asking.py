@@ -429,7 +429,7 @@ def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
             return {"score": 5}  # type: ignore[return-value]
 
-    with pytest.raises(ConfigError, match=r"Wrong\.judge returned dict, expected a .*Judgement"):
+    with pytest.raises(ConfigError, match=r"dict.*Wrong\.judge.*Judgement"):
         judged(GOLD, reply(), Wrong())
 
 

@@ -24,7 +24,7 @@ Chunks = tuple[RetrievedChunk, ...]
 Metrics = Mapping[str, float | None]
 TOLERANCE = 1e-12
 # Leaks count below the cut too; tokens have properties of their own (test_context.py).
-OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens"}
+OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens", "context_carry"}
 RANKING = [
     key
     for key, info in BUILT_IN.cases.items()

@@ -162,7 +162,7 @@ class Prompt:
     def talk(self, words: Sequence[str]) -> Iterator[Block]:
         """Begin a conversation, or end it."""
         if words not in ([], ["off"]):
-            raise PromptError("expected :talk, or :talk off")
+            raise PromptError.of("", "usage", expected=":talk, or :talk off")
         self._talk = None if words else []
         state = "each question stands alone" if words else "questions are turns of a conversation"
         yield Fact("talk", state)

@@ -91,9 +91,7 @@ def open_dataset(name: str) -> Dataset:
     try:
         import ir_datasets
     except ImportError as error:
-        raise ConfigError.of(
-            "ir-datasets", "needs_extra", extra="ir-datasets", reason=error
-        ) from None
+        raise ConfigError.of("ir-datasets", "needs_extra", extra="suites", reason=error) from None
     try:
         found = ir_datasets.load(name)
     except KeyError:

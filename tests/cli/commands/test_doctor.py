@@ -91,4 +91,4 @@ def test_a_preset_is_shown_with_its_variables_and_what_it_cannot_know(
     assert "project preset: it cannot know: versions before 0.25 have another path" in out
     assert "warn  project settings: [tool.rageval.target] vars usr: ignored, because" in out
     assert "fix: remove it, or write the name as the preset does" in out
-    assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out
+    assert "FAIL  target none: preset 'ragflow': needs the address of your server" in out

@@ -70,7 +70,7 @@ def test_pruning_goes_by_age_and_judge(
     [
         (("last", "--show-cache"), "got 'last', expected none"),
         (("last", "--prune-cache", "3"), "got 'last', expected none"),
-        (("--show-cache", "--no-judge-cache"), "no cache"),
+        (("--show-cache", "--no-judge-cache"), "--no-judge-cache"),
         (("--prune-cache", "-1"), "-1"),
         ((), "run 'last': "),
     ],
