@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from pytest_rageval.values.diagnoses.table import WORDS
@@ -151,3 +151,10 @@ class Headline:
     """Name of the worst of those cases; None: none fails."""
     n_failing: int = 0
     """Those cases."""
+
+    @property
+    def without_names(self) -> Headline:
+        """The same without patterns that name a document, a section or a folder."""
+        named = {"document", "section", "folder"}
+        kept = (one for one in self.patterns if one.facts.get("kind") not in named)
+        return replace(self, patterns=tuple(kept))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def command(
     stored = stored_run(run, texts=False)
     base = _baseline_of(stored, baseline)
     if comment:
-        text = _comment(stored, base, link)
+        text = _comment(stored, base, link, redact=redact)
         if output is None:
             click.echo(text, nl=False)
             return
@@ -90,12 +91,14 @@ def _baseline_of(stored: StoredRun, named: str | None) -> StoredRun | None:
     return None
 
 
-def _comment(stored: StoredRun, base: StoredRun | None, address: str) -> str:
+def _comment(stored: StoredRun, base: StoredRun | None, address: str, *, redact: bool) -> str:
     from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.report.faces import markdown
     from pytest_rageval.report.view.comment import view_of_comment
 
     found = None if base is None else compare_runs(base, stored)
+    if found is not None and redact:
+        found = replace(found, headline=found.headline.without_names)
     text = markdown.render(view_of_comment(stored, found))
     page = markdown.link("The page of this run", address)
     return f"{text}\n{page}\n" if page else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -170,13 +170,6 @@ def made_facts(run: StoredRun) -> Iterator[Fact]:
     yield Fact("Judge", "off" if run.judge == "none" else run.judge or "")
 
 
-def without_names(headline: Headline) -> Headline:
-    """Return a headline without patterns that name a document, a section or a folder."""
-    named = {"document", "section", "folder"}
-    kept = [one for one in headline.patterns if one.facts.get("kind") not in named]
-    return replace(headline, patterns=tuple(kept))
-
-
 def news_blocks(headline: Headline, run_id: str, *, redact: bool = False) -> Iterator[Block]:
     """Yield what is new, the pattern that the failing cases share, and the next command.
 
@@ -185,7 +178,7 @@ def news_blocks(headline: Headline, run_id: str, *, redact: bool = False) -> Ite
         run_id: its id.
         redact: leave out text of the target, and names of documents and folders.
     """
-    shown = without_names(headline) if redact else headline
+    shown = headline.without_names if redact else headline
     yield from headline_facts(shown, public=redact)
     if headline.worst and clean(headline.worst) == headline.worst:
         yield Command("next", f"rageval explain {run_id} {headline.worst}")

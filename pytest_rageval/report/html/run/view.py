@@ -29,7 +29,7 @@ from pytest_rageval.report.html.run.figures import (
     times_table,
 )
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
-from pytest_rageval.report.html.run.overview import FirstScreen, first_screen, without_names
+from pytest_rageval.report.html.run.overview import FirstScreen, first_screen
 from pytest_rageval.report.html.run.panels import (
     Section,
     abstention_panel,
@@ -246,7 +246,7 @@ def _read_by_people(found: ReviewFindings | None, options: ReportOptions) -> Ite
 def compared_blocks(found: RunComparison, options: ReportOptions) -> Iterator[Block]:
     """Yield a comparison as every face shows it, without its metrics."""
     if options.redact:
-        found = replace(found, headline=without_names(found.headline))
+        found = replace(found, headline=found.headline.without_names)
     view = view_of_comparison(CheckedComparison(found=found))
     yield paragraph("".join(text for text, _ in view.title), "strong")
     for block in view.blocks:

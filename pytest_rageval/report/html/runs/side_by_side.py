@@ -13,7 +13,7 @@ from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.cases import case_anchors
-from pytest_rageval.report.html.run.overview import news_blocks, without_names
+from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.view import case_links
 from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
@@ -90,7 +90,7 @@ def view_side_by_side(
         redact: leave out what quotes cases, documents and models.
     """
     if redact:
-        found = [replace(one, headline=without_names(one.headline)) for one in found]
+        found = [replace(one, headline=one.headline.without_names) for one in found]
     base = found[0].base
     runs = [base, *(one.new for one in found)]
     news: list[list[Part]] = [[]]
