@@ -199,8 +199,11 @@ def refuse_missing_baseline(project: Settings) -> None:
 
 
 def _refuse_missing_runs(path: Path) -> None:
+    """Refuse a place of runs that is absent, or a file that is no archive."""
     if not path.exists():
         raise StorageError.of(f"runs {path}", "absent", what="folder or archive")
+    if path.is_file() and not (zipfile.is_zipfile(path) or tarfile.is_tarfile(path)):
+        raise StorageError.of(path, "not_unpacked", reason="neither a zip nor a tar archive")
 
 
 def _unpacked(archive: Path) -> Path:

@@ -82,7 +82,10 @@ def test_a_missing_baseline_is_said_with_the_command_that_makes_one(project: Pro
 
 
 @pytest.mark.parametrize("source", ["flag", "variable"])
-@pytest.mark.parametrize(("name", "value"), [("baseline", "nothing"), ("runs", "nowhere.zip")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("baseline", "nothing"), ("runs", "nowhere.zip"), ("runs", "thresholds.toml")],
+)
 def test_what_is_named_for_this_run_has_to_be_there(
     project: Project, monkeypatch: pytest.MonkeyPatch, source: str, name: str, value: str
 ) -> None:
