@@ -11,7 +11,7 @@ from pytest_rageval.authoring.inbox.masking import Masker
 from pytest_rageval.authoring.inbox.messages import without_greeting
 from pytest_rageval.authoring.inbox.readers import READERS, Columns
 from pytest_rageval.authoring.inbox.rows import iterate_rows
-from pytest_rageval.authoring.inbox.traces import Traces, temporary_folder
+from pytest_rageval.authoring.inbox.traces import Traces
 from pytest_rageval.authoring.inbox.values import Piece, Sampled, Stratum, Tally
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.values import fault
@@ -52,14 +52,13 @@ def collect(
         ConfigError: a library that is needed is missing.
     """
     masker = Masker() if mask else None
-    with temporary_folder() as folder:
-        traces = Traces(Path(folder))
-        try:
-            traces.add(_pieces(files, log, columns or {}, traces.tally))
-            ids = UniqueIds()
-            lines = tuple(_line(one, ids, masker) for one in traces.sample(sample, by))
-        finally:
-            traces.close()
+    traces = Traces()
+    try:
+        traces.add(_pieces(files, log, columns or {}, traces.tally))
+        ids = UniqueIds()
+        lines = tuple(_line(one, ids, masker) for one in traces.sample(sample, by))
+    finally:
+        traces.close()
     if not traces.tally.requests:
         raise fault(files[0].as_posix(), "no_requests", n_rows=traces.tally.rows, log=log)
     masked = None if masker is None else dict(+masker.counts)

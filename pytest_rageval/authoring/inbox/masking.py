@@ -21,16 +21,21 @@ _KEY: Final = re.compile(
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
     r"|\bxox[abeprs]-[\w-]{10,}|\bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{20,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
-    r"|(?i:(?<=\bbearer )[\w.~+/-]{16,}=*)"
-    r"|(?i:(?<=password=)|(?<=password: )|(?<=api_key=)|(?<=apikey=)|(?<=token=)|(?<=secret=))"
-    r"[^\s&\"',;]{4,}"
+    r"|\bnpm_[A-Za-z0-9]{20,}|\bSG\.[\w-]{10,}\.[\w-]{10,}|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
+    r"|(?i:(?:(?<=\bbearer )|(?<=\bbasic ))[\w.~+/-]{12,}=*)"
 )
-_EMAIL: Final = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+")
+_NAMED: Final = re.compile(
+    r"((?:api[-_]?key|client[-_]?secret|secret|token|passw(?:or)?d|pwd)[\"']?\s*[:=]\s*[\"']?)"
+    r"[^\s\"'&,;\[]{4,}",
+    re.IGNORECASE,
+)
+"""A value after a name that says that it is secret."""
+_EMAIL: Final = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?:@|%40)[\w-]+(?:\.[\w-]+)+")
 _IBAN: Final = re.compile(
-    r"\b[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,4})?\b"
+    r"\b[A-Za-z]{2}\d{2}(?:[\s-]?[A-Za-z0-9]{4}){2,7}(?:[\s-]?[A-Za-z0-9]{1,4})?\b"
 )
-_CARD: Final = re.compile(r"(?<![\d.,-])\d(?:[ -]?\d){12,18}(?![\d.,-]?\d)")
-_GAP: Final = re.compile(r"[ -]")
+_CARD: Final = re.compile(r"(?<![\d.,-])\d(?:[\s.-]?\d){12,18}(?![\d.,-]?\d)")
+_GAP: Final = re.compile(r"[\s.-]")
 _NUMBER_BEFORE: Final = re.compile(r"(?<!\d)(?<!\d )(\d{1,4}) (?=[0+(])")
 _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "IN", "BR")
 """Regions that a number without a country code may be from."""
@@ -38,7 +43,7 @@ _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "CH", "AT", "IN", "
 
 def _is_iban(text: str) -> bool:
     """Return whether the check digits are right (ISO 7064, mod 97-10)."""
-    plain = re.sub(r"[ -]", "", text).upper()
+    plain = _GAP.sub("", text).upper()
     if not 15 <= len(plain) <= 34:
         return False
     return int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1
@@ -78,6 +83,8 @@ class Masker:
 
     def text(self, text: str) -> str:
         """Return a text with ``[email]`` and so on in place of what is personal."""
+        text, n = _NAMED.subn(r"\1[key]", text)
+        self.counts["key"] += n
         for kind, pattern, fits in _FORMS:
             text = pattern.sub(partial(self._mask, kind=kind, fits=fits), text)
         return self._without_phones(text)

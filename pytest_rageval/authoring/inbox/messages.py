@@ -30,7 +30,7 @@ _NAMES: Final = (*PATHS, "title", "name", "doc_id", "document_id", "chunk_id", "
 _OTHER_NAMES: Final = {"pageContent": "text", "document": "text", "chunk_text": "text"}
 """Names of the text of a passage that `from_documents` does not know."""
 _DEPTH: Final = 5
-_ASKING: Final = re.compile(r"[^.!?\n]*[^.!?\s][^.!?\n]*\?")
+_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
 _GREETING: Final = 2
 """Words of a question that says nothing alone, such as "And then?"."""
 
@@ -47,9 +47,19 @@ def parsed(value: Any) -> Any:
         return value
 
 
+def _chat(found: Any) -> Any:
+    """Return messages with a role; those of LangChain have a type in its place."""
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        return found
+    return [
+        {"role": one["type"], **one} if one.get("type") in ("human", "ai", "tool") else one
+        for one in found
+    ]
+
+
 def asked(value: Any, depth: int = _DEPTH) -> Asked:
     """Return the question in an input, and the messages before it; empty: not found."""
-    found = parsed(value)
+    found = _chat(parsed(value))
     if isinstance(found, str):
         return whole_text(found).strip(), ()
     if isinstance(found, list | dict) and (chat := read_chat(found)) is not None:
@@ -70,13 +80,13 @@ def without_greeting(text: str) -> str:
     >>> without_greeting("Hello! It is me again. How long is it valid?")
     'How long is it valid?'
     """
-    asking = " ".join(_ASKING.findall(text)).strip()
+    asking = " ".join(one.strip() for one in _SENTENCE.findall(text) if one.endswith("?"))
     return asking if len(words(asking)) > _GREETING else text
 
 
 def said(value: Any, depth: int = _DEPTH) -> str:
     """Return the answer in an output; empty: not found."""
-    found = parsed(value)
+    found = _chat(parsed(value))
     if isinstance(found, str):
         return whole_text(found).strip()
     messages = read_messages(found) or []
@@ -101,9 +111,14 @@ def passages(value: Any, depth: int = _DEPTH) -> tuple[dict[str, Any], ...] | No
     found = parsed(value)
     if isinstance(found, dict):
         lists = [found[key] for key in _PASSAGES if key in found] if depth else []
-        return next((one for v in lists if (one := passages(v, depth - 1)) is not None), None)
+        inner = next((one for v in lists if (one := passages(v, depth - 1)) is not None), None)
+        if inner is not None or not isinstance(found.get("text"), str):
+            return inner
+        found = [found]
     if not isinstance(found, list):
         return None
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
     texts = [parsed(one) for one in found]
     if not all(isinstance(one, str | dict) for one in texts):
         return None

@@ -303,10 +303,15 @@ def _plain(row: Row, columns: Columns) -> Iterator[Piece]:
         question=question,
         history=before,
         answer=said(given["answer"]),
-        retrieved=given["contexts"],
-        references=given["references"],
+        retrieved=_listed_text(given["contexts"]),
+        references=_listed_text(given["references"]),
         feedback=opinion(given["feedback"]),
     )
+
+
+def _listed_text(value: Any) -> Any:
+    """Return a text that is no JSON as the one passage of a list."""
+    return [value] if isinstance(parsed(value), str) else value
 
 
 def _at(row: Row, path: str) -> Any:

@@ -9,11 +9,9 @@ import hashlib
 import json
 import math
 import sqlite3
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.authoring.inbox.messages import passages, without_greeting
@@ -48,14 +46,10 @@ _OF_TRACE: Final = "SELECT * FROM pieces WHERE trace = ? ORDER BY rank, at"
 
 
 class Traces:
-    """The requests of a log.
+    """The requests of a log, in a database without a name: nothing stays of it, even if killed."""
 
-    Args:
-        folder: for the database, which is deleted with it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._db = sqlite3.connect(folder / "log.sqlite", isolation_level=None)
+    def __init__(self) -> None:
+        self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(_TABLES)
         self._most = -math.inf
         """Largest number that a user's opinion has."""
@@ -101,7 +95,7 @@ class Traces:
             yield self._request([*group])
 
     def _request(self, rows: Sequence[tuple[Any, ...]]) -> Logged:
-        trace, _, _, at, *_ = rows[0]
+        trace = rows[0][0]
         asked = next((row for row in rows if row[4]), None)
         found = [passages(json.loads(row[7])) or () for row in rows if row[7] is not None]
         # A passage that several searches found is one.
@@ -109,7 +103,7 @@ class Traces:
         liked = [one for row in rows if (one := self._opinion(row[9])) is not None]
         return Logged(
             trace=trace,
-            at=at,
+            at=next((row[3] for row in rows if row[3].strip("0")), ""),
             question="" if asked is None else asked[4],
             history=tuple(json.loads(asked[5])) if asked is not None and asked[5] else (),
             answer=next((row[6] for row in rows if row[6]), ""),
@@ -270,8 +264,3 @@ def _quotas(sizes: Mapping[Stratum, int], number: int | None) -> dict[Stratum, i
         found[stratum] = min(size, round(left / (len(sizes) - n)))
         left -= found[stratum]
     return found
-
-
-def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder that is deleted at the end of its block."""
-    return tempfile.TemporaryDirectory(prefix="rageval-log-")

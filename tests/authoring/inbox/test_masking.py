@@ -43,7 +43,7 @@ def test_what_is_personal_is_masked(kind: str, text: str) -> None:
     assert masker.text(f"Write to {text} please, before 5 pm.") == (
         f"Write to [{kind}] please, before 5 pm."
     )
-    assert masker.counts == {kind: 1}
+    assert +masker.counts == {kind: 1}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,24 @@ def test_what_is_personal_is_masked(kind: str, text: str) -> None:
 )
 def test_other_numbers_stay(text: str) -> None:
     assert Masker().text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ('API_KEY="abcd1234efgh"', 'API_KEY="[key]"'),
+        ("x-api-key: 0123abcd4567", "x-api-key: [key]"),
+        ("client_secret: 'a1b2c3d4'", "client_secret: '[key]'"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "Authorization: Basic [key]"),
+        ("https://ada:lovelace@db.example/x", "https://[key]@db.example/x"),
+        ("ada%40example.com", "[email]"),
+        ("4111.1111.1111.1111", "[card]"),
+        ("4111 1111\n1111 1111", "[card]"),
+        ("DE89 3704 0044 0532\n0130 00", "[iban]"),
+    ],
+)
+def test_other_forms_of_secrets_are_masked(text: str, masked: str) -> None:
+    assert Masker().text(text) == masked
 
 
 def test_no_canary_is_in_any_line_that_is_returned(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 import json
+from time import perf_counter
 from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.inbox.messages import asked, passages, said
+from pytest_rageval.authoring.inbox.messages import asked, passages, said, without_greeting
 
 CHAT = [
     {"role": "system", "content": "Be short."},
@@ -58,10 +59,25 @@ def test_the_answer_is_found_in_what_was_logged(value: Any, answer: str) -> None
         ([{"node": {"text": "Tea.", "metadata": {"file_name": "a.md"}}, "score": 0.5}],
          [("a.md", "Tea.")]),
         ([], []),
+        ([["Green tea."]], [("retrieved/1", "Green tea.")]),
+        ({"path": "a.md", "text": "Tea."}, [("a.md", "Tea.")]),
     ],
 )  # fmt: skip
 def test_passages_have_path_and_text(value: Any, found: list[tuple[str, str]]) -> None:
     assert [(one["rel_path"], one["text"]) for one in passages(value) or ()] == found
+
+
+@pytest.mark.parametrize("text", ["x" * 50_000, "word " * 20_000, "a?b" * 20_000, "? " * 50_000])
+def test_a_long_message_takes_no_time(text: str) -> None:
+    before = perf_counter()
+    without_greeting(text)
+    assert perf_counter() - before < 2
+
+
+def test_messages_of_langchain_have_a_type() -> None:
+    messages = [{"type": "human", "content": "What is it?"}, {"type": "ai", "content": "Tea."}]
+    assert asked({"messages": messages[:1]})[0] == "What is it?"
+    assert said({"messages": messages}) == "Tea."
 
 
 @pytest.mark.parametrize("value", ["text", None, 5, [1, 2], {"k": 5}])
