@@ -55,7 +55,7 @@ def test_sections_are_shown_and_stored_with_the_run(
     assert stored[0]["rows"][0] == ["<u>even</u>", 12, 0.48]
     assert [one.get("error", "").partition(" at ")[0] for one in stored[2:]] == [
         "acme.metrics:broken: KeyError",
-        "acme.metrics:changes: TypeError",
+        "acme.metrics:changes: returned a NoneType, expected Table or Bars",
         "acme.metrics:uneven: a row is not as long as the columns",
         "acme.metrics:markup: returned a str, expected Table or Bars",
     ]
