@@ -183,6 +183,7 @@ def score_shards(
     def results() -> Iterator[Scored]:
         for n_done, future in enumerate(done, 1):
             yield future.result()
+            future.release()  # here, where an interrupt is raised: __del__ would print and drop it
             on_scored(n_done, len(shards))
 
     try:

@@ -3,7 +3,7 @@
 - A ``console`` block: each command runs in the folder that the one before left. A comment
   ``# exit code N`` names a code other than 0. ``pip install`` is left out.
 - A ``text`` block after it: lines that the last block printed, in this order; a line ``...`` stands
-  for any. Run ids and seconds may differ.
+  for any. Run ids, seconds and changes of speed may differ.
 - A block after a paragraph that ends in ``Write `path`:`` is that file, after ``Add to `path`:``
   its end; after ``Change `path`:`` lines with ``-`` go and lines with ``+`` come.
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 from tests.docs.examples import Block, sections
 
 _CODE = re.compile(r"\s+# exit code (\d+)$")
+_FASTER = re.compile(r";\s+calls [\d.]+ times (?:faster|slower)\s+\([^)]*\)")
 _FILE = re.compile(r"\b(?P<verb>Write|Add to|Change) `(?P<path>[\w./-]+)`:$")
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +28,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def scrub(text: str) -> list[str]:
     """Return the lines of a text without what differs from run to run."""
     lines = []
-    for line in text.splitlines():
+    for line in _FASTER.sub("", text).splitlines():
         line = re.sub(r"\d{8}-\d{4}-[0-9a-f]{4}", "RUN", line)
         line = re.sub(r"(latency_ms\.\S+).*", r"\1", line)
         line = re.sub(r"\d+(\.\d+)? ?m?s\b", "T", line)
