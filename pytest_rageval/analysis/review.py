@@ -6,7 +6,6 @@ because something looked wrong (``reading_order``).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +15,9 @@ from typing import Final, Literal
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.reading_order import random_sample
 from pytest_rageval.analysis.stats.agreement import kappa
-from pytest_rageval.analysis.stats.distributions import normal_quantile
-from pytest_rageval.analysis.stats.intervals import tail_level, wilson_bounds
-from pytest_rageval.values.case import Case
+from pytest_rageval.analysis.stats.distributions import cluster_sums
+from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
+from pytest_rageval.metrics.scoring import case_weight
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reviews import (
     AnswerReview,
@@ -92,17 +91,25 @@ def record_key(record: CaseRecord) -> ReviewKey:
     return record.file, record.name, record.repeat
 
 
-def record_stage(record: CaseRecord) -> OurStage:
-    """Return our stage of a record."""
-    return record.scores.failure_stage or ("unscored" if record.scores.unchecked else "passed")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """An answer that can be read, as figures count it."""
+
+    stage: OurStage = "unscored"
+    weight: float | None = None
+    """Requests that it stands for, above 0; None: its case has no weight, and counts once."""
+    cluster: str | None = None
+    """Conversation or document that it shares with other answers; None: with none."""
 
 
-def weight_of(case: Case) -> float:
-    """Return the requests that a case stands for, ``metadata.weight``; 1 without a positive one."""
-    given = case.metadata.get("weight")
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        return 1.0
-    return float(given) if math.isfinite(given) and given > 0 else 1.0
+def readable_record(record: CaseRecord) -> Readable:
+    """Return the answer of a record as figures count it."""
+    scores = record.scores
+    return Readable(
+        stage=scores.failure_stage or ("unscored" if scores.unchecked else "passed"),
+        weight=case_weight(record.case),
+        cluster=record.cluster,
+    )
 
 
 def read_records(records: Iterable[CaseRecord]) -> Iterator[CaseRecord]:
@@ -116,7 +123,7 @@ def read_records(records: Iterable[CaseRecord]) -> Iterator[CaseRecord]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A share of the random sample, with its 95 % interval by Wilson."""
+    """A share of the random sample, with its 95 % interval."""
 
     k: int
     n: int
@@ -127,28 +134,41 @@ class Share:
     high: float | None
 
 
-def share_of(hits: Iterable[bool], weights: Iterable[float] = ()) -> Share:
+def share_of(hits: Iterable[bool], of: Sequence[Readable]) -> Share:
     """Return the share of hits.
 
-    Args:
-        hits: of the sample.
-        weights: requests that each stands for, above 0; empty: all the same. The interval is that
-            of the effective number of answers, (sum w)^2 / sum w^2 (Kish 1965).
+    The interval is that of any mean over cases: Wilson's where each answer stands for as much and
+    for itself alone, and otherwise the plus-two t over clusters, of weighted answers that of
+    ``weighted_mean``. It is absent where all answers are of one cluster.
 
-    >>> share_of([True, False, False, False]).value
+    Args:
+        hits: one of each answer.
+        of: the answers, in the same order.
+
+    >>> share_of([True, False, False, False], [Readable()] * 4).value
     0.25
-    >>> share_of([True, False], [3.0, 1.0]).value
+    >>> share_of([True, False], [Readable(weight=3.0), Readable()]).value
     0.75
     """
-    every = list(hits)
-    each = list(weights) or [1.0] * len(every)
-    if not every:
+    values = [float(hit) for hit in hits]
+    k, n = int(sum(values)), len(values)
+    if not n:
         return Share(k=0, n=0, value=None, low=None, high=None)
-    total = math.fsum(each)
-    value = math.fsum(w for hit, w in zip(every, each, strict=True) if hit) / total
-    n = total**2 / math.fsum(w * w for w in each)
-    low, high = wilson_bounds(value, n, normal_quantile(tail_level(_CONFIDENCE, 2)))
-    return Share(k=sum(every), n=len(every), value=value, low=low, high=high)
+    weights, clusters = [one.weight or 1.0 for one in of], [one.cluster for one in of]
+    if len(set(weights)) == 1:
+        sample = cluster_sums(values, clusters)
+        found = mean_interval(sample, Scale(binary=True), confidence=_CONFIDENCE)
+        return Share(k=k, n=n, value=k / n, low=found.low, high=found.high)
+    # Imported here, since numpy is slow to import.
+    import numpy as np
+
+    from pytest_rageval.analysis.aggregate.scores import cluster_codes
+    from pytest_rageval.analysis.aggregate.weighted import weighted_mean
+
+    mean = weighted_mean(
+        np.array(values), np.array(weights), cluster_codes(clusters), (0.0, 1.0), _CONFIDENCE
+    )
+    return Share(k=k, n=n, value=mean.mean, low=mean.low, high=mean.high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,49 +226,42 @@ class ReviewFigures:
         return self.since_new >= ENOUGH
 
 
-Stages = Mapping[ReviewKey, OurStage]
-"""Our stage of every answer."""
-
-
 def review_figures(
     reviewer: str,
     reviews: Mapping[ReviewKey, AnswerReview],
-    stages: Stages,
-    weights: Mapping[ReviewKey, float] | None = None,
+    answers: Mapping[ReviewKey, Readable],
 ) -> ReviewFigures:
     """Compute the figures of one reader.
 
     Args:
         reviewer: name of the reader.
         reviews: as ``latest_reviews`` gives them.
-        stages: our stage of every answer that could be read.
-        weights: requests that an answer stands for, above 0; None, or one that is missing: 1.
+        answers: every answer that could be read.
     """
-    known = weights or {}
 
     def share(hits: Sequence[bool], of: Sequence[AnswerReview]) -> Share:
-        return share_of(hits, [known.get(one.key, 1.0) for one in of])
+        return share_of(hits, [answers[one.key] for one in of])
 
-    sample = [reviews[key] for key in random_sample(stages, reviews)]
+    sample = [reviews[key] for key in random_sample(answers, reviews)]
     judged = [one for one in sample if one.verdict != "skip"]
     names = list(categories_of(reviews))
     if any(one.verdict == "fail" and not one.category for one in reviews.values()):
         names.append("")
     return ReviewFigures(
         reviewer=reviewer,
-        n_answers=len(stages),
+        n_answers=len(answers),
         n_read=len(reviews),
         n_random=len(sample),
         n_blind=sum(one.blind for one in reviews.values()),
         verdicts=dict(Counter(one.verdict for one in reviews.values() if one.verdict is not None)),
-        weighted=len(set(known.values())) > 1,
+        weighted=len({one.weight or 1.0 for one in answers.values()}) > 1,
         failed=share([one.verdict == "fail" for one in judged], judged),
         categories=tuple(
             CategoryFigure(
                 name=name or NO_CATEGORY,
                 n=sum(_has(one, name) for one in reviews.values()),
                 by_stage=dict(
-                    Counter(stages[key] for key, one in reviews.items() if _has(one, name))
+                    Counter(answers[key].stage for key, one in reviews.items() if _has(one, name))
                 ),
                 share=share([_has(one, name) for one in judged], judged),
             )
@@ -257,9 +270,10 @@ def review_figures(
         since_new=since_new_category(reviews.values()),
         stages=tuple(
             StageFigure(
-                stage=stage, wrong=share([_contradicts(one, stages[one.key]) for one in of], of)
+                stage=stage,
+                wrong=share([_contradicts(one, answers[one.key].stage) for one in of], of),
             )
-            for stage, of in _by_stage(judged, stages)
+            for stage, of in _by_stage(judged, answers)
         ),
     )
 
@@ -269,15 +283,16 @@ def _has(review: AnswerReview, category: str) -> bool:
 
 
 def _by_stage(
-    judged: Iterable[AnswerReview], stages: Stages
+    judged: Iterable[AnswerReview], answers: Mapping[ReviewKey, Readable]
 ) -> Iterator[tuple[str, list[AnswerReview]]]:
     """Yield answers that we scored: all of them, then those of each stage, the most first."""
-    scored = [one for one in judged if stages[one.key] != "unscored"]
+    by_stage: dict[str, list[AnswerReview]] = {}
+    scored = [one for one in judged if answers[one.key].stage != "unscored"]
+    for one in scored:
+        by_stage.setdefault(answers[one.key].stage, []).append(one)
     if scored:
         yield "all", scored
-    counts = Counter(stages[one.key] for one in scored)
-    for stage, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield stage, [one for one in scored if stages[one.key] == stage]
+    yield from sorted(by_stage.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def _contradicts(review: AnswerReview, stage: OurStage) -> bool:
@@ -301,18 +316,20 @@ class ReviewAgreement:
 
 def review_agreement(
     by_reviewer: Mapping[str, Mapping[ReviewKey, AnswerReview]],
+    answers: Mapping[ReviewKey, Readable],
 ) -> tuple[ReviewAgreement, ...]:
     """Compare every two readers who read an answer in common."""
     found = []
     for (one, firsts), (other, seconds) in combinations(by_reviewer.items(), 2):
-        pairs = [
-            (float(firsts[key].verdict == "fail"), float(seconds[key].verdict == "fail"))
+        pairs = {
+            key: (float(firsts[key].verdict == "fail"), float(seconds[key].verdict == "fail"))
             for key in firsts
             if key in seconds and "skip" not in {firsts[key].verdict, seconds[key].verdict}
-        ]
+        }
         if pairs:
-            agreed = share_of(a == b for a, b in pairs)
-            value = kappa([a for a, _ in pairs], [b for _, b in pairs], categories=(0.0, 1.0))
+            each = [replace(answers[key], weight=None) for key in pairs]
+            agreed = share_of((a == b for a, b in pairs.values()), each)
+            value = kappa(*zip(*pairs.values(), strict=True), categories=(0.0, 1.0))
             found.append(
                 ReviewAgreement(first=one, second=other, n=len(pairs), agreed=agreed, kappa=value)
             )
@@ -331,23 +348,19 @@ class ReviewFindings:
 def review_findings(
     lines: Mapping[str, Iterable[ReviewLine]],
     hashes: Mapping[ReviewKey, str],
-    stages: Stages,
-    weights: Mapping[ReviewKey, float] | None = None,
+    answers: Mapping[ReviewKey, Readable],
 ) -> ReviewFindings:
     """Compute what readers found, each apart.
 
     Args:
         lines: of each reader's file.
-        hashes: of every answer that can be read.
-        stages: our stage of each.
-        weights: requests that an answer stands for; None: all the same.
+        hashes: of every answer that somebody read.
+        answers: every answer that can be read.
     """
     read = {name: latest_reviews(of, hashes) for name, of in lines.items()}
     by_reader = {name: reviews for name, reviews in read.items() if reviews}
-    figures = [
-        review_figures(name, reviews, stages, weights) for name, reviews in by_reader.items()
-    ]
+    figures = [review_figures(name, reviews, answers) for name, reviews in by_reader.items()]
     return ReviewFindings(
         figures=tuple(sorted(figures, key=lambda one: (-one.n_read, one.reviewer))),
-        agreement=review_agreement(by_reader),
+        agreement=review_agreement(by_reader, answers),
     )

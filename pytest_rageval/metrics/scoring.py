@@ -50,6 +50,7 @@ from pytest_rageval.metrics.view import (
     view_case,
 )
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     CaseRecord,
@@ -225,6 +226,12 @@ def case_cluster(case: Case) -> str | None:
     gold = case.gold_supports[0]
     path = norm_path(gold.rel_path)
     return path if gold.vault is None else f"{gold.vault}:{path}"
+
+
+def case_weight(case: Case) -> float | None:
+    """Return the requests that a case stands for, ``metadata.weight``; None: none above 0."""
+    found = number(case.metadata, "weight")
+    return found if found is not None and found > 0 else None
 
 
 Metrics = Mapping[str, float | None]

@@ -16,10 +16,9 @@ import msgspec
 from pytest_rageval.analysis.review import (
     ReviewFindings,
     read_records,
+    readable_record,
     record_key,
-    record_stage,
     review_findings,
-    weight_of,
 )
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.runs.record_json import decoded, encode_line
@@ -62,7 +61,7 @@ def read_reviews(source: Path) -> dict[str, tuple[ReviewLine, ...]]:
             except StorageError as error:
                 facts = {"reason": str(error)}
                 faults.append(
-                    Fault(code="broken_record", facts=facts, file=path.as_posix(), line=number)
+                    Fault(code="broken_review", facts=facts, file=path.as_posix(), line=number)
                 )
         found[path.stem] = tuple(read)
     if faults:
@@ -121,6 +120,5 @@ def findings_of_run(run: StoredRun) -> ReviewFindings | None:
     records = {record_key(one): one for one in read_records(run.records)}
     # Only of these is the text of the answer needed.
     hashes = {key: text_hash(run.whole(records[key]).answer or "") for key in read & set(records)}
-    stages = {key: record_stage(one) for key, one in records.items()}
-    weights = {key: weight_of(one.case) for key, one in records.items()}
-    return review_findings(lines, hashes, stages, weights)
+    answers = {key: readable_record(one) for key, one in records.items()}
+    return review_findings(lines, hashes, answers)

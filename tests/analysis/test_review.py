@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.reading_order import random_order
 from pytest_rageval.analysis.review import (
     ENOUGH,
     NO_CATEGORY,
+    Readable,
     latest_reviews,
+    readable_record,
     review_figures,
     review_findings,
     share_of,
     since_new_category,
-    weight_of,
 )
-from pytest_rageval.analysis.stats.intervals import wilson
+from pytest_rageval.analysis.stats.distributions import cluster_sums
+from pytest_rageval.analysis.stats.intervals import mean_interval, wilson
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import FailureStage
+from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+from tests.build import records as build
 
 
 def review(case_id: str, verdict: Any = "pass", **fields: Any) -> AnswerReview:
@@ -42,6 +47,7 @@ def key(case_id: str) -> tuple[str, str, int]:
 
 
 HASHES = {key(f"c{i}"): "h" for i in range(60)}
+PASSED = dict.fromkeys(HASHES, Readable(stage="passed"))
 
 
 # --- what was read ---------------------------------------------------------------------------
@@ -98,37 +104,60 @@ def test_answers_since_the_last_new_category(read: list[AnswerReview], n: int) -
 
 
 def test_shares_have_intervals_by_wilson() -> None:
-    share = share_of([True] * 42 + [False] * 8)
+    share = share_of([True] * 42 + [False] * 8, [Readable()] * 50)
     exact = wilson(42, 50)
     assert (share.k, share.n, share.value) == (42, 50, 0.84)
     assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
     assert share.low == pytest.approx(0.715, abs=5e-4)
     assert share.high == pytest.approx(0.917, abs=5e-4)
-    assert share_of([]).value is None
+    assert share_of([], []).value is None
 
 
-def test_a_weighted_share_has_the_interval_of_its_effective_number() -> None:
-    hits, weights = [True, False, True, False], [4.0, 1.0, 1.0, 2.0]
-    share = share_of(hits, weights)
-    assert share.value == 5 / 8
-    n = 8.0**2 / 22  # Kish: (sum w)^2 / sum w^2
-    z = 1.959963984540054
-    centre = (5 / 8 + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (5 / 8 * 3 / 8 / n + z * z / (4 * n * n)) ** 0.5
-    assert (share.low, share.high) == pytest.approx((centre - half, centre + half))
-    assert share_of(hits, [3.0] * 4) == share_of(hits)
+def test_a_share_of_clustered_or_weighted_answers_has_the_interval_of_such_means() -> None:
+    hits = [True] * 4 + [False] * 8
+    apart = [Readable(weight=2.0)] * 12
+    talks = [Readable(cluster=f"talk {i // 4}") for i in range(12)]
+    assert share_of(hits, apart) == share_of(hits, [Readable()] * 12)
+    alone, together = share_of(hits, apart), share_of(hits, talks)
+    plain = mean_interval(cluster_sums([*map(float, hits)], [one.cluster for one in talks]))
+    assert (together.low, together.high) == (plain.low, plain.high)
+    assert None not in (alone.low, alone.high, together.low, together.high)
+    assert together.low < alone.low < alone.high < together.high  # type: ignore[operator]
+    weighted = [Readable(weight=float(1 + i % 3), cluster=one.cluster)
+                for i, one in enumerate(talks)]  # fmt: skip
+    found = share_of(hits, weighted)
+    records = [
+        replace(
+            build.record(f"c{i:02}", {"recall_at_k": float(hit)}),
+            case=Case(id=f"c{i:02}", question="q", metadata={"weight": one.weight}),
+            cluster=one.cluster,
+        )
+        for i, (hit, one) in enumerate(zip(hits, weighted, strict=True))
+    ]
+    mean = aggregate(records, by_traffic=True).by_traffic["recall_at_k"]
+    assert (found.value, found.low, found.high) == (mean.mean, mean.low, mean.high)
+    assert share_of([True, False], [Readable(cluster="a")] * 2).low is None
 
 
-@pytest.mark.parametrize("weight", [None, 0, -1, True, "3", float("nan"), float("inf")])
+@pytest.mark.parametrize("weight", [None, 0, -1, True, "3", float("nan"), float("inf"), 10**400])
 def test_a_case_without_a_weight_stands_for_one_request(weight: object) -> None:
-    assert weight_of(Case(id="a", question="q", metadata={"weight": weight})) == 1.0
-    assert weight_of(Case(id="a", question="q", metadata={"weight": 3})) == 3.0
+    assert readable_record(case_of(weight)).weight is None
+    assert readable_record(case_of(3)).weight == 3.0
+
+
+def case_of(weight: object) -> CaseRecord:
+    case = Case(id="a", question="q", metadata={"weight": weight})
+    return replace(build.record("a"), case=case)
 
 
 def test_figures_count_every_answer_and_shares_the_random_sample_alone() -> None:
     keys = random_order(HASHES)
-    stages: dict[Any, FailureStage | Any] = dict.fromkeys(HASHES, "passed")
-    stages |= {keys[0]: "not_retrieved", keys[1]: "incorrect", keys[2]: "not_retrieved"}
+    stages: dict[Any, FailureStage] = {
+        keys[0]: "not_retrieved",
+        keys[1]: "incorrect",
+        keys[2]: "not_retrieved",
+    }
+    readable = PASSED | {key: Readable(stage=stage) for key, stage in stages.items()}
     said = [
         review(keys[0][1], "pass"),  # our stage is wrong
         review(keys[1][1], "fail", category="date", part="answer"),
@@ -138,7 +167,7 @@ def test_figures_count_every_answer_and_shares_the_random_sample_alone() -> None
         review(keys[5][1], "pass"),
         review(keys[9][1], "fail", category="tone"),  # not of the sample
     ]
-    found = review_figures("ann", latest_reviews(lines(*said), HASHES), stages)
+    found = review_figures("ann", latest_reviews(lines(*said), HASHES), readable)
     assert (found.n_answers, found.n_read, found.n_random) == (60, 7, 6)
     assert found.verdicts == {"pass": 2, "fail": 4, "skip": 1}
     assert (found.failed.k, found.failed.n) == (3, 5)
@@ -159,22 +188,20 @@ def test_figures_count_every_answer_and_shares_the_random_sample_alone() -> None
 
 def test_answers_without_our_stage_have_no_errors_of_it() -> None:
     reviews = latest_reviews(lines(review(random_order(HASHES)[0][1], "fail")), HASHES)
-    assert review_figures("ann", reviews, dict.fromkeys(HASHES, "unscored")).stages == ()
+    assert review_figures("ann", reviews, dict.fromkeys(HASHES, Readable())).stages == ()
 
 
 def test_a_reader_is_done_after_twenty_answers_without_a_new_category() -> None:
     said = [review("c0", "fail", category="x"), *(review(f"c{i}") for i in range(1, ENOUGH + 1))]
-    stages: dict[Any, Any] = dict.fromkeys(HASHES, "passed")
-    assert review_figures("a", latest_reviews(lines(*said), HASHES), stages).saturated
-    assert not review_figures("a", latest_reviews(lines(*said[:-1]), HASHES), stages).saturated
+    assert review_figures("a", latest_reviews(lines(*said), HASHES), PASSED).saturated
+    assert not review_figures("a", latest_reviews(lines(*said[:-1]), HASHES), PASSED).saturated
 
 
 def test_readers_are_kept_apart_and_their_agreement_is_measured() -> None:
     ann = lines(review("c0", "fail"), review("c1"), review("c2"), review("c3", "fail"))
     ben = lines(review("c0", "fail"), review("c1", "fail"), review("c2"), review("c9"),
                 review("c3", "skip"))  # fmt: skip
-    stages: dict[Any, Any] = dict.fromkeys(HASHES, "passed")
-    found = review_findings({"ann": ann, "ben": ben, "none": []}, HASHES, stages)
+    found = review_findings({"ann": ann, "ben": ben, "none": []}, HASHES, PASSED)
     assert [(one.reviewer, one.n_read) for one in found.figures] == [("ben", 5), ("ann", 4)]
     (agreement,) = found.agreement
     assert (agreement.n, agreement.agreed.k) == (3, 2)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pytest_rageval.analysis.review import review_findings
+from pytest_rageval.analysis.review import Readable, review_findings
 from pytest_rageval.authoring.interchange.files import open_source
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import ReadOptions
@@ -219,7 +219,7 @@ def _reviews(path: Path) -> object:
     folder = path.parent / "reviews"
     folder.mkdir(exist_ok=True)
     path.rename(folder / "me.jsonl")
-    return review_findings(read_reviews(path.parent), {KEY: "h"}, {KEY: "passed"})
+    return review_findings(read_reviews(path.parent), {KEY: "h"}, {KEY: Readable()})
 
 
 def _answers(path: Path) -> object:

@@ -71,6 +71,7 @@ def test_every_broken_line_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError) as raised:
         read_reviews(tmp_path)
     assert [f"ann.jsonl:{n}:" in str(raised.value) for n in (1, 2, 3)] == [True, False, True]
+    assert {fault.code for fault in raised.value.faults} == {"broken_review"}
     assert readable_reviews(tmp_path) == {}
 
 

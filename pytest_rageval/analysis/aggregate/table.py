@@ -34,9 +34,7 @@ from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retriev
 from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.metrics.scoring import is_unsure
-from pytest_rageval.values.case import Case
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.metrics.scoring import case_weight, is_unsure
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 
@@ -162,7 +160,7 @@ class RecordRows:
                     )
                 ),
                 cluster=record.cluster,
-                weight=_weight(case),
+                weight=case_weight(case),
                 k=record.k,
                 has_reference=has_reference,
                 outcome=record_outcome(record),
@@ -191,11 +189,6 @@ class RecordRows:
         self.rules.update(other.rules)
         self.uncounted |= other.uncounted
         self.reranked |= other.reranked
-
-
-def _weight(case: Case) -> float | None:
-    found = number(case.metadata, "weight")
-    return found if found is not None and found > 0 else None
 
 
 class CasePart:

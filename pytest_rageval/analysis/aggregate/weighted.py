@@ -16,12 +16,7 @@ from pytest_rageval.values.numbers import WeightedMean
 def weighted_means(table: CaseTable, confidence: float) -> dict[str, WeightedMean]:
     """Return the weighted mean of each metric by its key; empty: no case has a weight.
 
-    Weights are ``metadata.weight`` of the cases, above 0; a case without one counts once. The mean
-    is sum(w x) / sum(w) (Hajek 1971) over the cases that are scored, its standard error that of the
-    linearised ratio over G clusters with G / (G - 1). The interval is the plus-two t of as many
-    cases of equal weight as say as much, (sum w)^2 / sum w^2 (Kish 1965): both pseudo-cases count
-    as one of them, and the degrees of freedom are those of their clusters. Metrics without bounds
-    have no interval.
+    Weights are ``metadata.weight`` of the cases, above 0; a case without one counts once.
     """
     given = [row.weight for row in table.firsts]
     if not any(weight is not None for weight in given):
@@ -32,17 +27,37 @@ def weighted_means(table: CaseTable, confidence: float) -> dict[str, WeightedMea
         values = table.scores.metric(key)
         applies = np.isfinite(values)
         if applies.any():
-            clusters = np.unique(table.clusters[applies], return_inverse=True)[1]
-            mean = _weighted(values[applies], weights[applies], clusters)
             scale = (None, None) if info is None else info.scale
-            found[key] = _with_interval(mean, scale, confidence) if mean.se is not None else mean
+            found[key] = weighted_mean(
+                values[applies], weights[applies], table.clusters[applies], scale, confidence
+            )
     return found
 
 
-def _weighted(values: Floats, weights: Floats, clusters: Places) -> WeightedMean:
+def weighted_mean(
+    values: Floats,
+    weights: Floats,
+    clusters: Places,
+    scale: tuple[float | None, float | None],
+    confidence: float,
+) -> WeightedMean:
+    """Return a weighted mean with its standard error and interval.
+
+    The mean is sum(w x) / sum(w) (Hajek 1971), its standard error that of the linearised ratio over
+    G clusters with G / (G - 1). The interval is the plus-two t of as many cases of equal weight as
+    say as much, (sum w)^2 / sum w^2 (Kish 1965): both pseudo-cases count as one of them, and the
+    degrees of freedom are those of their clusters. A scale without bounds has no interval.
+
+    Args:
+        values: at least one.
+        weights: of the values, above 0.
+        clusters: number of the cluster of each.
+        scale: lowest and highest possible value; None: unbounded.
+        confidence: of the interval, 0 to 1.
+    """
     n, shares = len(values), weights / math.fsum(weights)
     mean = math.fsum(shares * values)
-    residuals = np.bincount(clusters, shares * (values - mean))
+    residuals = np.bincount(np.unique(clusters, return_inverse=True)[1], shares * (values - mean))
     g = len(residuals)
     found = WeightedMean(n=n, mean=mean, clusters=g, n_effective=1 / math.fsum(shares**2))
     if g < 2:
@@ -50,7 +65,8 @@ def _weighted(values: Floats, weights: Floats, clusters: Places) -> WeightedMean
     variance = g / (g - 1) * math.fsum(residuals**2)
     spread = math.fsum(shares * (values - mean) ** 2) / (n - 1)
     effect = variance / spread if spread else None
-    return replace(found, se=math.sqrt(variance), design_effect=effect)
+    found = replace(found, se=math.sqrt(variance), design_effect=effect)
+    return _with_interval(found, scale, confidence)
 
 
 def _with_interval(

@@ -15,11 +15,15 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from pytest_rageval.authoring.keyed.session import KeySession
+from pytest_rageval.authoring.keyed.session import EARLY, KeySession
 
 _NAMED: Final = frozenset({
     "up", "down", "left", "right", "home", "end", "space", "enter", "escape", "backspace",
 })  # fmt: skip
+_MOVES: Final = frozenset({"up", "down", "j", "k", "backspace"})
+"""Keys that can be held."""
+_REPEAT_S: Final = 0.06
+"""Time between two events of a key that is held, at most; nobody presses one so fast."""
 _PATIENCE_S: Final = 0.3
 """Delay before the screen says that it waits."""
 _INTERRUPTED: Final = 130
@@ -54,7 +58,9 @@ class KeyApp(App[None]):
         super().__init__()
         self._key_session = session
         self._look = look
-        self._keys: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._keys: queue.SimpleQueue[tuple[str, str, str]] = queue.SimpleQueue()
+        self._last = ("", 0.0)
+        self._place = ""
         self._pending = 0
         self._view: Any = None
         self.failure: BaseException | None = None
@@ -80,6 +86,10 @@ class KeyApp(App[None]):
         """Pass a key to the session."""
         event.stop()
         event.prevent_default()
+        (last, then), self._last = self._last, (event.key, event.time)
+        held = event.key == last and event.time - then < _REPEAT_S
+        if held and event.key not in _MOVES and not self._key_session.typing:
+            return
         if event.key in _NAMED:
             self._take("key", event.key)
         elif event.character is not None and event.is_printable:
@@ -92,7 +102,7 @@ class KeyApp(App[None]):
 
     def _take(self, kind: str, what: str) -> None:
         self._pending += 1
-        self._keys.put((kind, what))
+        self._keys.put((kind, what, self._place))
         self.set_timer(_PATIENCE_S, self._say_busy)
 
     def _say_busy(self) -> None:
@@ -102,20 +112,22 @@ class KeyApp(App[None]):
     def _work(self) -> None:
         session = self._key_session
         while not session.closed:
-            kind, what = self._keys.get()
+            kind, what, place = self._keys.get()
             try:
-                if kind == "key":
+                if kind and place != session.place:
+                    session.notice = EARLY
+                elif kind == "key":
                     session.press(what)
                 elif kind == "text":
                     session.type(what)
-                view = None if session.closed else self._look()
+                news = None if session.closed else (session.place, self._look())
             except BaseException as error:  # report every end on the thread that can show it
                 self._tell(error)
                 return
-            if not self._tell(view):
+            if not self._tell(news):
                 return
 
-    def _tell(self, news: object) -> bool:
+    def _tell(self, news: tuple[str, object] | BaseException | None) -> bool:
         """Show a new state on the screen; False: the screen is closed."""
         try:
             self.call_from_thread(self._hear, news)
@@ -123,13 +135,13 @@ class KeyApp(App[None]):
             return False
         return True
 
-    def _hear(self, news: object) -> None:
+    def _hear(self, news: tuple[str, object] | BaseException | None) -> None:
         self._pending -= 1
         if news is None or isinstance(news, BaseException):
             self.failure = news
             self.exit()
             return
-        self._view = news
+        self._place, self._view = news
         self._show()
 
     def action_interrupt(self) -> None:

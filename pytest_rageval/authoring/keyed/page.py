@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from pytest_rageval.authoring.keyed.session import KeySession
+from pytest_rageval.authoring.keyed.session import EARLY, KeySession
 from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import visible
 
@@ -108,7 +108,13 @@ class KeyPage(ABC, Generic[View]):
         )
 
     def _render(self, name: str, view: View, **values: Any) -> str:
-        given = {"revision": self._revision, "waiting": self.waiting, **self.values(view)}
+        given = {
+            "revision": self._revision,
+            "place": self.session.place,
+            "waiting": self.waiting,
+            "early": EARLY,
+            **self.values(view),
+        }
         return self._template(name, **given, **values)
 
     def _end(self) -> str:

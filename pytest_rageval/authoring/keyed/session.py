@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+EARLY: Final = "keys pressed before this was shown did nothing"
 MAX_INPUT: Final = 10_000
 """Longest text that can be typed, in characters."""
 
@@ -19,6 +20,10 @@ class KeySession(Protocol):
     @property
     def closed(self) -> bool:
         """Whether the session is over."""
+
+    @property
+    def place(self) -> str:
+        """Name of the case or answer that keys act on; those pressed before it was shown do nothing."""
 
     @property
     def typing(self) -> bool:

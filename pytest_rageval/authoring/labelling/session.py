@@ -137,6 +137,11 @@ class LabelSession:
         return self.mode is Mode.CLOSED
 
     @property
+    def place(self) -> str:
+        """The case that keys act on."""
+        return self._markings[self.index].item.case.id if self._markings else ""
+
+    @property
     def typing(self) -> bool:
         """Whether a line of text is typed."""
         return self.mode in TEXT_MODES

@@ -45,7 +45,7 @@ class ReviewApp(KeyApp):
 
     def __init__(self, session: ReviewSession) -> None:
         super().__init__(session, lambda: view_of(session))
-        self._place: tuple[str, int] = ("", 0)
+        self._scrolled_to: tuple[str, int] = ("", 0)
 
     def compose(self) -> ComposeResult:
         """Lay out the screen: the question, the answer and its passages, the last effect."""
@@ -72,9 +72,9 @@ class ReviewApp(KeyApp):
         rows: Sequence[FailedRow | PassageRow] = (*view.rows, *view.passages)
         current = next((row.number for row in rows if row.current), 0)
         place = (f"{view.mode} {view.position}", current)
-        if place == self._place or view.help:
+        if place == self._scrolled_to or view.help:
             return
-        same, self._place = place[0] == self._place[0], place
+        same, self._scrolled_to = place[0] == self._scrolled_to[0], place
         before, options = 0, self.console.options.update(width=width)
         for is_current, drawn in shown:
             if is_current:

@@ -11,17 +11,17 @@ from typing import Final
 
 from pytest_rageval.analysis.reading_order import Reason, reading_order, reasons_of
 from pytest_rageval.analysis.review import (
-    OurStage,
+    Readable,
     ReviewFindings,
     read_records,
+    readable_record,
     record_key,
-    record_stage,
     review_findings,
-    weight_of,
 )
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import text_hash
+from pytest_rageval.metrics.scoring import case_cluster, case_weight
 from pytest_rageval.project.case_edit import load_editable
 from pytest_rageval.report.explain.verdict import stage_in_words
 from pytest_rageval.runs.reviews import read_reviews
@@ -59,7 +59,8 @@ class ReadAnswer:
     case: Case
     answer: str
     passages: tuple[ReadPassage, ...]
-    stage: OurStage
+    figured: Readable
+    """The answer as figures count it."""
     stage_name: str = ""
     """In a few words."""
     scores: tuple[tuple[str, float], ...] = ()
@@ -88,9 +89,14 @@ class ReadSource:
     """Remarks on lines that were left out."""
 
     @property
-    def weights(self) -> dict[ReviewKey, float]:
-        """Requests that each answer stands for."""
-        return {one.key: weight_of(one.case) for one in self.answers}
+    def hashes(self) -> dict[ReviewKey, str]:
+        """Hash of each answer."""
+        return {one.key: one.answer_hash for one in self.answers}
+
+    @property
+    def readable(self) -> dict[ReviewKey, Readable]:
+        """Each answer as figures count it."""
+        return {one.key: one.figured for one in self.answers}
 
 
 def source_of(
@@ -135,7 +141,7 @@ def _of_record(record: CaseRecord, flipped: bool) -> ReadAnswer:
         case=record.case,
         answer=record.answer or "",
         passages=tuple(map(_passage, record.reply.retrieved_chunks or ())),
-        stage=record_stage(record),
+        figured=readable_record(record),
         stage_name=stage.name if stage else record.scores.outcome,
         scores=tuple((key, v) for key in _SHOWN if (v := metrics.get(key)) is not None),
         history=tuple((one.role, one.content) for one in record.history),
@@ -174,7 +180,7 @@ def answers_of_file(path: Path, display: str) -> tuple[list[ReadAnswer], int]:
             facts = {"reason": error.message}
             faults.append(
                 Fault(
-                    code="broken_record",
+                    code="invalid",
                     facts=facts,
                     file=display,
                     line=one.line.number,
@@ -195,7 +201,7 @@ def _of_line(case: Case, response: AskResponse, file: str) -> ReadAnswer:
         case=case,
         answer=response.answer,
         passages=tuple(map(_passage, chunks)),
-        stage="unscored",
+        figured=Readable(weight=case_weight(case), cluster=case_cluster(case)),
         history=tuple(
             (text(one, "role"), text(one, "content"))
             for one in items(case.metadata, "history")
@@ -208,7 +214,7 @@ def _of_line(case: Case, response: AskResponse, file: str) -> ReadAnswer:
 
 def hidden(answer: ReadAnswer) -> ReadAnswer:
     """Return an answer without what we say about it."""
-    return replace(answer, stage="unscored", stage_name="", scores=(), reasons=())
+    return replace(answer, figured=Readable(), stage_name="", scores=(), reasons=())
 
 
 def found_in(source: ReadSource) -> ReviewFindings:
@@ -217,9 +223,4 @@ def found_in(source: ReadSource) -> ReviewFindings:
     Raises:
         StorageError: a reader's file cannot be read.
     """
-    return review_findings(
-        read_reviews(source.place),
-        {one.key: one.answer_hash for one in source.answers},
-        {one.key: one.stage for one in source.answers},
-        source.weights,
-    )
+    return review_findings(read_reviews(source.place), source.hashes, source.readable)

@@ -15,6 +15,7 @@ _READ: Final = {
     "p": "Pass",
     "f": "Fail",
     "s": "Skip",
+    "enter": "Go on",
     "t": "Note",
     "c": "Category",
     "w": "Where the fault lies",

@@ -103,7 +103,8 @@ def rubric_texts(category: str, reviews: Reviews) -> tuple[str, str]:
         category: of the fault, which answers of the reviews have.
         reviews: of one reader.
     """
-    failed = [one for one in reviews.values() if one.verdict == "fail"]
+    judged = [one for one in reviews.values() if one.verdict != "skip"]
+    failed = [one for one in judged if one.verdict == "fail"]
     ours = _notes(one.note for one in failed if one.category == category)
     apart = [one for one in failed if one.category not in {category, ""}]
     others = [note for note in _notes(o.note or o.category for o in apart) if note not in ours]
@@ -113,7 +114,7 @@ def rubric_texts(category: str, reviews: Reviews) -> tuple[str, str]:
         "{# data: question, answer, context #}",
         f"Task: decide whether the answer has one fault: {json.dumps(title, ensure_ascii=False)}.",
         "",
-        f"A reader found it in {n} of {len(reviews)} answers, and described it so:",
+        f"A reader found it in {n} of {len(judged)} answers, and described it so:",
         *(ours or [f"- {title}"]),
         *(["", "Other faults do not count here, such as:", *others] if others else []),
         "",

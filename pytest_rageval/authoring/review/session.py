@@ -29,6 +29,7 @@ from pytest_rageval.values.reviews import (
     ReviewVerdict,
 )
 
+_FAILS: Final = "this fails the answer"
 _PARTS: Final[tuple[Part | None, ...]] = (None, "retrieval", "answer")
 
 
@@ -88,12 +89,10 @@ class ReviewSession:
         self._lines = list(lines)
         self._write = write
         self._line = TypedLine()
-        self._hashes = {one.key: one.answer_hash for one in source.answers}
-        self._stages = {one.key: one.stage for one in source.answers}
-        self._weights = source.weights
+        self._hashes, self._readable = source.hashes, source.readable
         self.reviews = latest_reviews(self._lines, self._hashes)
-        self.index = self._next_unread(0) or 0
-        self._n_written = 0
+        self.index = self._first_unread() or 0
+        self._decided: set[ReviewKey] = set()
         self._keys = {Mode.READ: self._reading(), Mode.GROUP: self._grouping()}
 
     # --- state ---------------------------------------------------------------------------------
@@ -115,8 +114,11 @@ class ReviewSession:
 
     @property
     def figures(self) -> ReviewFigures:
-        """Findings so far."""
-        return review_figures(self.reviewer, self.reviews, self._stages, self._weights)
+        """Findings so far; without our stages, if the reader is blind."""
+        known = self._readable
+        if self.blind:
+            known = {key: replace(one, stage="unscored") for key, one in known.items()}
+        return review_figures(self.reviewer, self.reviews, known)
 
     @property
     def failed(self) -> list[AnswerReview]:
@@ -124,6 +126,11 @@ class ReviewSession:
         failed = [one for one in self.reviews.values() if one.verdict == "fail"]
         place = {name: i for i, name in enumerate(self.categories, 1)} | {"": 0}
         return sorted(failed, key=lambda one: place[one.category])
+
+    @property
+    def place(self) -> str:
+        """The mode and the answer, on which keys act."""
+        return f"{self.mode.value} {self.index}"
 
     @property
     def typed(self) -> str:
@@ -149,7 +156,7 @@ class ReviewSession:
     def result(self) -> str:
         """Numbers of what was read, in words."""
         n, total = len(self.reviews), len(self.source.answers)
-        return f"{counted(self._n_written, 'verdict')} written, {n} of {total} answers read"
+        return f"{counted(len(self._decided), 'verdict')} written, {n} of {total} answers read"
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -188,7 +195,7 @@ class ReviewSession:
             **self._shared(),
         }
         onward = lambda: self._go(self.index + 1)  # noqa: E731
-        keys |= {"n": onward, "enter": onward, "right": onward, "left": keys["b"]}
+        keys |= {"n": onward, "enter": self._onward, "right": onward, "left": keys["b"]}
         return keys | self._moves(self._move_passage)
 
     def _grouping(self) -> dict[str, Callable[[], None]]:
@@ -219,10 +226,9 @@ class ReviewSession:
 
     # --- moving --------------------------------------------------------------------------------
 
-    def _next_unread(self, start: int) -> int | None:
-        answers = self.source.answers
-        places = (*range(start, len(answers)), *range(start))
-        return next((i for i in places if answers[i].key not in self.reviews), None)
+    def _first_unread(self) -> int | None:
+        places = enumerate(self.source.answers)
+        return next((i for i, one in places if one.key not in self.reviews), None)
 
     def _go(self, place: int) -> None:
         if 0 <= place < len(self.source.answers):
@@ -231,11 +237,14 @@ class ReviewSession:
             self.notice = f"this is the {'last' if place else 'first'} answer (q leaves)"
 
     def _onward(self) -> None:
-        place = self._next_unread(self.index + 1)
+        # Not to one after it: shares count the random order up to its first answer without verdict.
+        place, before = self._first_unread(), self.index
         if place is None:
             self.notice = "every answer is read; g groups what failed, q leaves"
-        else:
-            self._go(place)
+            return
+        self._go(place)
+        if place <= before:
+            self.notice = "this answer has no verdict yet: p pass, f fail, s skip"
 
     def _move_passage(self, step: int) -> None:
         last = max(len(self.answer.passages) - 1, 0)
@@ -261,23 +270,32 @@ class ReviewSession:
             self.notice = f"NOT WRITTEN: {error}"
             return False
         self.reviews = latest_reviews(self._lines, self._hashes)
+        if isinstance(what, AnswerReview):
+            self._decided.add(what.key)
         return True
 
-    def _decide(self, verdict: ReviewVerdict) -> None:
+    @property
+    def _failed(self) -> AnswerReview:
+        """The verdict on the answer, as one that fails it."""
         before = self.review
-        kept = before if before is not None and before.verdict == verdict == "fail" else None
-        one = kept or AnswerReview(
+        if before is not None and before.verdict == "fail":
+            return before
+        return AnswerReview(
             file=self.answer.key[0],
             case_id=self.answer.key[1],
             repeat=self.answer.key[2],
             answer_hash=self.answer.answer_hash,
-            verdict=verdict,
+            verdict="fail",
             note=before.note if before else "",
             blind=self.blind,
         )
+
+    def _decide(self, verdict: ReviewVerdict) -> None:
+        one = self._failed
+        if verdict != "fail":
+            one = replace(one, verdict=verdict, category="", part=None)
         if not self._keep(one):
             return
-        self._n_written += 1
         if verdict == "fail":
             self._note()
         else:
@@ -289,17 +307,17 @@ class ReviewSession:
         elif self._keep(replace(self.review, verdict=None)):
             self.notice = "taken back"
 
-    def _note(self) -> None:
-        if self.review is None:
-            self.notice = "first a verdict: p pass, f fail, s skip"
-            return
-        old = part(' (now "{}")', self.review.note)
-        self._ask(f"the first thing that is wrong{old}", self._noted)
+    # A key that opens a line of text always does, as what is typed next would be keys otherwise.
 
-    def _noted(self, text: str) -> None:
-        assert self.review is not None
-        if not text or self._keep(replace(self.review, note=text)):
-            self._onward()
+    def _note(self) -> None:
+        one = self.review or self._failed
+        old = part(' (now "{}")', one.note) or part(" ({})", not self.review and _FAILS)
+
+        def noted(text: str) -> None:
+            if not text or self._keep(replace(one, note=text)):
+                self.notice = "enter goes on, c gives a category" if self.review else ""
+
+        self._ask(f"the first thing that is wrong{old}", noted)
 
     def _turn_part(self) -> None:
         if self.review is None or self.review.verdict != "fail":
@@ -320,14 +338,11 @@ class ReviewSession:
         self.prompt, self._line = prompt, TypedLine(ends=end)
 
     def _category(self) -> None:
-        if self.mode is Mode.READ:
-            targets = [self.review] if self.review and self.review.verdict == "fail" else []
-        else:
+        targets = [self._failed]
+        if self.mode is Mode.GROUP:
             marked = [one for one in self.failed if one.key in self.marked]
             targets = marked or [one for one in self.failed if one.key == self.cursor]
-        if not targets:
-            self.notice = "only a failed answer has a category"
-            return
+        fails = part("; {}", targets[0] != self.reviews.get(targets[0].key) and _FAILS)
 
         def give(text: str) -> None:
             name = self._category_name(text)
@@ -337,7 +352,7 @@ class ReviewSession:
                 self.cursor = next((o.key for o in self.failed if not o.category), self.cursor)
                 self.notice = f"{counted(len(targets), 'answer')}: {name or 'no category'}"
 
-        self._ask("category, or the number of one (empty: no change, -: none)", give)
+        self._ask(f"category, or the number of one (empty: no change, -: none{fails})", give)
 
     def _category_name(self, text: str) -> str | None:
         """Return the category that a text means; None: no change."""
@@ -352,7 +367,7 @@ class ReviewSession:
     def _rename(self) -> None:
         before = next((one.category for one in self.failed if one.key == self.cursor), "")
         if not before:
-            self.notice = "this answer has no category"
+            self._category()
             return
 
         def rename(text: str) -> None:

@@ -18,14 +18,15 @@ from pytest_rageval.support.text import format_value
 from pytest_rageval.values.reviews import AnswerReview
 
 READ_HELP: Final = (
-    ("p", "pass: the answer is good enough; goes to the next unread answer"),
-    ("f", "fail: then the first thing that is wrong, in a few words; enter goes on"),
-    ("s", "skip: you cannot tell"),
+    ("p", "pass: the answer is good enough; goes on"),
+    ("f", "fail: then the first thing that is wrong, in a few words; enter keeps it"),
+    ("s", "skip: you cannot tell; goes on"),
+    ("enter", "go on to the first answer without a verdict"),
     ("t", "change the note"),
-    ("c", "category of what is wrong"),
+    ("c", "category of what is wrong, which fails the answer"),
     ("w", "where the fault lies: retrieval, answer, not said"),
     ("u", "take the verdict back"),
-    ("n b enter right left", "next, previous answer"),
+    ("n b right left", "next, previous answer"),
     ("j k up down", "next, previous passage"),
     ("g", "group what failed into categories"),
     ("q", "leave; every verdict is written already"),
@@ -144,7 +145,7 @@ def _rows(session: ReviewSession) -> Iterator[FailedRow]:
 
 
 _KEYS: Final = {
-    "read": "p pass  f fail  s skip  c category  g group  ? help  q leave",
+    "read": "p pass  f fail  s skip  c category  enter next  g group  ? help  q leave",
     "group": "space mark  c category  r rename  enter read  escape back  ? help  q leave",
 }
 

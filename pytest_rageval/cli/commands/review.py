@@ -208,9 +208,7 @@ def _reviews_of_one(source: ReadSource, named: str | None) -> Reviews:
     if named is None and len(lines) > 1:
         raise CommandError.of(source.name, "several_readers", names=" or ".join(lines))
     name = named or next(iter(lines), "")
-    reviews = latest_reviews(
-        lines.get(name, ()), {one.key: one.answer_hash for one in source.answers}
-    )
+    reviews = latest_reviews(lines.get(name, ()), source.hashes)
     if not reviews:
         raise CommandError.of(source.name, "unread_by", who=name or "nobody")
     return reviews

@@ -31,10 +31,13 @@ def review_blocks(found: ReviewFindings) -> Iterator[Block]:
 def figures_blocks(figures: ReviewFigures) -> Iterator[Block]:
     """Yield what one reader found."""
     said = ", ".join(f"{n} {word}" for word, n in figures.verdicts.items())
-    yield Fact("read", f"{figures.n_read} of {counted(figures.n_answers, 'answer')}: {said}")
+    blind = part(", {} of them blind", figures.n_blind)
+    read = f"{figures.n_read} of {counted(figures.n_answers, 'answer')}: {said}{blind}"
+    yield Fact("read", read)
     weighted = ", weighted by the requests that each stands for" if figures.weighted else ""
-    sample = f"{figures.n_random} of them are a random sample, which shares count{weighted}"
-    yield Fact("sample", sample)
+    skipped = part(", {} skipped", figures.n_random - figures.failed.n)
+    sample = f"{figures.n_random} of them were drawn at random{skipped}"
+    yield Fact("sample", f"{sample}; shares count these alone{weighted}")
     yield Fact("failed", share_text(figures.failed))
     if figures.categories:
         yield category_table(figures)
@@ -50,23 +53,29 @@ def share_text(share: Share) -> str:
     if share.value is None:
         return "no answer of the random sample is read"
     interval = interval_text(share.low, share.high)
-    return f"{format_value(share.value)} {interval} ({share.k} of {share.n})"
+    return f"{format_value(share.value)} {interval} ({_counts(share)})"
+
+
+def _counts(share: Share) -> str:
+    return f"{share.k} of {share.n}"
 
 
 def category_table(figures: ReviewFigures) -> Table:
     """Return categories by our stage, each with its share of the random sample."""
     stages = list(dict.fromkeys(s for one in figures.categories for s in one.by_stage))
+    stages = [] if stages == ["unscored"] else stages
     rows: list[Row] = [
         (
             clean(one.name, _NAME),
             one.n,
+            _counts(one.share),
             one.share.value,
             interval_text(one.share.low, one.share.high),
             *(one.by_stage.get(stage) or None for stage in stages),
         )
         for one in figures.categories
     ]
-    columns = ("category", ">n", ">share", ">95% CI", *(f">{stage}" for stage in stages))
+    columns = ("category", ">read", ">in sample", ">share", ">95% CI", *(f">{s}" for s in stages))
     return Table(columns, rows)
 
 
@@ -85,14 +94,13 @@ def stage_table(stages: Iterable[StageFigure]) -> Table:
     rows: list[Row] = [
         (
             one.stage,
-            one.wrong.n,
-            one.wrong.k,
+            _counts(one.wrong),
             one.wrong.value,
             interval_text(one.wrong.low, one.wrong.high),
         )
         for one in stages
     ]
-    return Table(("our stage", ">n", ">wrong", ">share", ">95% CI"), rows)
+    return Table(("our stage", ">wrong in sample", ">share", ">95% CI"), rows)
 
 
 def agreement_facts(found: Iterable[ReviewAgreement]) -> Iterator[Fact]:

@@ -752,6 +752,10 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "{reason}; remove this line, then --rageval-resume asks its case again",
         reason="not JSON",
     ),
+    "broken_review": _input(
+        "{reason}; remove this line: the verdict on it is lost, and its answer is read again",
+        reason="not JSON",
+    ),
     "fields_missing": _input(
         "{names} missing",
         _EXPECTED,

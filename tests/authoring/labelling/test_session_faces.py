@@ -19,7 +19,7 @@ from tests.authoring.labelling.builders import (
     write_cases,
 )
 from tests.build.browser import chromium
-from tests.build.key_pages import press
+from tests.build.key_pages import press, settled
 
 Drive = Callable[[LabelSession, Sequence[str]], str]
 """Presses keys through a face and returns what it showed."""
@@ -74,7 +74,9 @@ def drive_web(session: LabelSession, keys: Sequence[str]) -> str:
     with serving(session) as served, chromium() as browser:
         tab = browser.new_page()
         tab.goto(served.address)
-        press(tab, keys)
+        for key in keys:
+            press(tab, [key])
+            settled(tab)
         tab.wait_for_selector("main[data-mode=closed]")
         return tab.inner_text("body")
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_rageval.analysis.review import OurStage
+from pytest_rageval.analysis.review import OurStage, Readable
 from pytest_rageval.authoring.review.items import ReadAnswer, ReadPassage, ReadSource
 from pytest_rageval.authoring.review.page import ReviewPage
 from pytest_rageval.authoring.review.session import ReviewSession
@@ -45,7 +45,7 @@ def answers(n: int = 4) -> tuple[ReadAnswer, ...]:
                 ReadPassage(place="a.md > # A", text="The text of A.", tags=("gold 1",)),
                 ReadPassage(place="b.md", text="The text of B.", tags=()),
             ),
-            stage=STAGES[i % len(STAGES)],
+            figured=Readable(stage=STAGES[i % len(STAGES)]),
             stage_name=f"stage of {i}",
             scores=(("correctness", 2.5),),
             reasons=("flipped",),

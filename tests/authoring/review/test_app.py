@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from textual.events import Key
 from textual.widgets import Static
 
+from pytest_rageval.authoring.keyed.session import EARLY
 from pytest_rageval.authoring.review.app import ReviewApp
 from tests.authoring.review.builders import Written, session_of
 
@@ -34,7 +36,7 @@ def test_answers_are_read_by_keyboard() -> None:
 
             await go("p")
             await go("f", *"late", "enter")
-            await go("b", "c", *"dates", "enter")
+            await go("c", *"dates", "enter")
             await go("g")
             await go("escape", "?")
             await pilot.press("q")
@@ -59,6 +61,33 @@ def test_answers_are_read_by_keyboard() -> None:
     ]
 
 
+def test_keys_act_on_no_answer_that_is_not_on_the_screen() -> None:
+    written = Written()
+    app = ReviewApp(session_of(written=written))
+
+    async def work() -> tuple[str, str]:
+        async with app.run_test(size=(100, 40)) as pilot:
+            while app.waiting:
+                await pilot.pause(0.01)
+            for key in ("p", "f", "x"):  # the last two before the second answer is shown
+                app.post_message(Key(key, key))
+            await pilot.pause(0.3)
+            shown = drawn(app)
+            for n in range(9):  # a key that is held
+                held = Key("s", "s")
+                held.time = 0.03 * n
+                app.post_message(held)
+            while app.waiting or "Question 2?" not in drawn(app):
+                await pilot.pause(0.01)
+            return shown, drawn(app)
+
+    early, held = asyncio.run(work())
+    assert EARLY in early
+    assert "Question 1?" in early
+    assert "Question 2?" in held
+    assert [line.review.verdict for line in written.lines if line.review] == ["pass", "skip"]
+
+
 def test_an_error_of_the_session_ends_the_app_and_is_kept() -> None:
     session = session_of()
     app = ReviewApp(session)
@@ -70,6 +99,8 @@ def test_an_error_of_the_session_ends_the_app_and_is_kept() -> None:
 
     async def work() -> None:
         async with app.run_test() as pilot:
+            while app.waiting:
+                await pilot.pause(0.01)
             await pilot.press("p")
             await pilot.pause(0.2)
 

@@ -51,7 +51,7 @@ def test_a_run_gives_the_first_repeat_of_each_answered_case() -> None:
         failed("d"),
     ])  # fmt: skip
     found = {one.case.id: one for one in answers_of_run(run)}
-    assert {name: (one.answer, one.stage) for name, one in found.items()} == {
+    assert {name: (one.answer, one.figured.stage) for name, one in found.items()} == {
         "a": ("yes", "passed"),
         "b": ("b", "not_retrieved"),
         "c": ("c", "unscored"),
@@ -78,10 +78,11 @@ def test_a_file_gives_the_answers_on_the_lines_of_its_cases(tmp_path: Path) -> N
     path = write_lines(tmp_path / "prod.jsonl", LINE, {"id": "r", "question": "No answer"})
     (one,), n_without = answers_of_file(path, "prod.jsonl")
     assert n_without == 1
-    assert (one.key, one.answer, one.stage) == (("prod.jsonl", "q", 0), "So.", "unscored")
+    assert (one.key, one.answer, one.figured.stage) == (("prod.jsonl", "q", 0), "So.", "unscored")
     assert one.reasons == ("negative feedback",)
     assert one.history == (("user", "Hello"),)
     assert one.passages[0].tags == ("gold 1",)
+    assert one.figured.cluster == "a.md"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_an_answer_that_changed_loses_its_verdict(tmp_path: Path) -> None:
 def test_hidden_answers_keep_what_the_case_says() -> None:
     (one,) = answers_of_run(side([scored("a", 0.0, answer="x", failure_stage="incorrect")]))
     blind = hidden(one)
-    assert (blind.stage, blind.stage_name, blind.scores) == ("unscored", "", ())
+    assert (blind.figured.stage, blind.stage_name, blind.scores) == ("unscored", "", ())
     assert blind.case == one.case
 
 
@@ -135,4 +136,4 @@ def test_lines_of_an_imported_log_are_read_as_the_import_writes_them(tmp_path: P
         "Where is it?": (),
     }
     source = source_of(path, "inbox.jsonl", answers, random_share=0.5)
-    assert sorted(source.weights.values()) == [1.0, 2.0]
+    assert sorted(one.weight or 0 for one in source.readable.values()) == [1.0, 2.0]

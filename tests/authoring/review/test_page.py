@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pytest_rageval.authoring.keyed.page import Key
+from pytest_rageval.authoring.keyed.page import _ASSETS, Key
 from pytest_rageval.authoring.review.items import ReadSource
 from pytest_rageval.authoring.review.page import ReviewPage
 from pytest_rageval.authoring.review.session import ReviewSession
@@ -80,10 +80,16 @@ def test_hostile_texts_are_escaped(mode: str) -> None:
 
 
 def test_a_blind_page_holds_neither_stage_nor_scores() -> None:
-    assert "stage of 0" in ReviewPage(session_of()).page()
-    html = ReviewPage(session_of(blind=True)).page()
-    assert "stage of 0" not in html
-    assert "correctness" not in html
+    def pages(*, blind: bool) -> str:
+        session = session_of(blind=blind)
+        page = ReviewPage(session)
+        before = page.page()
+        press(session, "f", "'late", "c", "'dates", "enter", "f", "'rude", "g")
+        return (before + page.page()).replace(str(_ASSETS["style"]), "")
+
+    ours = ("stage of 0", "correctness", "not_retrieved", "passed", "flipped", "our stage")
+    assert [word in pages(blind=False) for word in ours] == [True] * 6
+    assert [word in pages(blind=True) for word in ours] == [False] * 6
 
 
 def test_what_a_key_changed_is_announced() -> None:

@@ -24,7 +24,7 @@ from pytest_rageval.values.verdict import JudgeRequest
 from tests.authoring.review.builders import press, session_of
 from tests.build.files import write_lines
 
-KEYS = ("p", "f", "'late", "b", "c", "'Wrong date", "n", "f", "'rude", "s")
+KEYS = ("p", "f", "'late", "c", "'Wrong date", "enter", "f", "'rude", "enter", "s")
 
 
 def test_labels_are_those_that_calibrate_reads(tmp_path: Path) -> None:
@@ -92,12 +92,13 @@ def test_a_drafted_rubric_is_loaded_and_quotes_notes_alone(tmp_path: Path) -> No
     request = JudgeRequest(question="Q?", answer="A.")
     instructions = render_prompt(rubric, request, level="text").messages[0].text
     assert "- late" in instructions
+    assert "in 1 of 3 answers" in instructions  # one was skipped
     assert "Answer 1." not in instructions
 
 
 @pytest.mark.parametrize("note", ["{{ 7 * 7 }}", "{% include 'x' %}", "{# data: context #}", "}}"])
 def test_a_note_is_no_template(tmp_path: Path, note: str) -> None:
-    session = press(session_of(), "f", f"'{note}", "b", "c", f"'{note}")
+    session = press(session_of(), "f", f"'{note}", "c", f"'{note}")
     name = rubric_name(note)
     template, schema = rubric_texts(note, session.reviews)
     assert template.count("{") == 1

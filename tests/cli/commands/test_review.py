@@ -109,7 +109,7 @@ def test_categories_and_errors_of_stages_are_printed(
     run: Path, review: Review, capsys: Output
 ) -> None:
     assert cli.run(["review", "run", "--table"]) == ExitCode.USAGE
-    keys = ["f", "'late", "b", "c", "'dates", "n", *["p"] * 5]
+    keys = ["f", "'late", "c", "'dates", "enter", *["p"] * 5]
     review("run", "--as", "ann", "--random", "1", keys=keys)
     capsys.readouterr()
     assert cli.run(["review", "run", "--table", "--json"]) == ExitCode.YES
@@ -120,7 +120,7 @@ def test_categories_and_errors_of_stages_are_printed(
     every = next(one for one in found["stages"] if one["stage"] == "all")
     first = review.sessions[0].source.answers[0]
     # The reader passed two or all three of the missed ones, and failed a passed one or none.
-    assert every["wrong"]["k"] == (2 if first.stage == "not_retrieved" else 4)
+    assert every["wrong"]["k"] == (2 if first.figured.stage == "not_retrieved" else 4)
     assert cli.run(["review", "run", "--table"]) == ExitCode.YES
     assert "dates" in capsys.readouterr().out
 
@@ -128,7 +128,7 @@ def test_categories_and_errors_of_stages_are_printed(
 def test_a_report_shows_what_readers_found_and_no_name_where_it_is_redacted(
     run: Path, review: Review
 ) -> None:
-    review("run", "--as", "ann", "--random", "1", keys=["f", "'late", "b", "c", "'dates", "n", "p"])
+    review("run", "--as", "ann", "--random", "1", keys=["f", "'late", "c", "'dates", "enter", "p"])
     assert cli.run(["report", "run", "-o", "whole.html"]) == ExitCode.YES
     whole = Path("whole.html").read_text(encoding="utf-8")
     assert all(word in whole for word in ("Read by people", "dates", "ann", "our stage"))
@@ -148,7 +148,7 @@ def test_verdicts_become_labels_tags_and_a_rubric(
         for i in range(3)
     ]  # fmt: skip
     file = write_lines(project / FILE, *lines)
-    keys = ["f", "'late", "b", "c", "'wrong date", "n", "p"]
+    keys = ["f", "'late", "c", "'wrong date", "enter", "p"]
     review(FILE, "--as", "ann", "--random", "1", keys=keys)
     assert cli.run(["review", FILE, "--tag"]) == ExitCode.YES
     tags = [json.loads(line)["tags"] for line in file.read_text("utf-8").splitlines()]

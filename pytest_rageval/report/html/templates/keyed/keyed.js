@@ -74,7 +74,7 @@
   // --- sending -------------------------------------------------------------------------------
 
   async function send(key) {
-    const field = byId("typed");
+    const field = byId("typed"), place = byId("work").dataset.place;
     const body = { key, revision: Number(byId("work").dataset.revision) };
     if (field && key === "enter") body.text = field.value;
     busy = true;
@@ -89,6 +89,11 @@
         held = shown.stale;
         show(shown.html);
         said.textContent = shown.said;
+        // Nobody had seen what they would act on.
+        if (byId("work").dataset.place !== place && waiting.length) {
+          waiting.length = 0;
+          said.textContent = said.dataset.early;
+        }
         alarm.textContent = shown.alarm;
       } else {
         fail(await reply.text());
