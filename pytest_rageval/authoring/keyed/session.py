@@ -23,7 +23,7 @@ class KeySession(Protocol):
 
     @property
     def place(self) -> str:
-        """Name of the case or answer that keys act on; those pressed before it was shown do nothing."""
+        """Name of the case or answer on the screen; keys pressed before it was shown do nothing."""
 
     @property
     def typing(self) -> bool:
