@@ -6,15 +6,23 @@ Nothing is asked, and nothing is written.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import PASSED
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.faults import FAULTS, Fault, chosen, folder_of
-from pytest_rageval.analysis.gate.tried import OTHER_JUDGE, Dose, PlantedFault, TriedGate
+from pytest_rageval.analysis.gate.tried import (
+    OTHER_JUDGE,
+    Dose,
+    PlantedFault,
+    TriedGate,
+    is_settled,
+    most_of,
+)
 from pytest_rageval.analysis.two_runs import as_baseline, compare_runs, with_numbers
 from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.engine.rejudge import VECTORS, refuse_cut_texts, rejudge
@@ -150,28 +158,31 @@ class _Trial:
     # --- one fault -------------------------------------------------------------------------
 
     def planted(self, fault: Fault) -> PlantedFault:
-        """Plant a fault at every dose."""
-        doses = self._by_share(fault) if fault.of == "answers" else self._by_place(fault)
-        return PlantedFault(
-            name=fault.name,
-            of=fault.of,
-            doses=tuple(self._tried(fault, dose, records) for dose, records in doses),
-        )
-
-    def _by_share(self, fault: Fault) -> list[tuple[float, dict[int, CaseRecord]]]:
+        """Plant a fault at every dose, in random draws of what it hits."""
+        share = fault.of == "answers"
         changed = self._changed(fault, ())
         cases = dict.fromkeys(map(self._case, changed))
-        found, doses = {}, []
-        for dose in fault.doses if cases else ():
-            some = set(chosen(cases, dose, share=True))
-            for place, reply in changed.items():
-                if self._case(place) in some and place not in found:
-                    found[place] = self._scored(place, reply)
-            doses.append((dose, dict(found)))
-        return doses
+        subjects: list[Any] = [*cases] if share else self._places(fault)
+        scored = cache(lambda place: self._scored(place, changed[place]))
 
-    def _by_place(self, fault: Fault) -> list[tuple[float, dict[int, CaseRecord]]]:
-        """Lose documents or folders that hold evidence and were retrieved."""
+        def draw(dose: float, number: int) -> dict[int, CaseRecord]:
+            some = set(chosen(subjects, dose, share=share, draw=number))
+            if share:
+                return {place: scored(place) for place in changed if self._case(place) in some}
+            return {at: self._scored(at, r) for at, r in self._changed(fault, some).items()}
+
+        doses = []
+        for dose in fault.doses if subjects else ():
+            hits_all = dose == 1 if share else dose == len(subjects)
+            if share or dose <= len(subjects):
+                tries: list[Dose] = []
+                while not tries or not (hits_all or is_settled(tries)):
+                    tries.append(self._tried(fault, dose, draw(dose, len(tries))))
+                doses.append(most_of(tries))
+        return PlantedFault(name=fault.name, of=fault.of, doses=tuple(doses))
+
+    def _places(self, fault: Fault) -> list[str]:
+        """Return the documents or folders that hold evidence and were retrieved."""
         of = norm_path if fault.of == "documents" else folder_of
         golds = {of(a.rel_path) for r in self._base.records for a in r.case.gold_supports}
         seen = {
@@ -180,18 +191,13 @@ class _Trial:
             if view is not None
             for chunk in view.chunks or ()
         }
-        places, doses = sorted(filter(None, golds & seen)), []
-        for dose in fault.doses:
-            if dose <= len(places):
-                changed = self._changed(fault, set(chosen(places, dose, share=False)))
-                doses.append((dose, {at: self._scored(at, r) for at, r in changed.items()}))
-        return doses
+        return sorted(filter(None, golds & seen))
 
     def _case(self, place: int) -> _CaseKey:
         record = self._base.records[place]
         return record.file, record.name
 
-    def _changed(self, fault: Fault, lost: set[str] | tuple[()]) -> dict[int, AskResponse]:
+    def _changed(self, fault: Fault, lost: Collection[str]) -> dict[int, AskResponse]:
         found = {}
         for place, view in enumerate(self._views):
             if view is not None and view.response is not None:

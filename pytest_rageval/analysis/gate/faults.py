@@ -47,15 +47,19 @@ class Fault:
         return f"{dose:g} {self.of if dose != 1 else self.of[:-1]}"
 
 
-def chosen(names: Iterable[_T], dose: float, *, share: bool) -> list[_T]:
-    """Return some names in an order that looks random and is always the same.
+def chosen(names: Iterable[_T], dose: float, *, share: bool, draw: int = 0) -> list[_T]:
+    """Return a random draw of some names, which is the same in every process.
 
-    A larger dose holds every smaller one.
+    A larger dose holds every smaller one of the same draw.
 
-    >>> chosen(["a", "b", "c", "d"], 0.5, share=True), chosen(["b", "a"], 1, share=False)
-    (['c', 'd'], ['b'])
+    >>> chosen(["a", "b", "c", "d"], 0.5, share=True), chosen(["b", "a"], 1, share=False, draw=3)
+    (['d', 'b'], ['a'])
     """
-    mixed = sorted(names, key=lambda name: blake2b(repr(name).encode(), digest_size=8).digest())
+
+    def place(name: _T) -> bytes:
+        return blake2b(repr((draw, name)).encode(), digest_size=8).digest()
+
+    mixed = sorted(names, key=place)
     return mixed[: math.ceil(dose * len(mixed) - 1e-9) if share else int(dose)]
 
 

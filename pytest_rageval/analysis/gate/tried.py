@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median_low
 from typing import Final
 
 from pytest_rageval.analysis.gate.faults import Subject
@@ -13,15 +15,19 @@ OTHER_JUDGE: Final = "judged_offline"
 """Remark that the offline judge stands in for the judge of the run."""
 
 
+MOST_DRAWS: Final = 3
+"""Random draws of what a dose hits, of which more than half decide."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dose:
-    """One dose of a fault, and what the gate said."""
+    """One dose of a fault, and what the gate said in most draws of what it hits, or in the one."""
 
     dose: float
     """Share of the answers, or number of documents or folders."""
     text: str
     n_changed: int
-    """Cases whose reply it changed."""
+    """Cases whose reply it changed; of several draws the median."""
     caught: bool
     """Whether a check or a required case fails that did not fail without the fault."""
     failed: tuple[str, ...] = ()
@@ -77,6 +83,39 @@ class TriedGate:
     limits: Mapping[str, CheckKind] = field(default_factory=dict)
     """Direction, ``max_drop`` or ``max_rise``, by metric to add."""
     notes: tuple[str, ...] = ()
+
+
+def is_settled(draws: Sequence[Dose]) -> bool:
+    """Whether the draws of a dose that are left cannot change what most of them say."""
+    left, half = MOST_DRAWS - len(draws), MOST_DRAWS / 2
+    return left < half and all(n > half or n + left < half for n in _votes(draws).values())
+
+
+def most_of(draws: Sequence[Dose]) -> Dose:
+    """Return what most draws of a dose say."""
+    votes = _votes(draws)
+
+    def most(name: str) -> tuple[str, ...]:
+        return tuple(key for (of, key), n in votes.items() if of == name and 2 * n > len(draws))
+
+    return replace(
+        draws[0],
+        n_changed=median_low(one.n_changed for one in draws),
+        caught=2 * sum(one.caught for one in draws) > len(draws),
+        failed=most("failed"),
+        warned=most("warned"),
+        would_fail=most("would_fail"),
+    )
+
+
+def _votes(draws: Sequence[Dose]) -> Counter[tuple[str, str]]:
+    """Count the draws that say something, such as ``("failed", "mrr")``."""
+    found: Counter[tuple[str, str]] = Counter()
+    for one in draws:
+        found.update([("caught", "")] * one.caught)
+        for name in ("failed", "warned", "would_fail"):
+            found.update((name, key) for key in getattr(one, name))
+    return found
 
 
 def _first_of(doses: Sequence[Dose], found: Sequence[bool]) -> Dose | None:

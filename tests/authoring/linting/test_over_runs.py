@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import pytest
@@ -51,23 +52,25 @@ def answered(name: str, outcome: Any, found: Sequence[str], **given: Any) -> Cas
     return record(name, metrics, **fields)
 
 
-def ordinary(n: int, run: int) -> CaseRecord:
-    """A case that the better runs pass, and now and then another."""
+def ordinary(n: int, run: int, noise: Random) -> CaseRecord:
+    """A case that the better runs pass, and one time in ten the others."""
     name, threshold = f"c{n:02}", n * 11 // (N - len(BAD))
-    passes = (run >= threshold) != ((n * 7 + run * 5) % 23 == 0)
+    passes = (run >= threshold) != (noise.random() < 0.1)
     found = [name, "dead-1", "dead-2"] if passes else ["dead-3"]
     scores = {"groundedness": 5.0, "correctness": 5.0} if passes else {}
     return answered(name, "passed" if passes else "missed", found, **scores)
 
 
-def planted(run: int) -> list[CaseRecord]:
-    """The seven cases that are wrong or tell nothing."""
+def planted(run: int, noise: Random) -> list[CaseRecord]:
+    """The seven cases that are wrong or tell nothing; one answer in ten is not grounded."""
     passes = run < RUNS / 2
-    grounded = {"groundedness": 5.0, "correctness": 1.0}
     wordings = ("It takes 45 days.", "You have 45 days.", "45 days.")
+    told, placed = (
+        {"groundedness": 1.0 if noise.random() < 0.1 else 5.0, "correctness": 1.0} for _ in "ab"
+    )
     return [
-        answered("wrong-answer", "flawed", ["wrong-answer"], attribution_hit_rate=1.0, **grounded),
-        answered("wrong-place", "missed", ["c01"], answer=wordings[run % 3], **grounded),
+        answered("wrong-answer", "flawed", ["wrong-answer"], attribution_hit_rate=1.0, **told),
+        answered("wrong-place", "missed", ["c01"], answer=noise.choice(wordings), **placed),
         *(answered(f"dead-{i}", "missed", ["c02"], correctness=0.0) for i in (1, 2, 3)),
         answered("turned", "passed" if passes else "missed", ["turned"] if passes else []),
         answered("gone", "missed", ["c03"]),
@@ -88,13 +91,16 @@ def named(audit: SetAudit) -> dict[str | None, str]:
     return {one.case_id: one.rule for one in audit.findings}
 
 
-def planted_set(n_runs: int = RUNS) -> list[StoredRun]:
-    cases = range(N - len(BAD))
-    return runs_of([*(ordinary(n, run) for n in cases), *planted(run)] for run in range(n_runs))
+def planted_set(n_runs: int = RUNS, seed: int = 0) -> list[StoredRun]:
+    cases, noise = range(N - len(BAD)), Random(seed)
+    return runs_of(
+        [*(ordinary(n, run, noise) for n in cases), *planted(run, noise)] for run in range(n_runs)
+    )
 
 
-def test_seven_planted_cases_of_sixty_are_all_named_and_none_else() -> None:
-    found = audit_runs(planted_set())
+@pytest.mark.parametrize("seed", range(3))
+def test_seven_planted_cases_of_sixty_are_all_named_and_none_else(seed: int) -> None:
+    found = audit_runs(planted_set(seed=seed))
     assert named(found) == BAD
     assert (found.n_cases, found.n_runs) == (N, RUNS)
     assert {*found.never_pass} == BAD.keys() - {"turned"}
@@ -131,8 +137,9 @@ def test_effective_n_is_the_number_of_equal_cases_that_tell_as_much() -> None:
 
 
 def test_only_runs_of_the_newest_content_of_a_case_count() -> None:
-    old = [changed(one, case_hash="older") for one in planted(0)]
-    found = audit_runs(runs_of([old, old, old, planted(0)]))
+    new = planted(0, Random(0))
+    old = [changed(one, case_hash="older") for one in new]
+    found = audit_runs(runs_of([old, old, old, new]))
     assert (found.n_cases, found.n_few) == (0, len(BAD))
 
 

@@ -213,11 +213,13 @@ def _explain_command(run: StoredRun, name: str) -> str:
 def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[FactView]:
     known = {fact.text: fact for judgement in judgements for fact in judgement.facts}
     words = {True: "found", False: "not found", None: ""}
-    for number, text in enumerate(record.case.key_facts):
+    facts = record.case.expected_key_facts
+    for number, (text, fact) in enumerate(zip(record.case.key_facts, facts, strict=True)):
         found = known.get(text)
         yield FactView(
             letter=ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1),
             text=text,
+            vital=isinstance(fact, str) or fact.vital,
             finding=words[None if found is None else found.found],
             ranks=() if found is None else found.in_context or (),
         )

@@ -66,6 +66,8 @@ class FactView:
     letter: str
     """Of its marks."""
     text: str
+    vital: bool
+    """False: good to have, and counted half."""
     finding: str
     """The judge's: ``found``, ``not found`` or empty, if it was not asked."""
     ranks: tuple[int, ...]

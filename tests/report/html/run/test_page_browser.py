@@ -6,11 +6,12 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, Case, KeyFact
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open, Watched
@@ -133,6 +134,9 @@ def test_without_scripts_everything_is_shown(open_page: Open) -> None:
 # --- one case ----------------------------------------------------------------------------------
 
 
+OKAY = KeyFact(text="by train", vital=False)
+
+
 def telling() -> StoredRun:
     """A run of a case with facts, quotes, citations and time."""
     gold = Anchor(rel_path="a.md", heading_path="# A", snippets=("It takes five days",))
@@ -152,6 +156,18 @@ def telling() -> StoredRun:
     answer = "It takes five days [1]."
     fields = {"retrieved_chunks": chunks, "citations": (cited,), "answer": answer}
     return run([passed("a", case=case, question=case.question, **fields)])
+
+
+def test_a_copied_case_keeps_which_facts_are_not_vital(open_page: Open) -> None:
+    case = Case(id="a", question="q", expected_key_facts=("five days", OKAY))
+    tab = open_page(page(run([passed("a", case=case, answer="x")])), "#case-a")
+    tab.evaluate(
+        "Object.defineProperty(navigator, 'clipboard',"
+        " { value: { writeText: async (text) => { window.copied = text; } } })"
+    )
+    tab.get_by_role("button", name="Copy as JSON").click()
+    copied = json.loads(tab.evaluate("window.copied"))
+    assert copied["expected_key_facts"] == ["five days", {"text": "by train", "vital": False}]
 
 
 def test_facts_quotes_and_citations_are_marked_and_linked(open_page: Open) -> None:

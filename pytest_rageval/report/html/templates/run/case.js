@@ -38,7 +38,8 @@ const dressCase = (() => {
     }));
     return JSON.stringify({
       ...list.values(i), question: one("question"), expected_answer: one("expected"),
-      expected_key_facts: [...article.querySelectorAll('[data-part="fact"]')].map(plain),
+      expected_key_facts: [...article.querySelectorAll('[data-part="fact"]')].map((fact) =>
+        "okay" in fact.dataset ? { text: plain(fact), vital: false } : plain(fact)),
       answer: one("answer"), retrieved_chunks: chunks,
     }, null, 1);
   }
