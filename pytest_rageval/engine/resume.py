@@ -17,7 +17,8 @@ from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.project.option_values import is_secret_param
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
-from pytest_rageval.support.text import counted, first_few
+from pytest_rageval.support.text import counted, first_few, plural
+from pytest_rageval.values.case import Case, counted_cases
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -47,14 +48,16 @@ class ResumedRun:
     """The existing ``config.json``, unless the run was killed before it was written."""
 
     @property
-    def n_cases(self) -> int:
+    def finished(self) -> list[Case]:
         """Cases of which every repeat is finished."""
         counts = Counter(nodeid for nodeid, _ in self.kept)
-        return sum(count >= self.repeats for count in counts.values())
+        cases = {nodeid: record.case for (nodeid, _), record in self.kept.items()}
+        return [cases[nodeid] for nodeid, count in counts.items() if count >= self.repeats]
 
     def sentences(self, run_id: str) -> list[str]:
         """Describe the point from which the run continues."""
-        done = counted(self.n_cases, "case", ("is", "are"))
+        verb = plural(len(self.finished), "is", "are")
+        done = f"{counted_cases(self.finished)} {verb}"
         reasons = {"for want of a connection": self.n_again, "of changed content": self.n_changed}
         again = [f"{n} {reason}" for reason, n in reasons.items() if n]
         sentences = [f"run {run_id} resumes: {done} done"]

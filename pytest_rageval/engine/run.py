@@ -30,7 +30,7 @@ from pytest_rageval.runs.record_json import record_line, without_texts
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.text import counted, part
 from pytest_rageval.target.opening import configured_target, target_notes
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, counted_cases
 from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -93,12 +93,12 @@ class Run:
         # A conftest file that is loaded later may still replace it by a fixture.
         configured = configured_target(settings)
         target = part("configured target {}", configured) or "target the rag_client fixture"
-        text = f"rageval: {counted(self._n_in_files, 'case')}, {target}, k {settings.k}"
+        cases = [c.case for one in self._selected_sets() for c in one.cases]
+        text = f"rageval: {counted_cases(cases)}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
         if settings.context_carry:
-            alone = sum(asks_alone(c.case) for one in self._selected_sets() for c in one.cases)
-            text += f", {counted(alone, 'turn')} once more alone"
+            text += f", {counted(sum(map(asks_alone, cases)), 'turn')} once more alone"
         if settings.shard is not None:
             text += f", shard {settings.shard}"
         return text

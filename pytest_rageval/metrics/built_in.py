@@ -160,6 +160,7 @@ def _run() -> list[MetricInfo]:
         ("pass_rate", "Cases that met their expectation", "higher", "cases checked"),
         ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
         ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
+        ("clarify_rate", "Answers that ask back", "neutral", "answers to cases that allow it"),
         ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
         ("cross_lingual_consistency", "Same documents in another language", "higher",
             "pairs of a case and its translation"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
+from pytest_rageval.values.diagnoses.table import WORDS
 from pytest_rageval.values.limits import MAX_INTEGER, Flag, Limits, Ours, Read
 
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
@@ -263,6 +264,11 @@ class Case(Asked):
         """Position in its conversation, from 1; None: it is of none."""
         return None if self.talk is None else self.talk.turn
 
+    @property
+    def turn_group(self) -> str | None:
+        """``1``, ``2``, or ``3+`` for each later turn of a conversation; None: it is of none."""
+        return None if self.turn is None else {1: "1", 2: "2"}.get(self.turn, "3+")
+
     def expanded(self) -> tuple[Case, ...]:
         """Return a case for each turn of a conversation, or the case itself."""
         if not self.turns:
@@ -282,6 +288,29 @@ class Case(Asked):
             if turn.expected_answer:
                 gold.append(Message(role="assistant", content=turn.expected_answer))
         return tuple(found)
+
+
+def count_cases(n: int, turns: int, talks: int) -> str:
+    """Return a number of cases with the conversations among them.
+
+    Args:
+        n: cases, each turn of a conversation among them.
+        turns: cases that are a turn.
+        talks: their conversations.
+
+    >>> count_cases(3, 0, 0), count_cases(3, 2, 1), count_cases(2, 2, 1)
+    ('3 cases', '3 cases (2 turns of 1 conversation)', '2 turns of 1 conversation')
+    """
+    of = WORDS.format("{:turn} of {:conversation}", turns, talks)
+    if turns == n > 0:
+        return of
+    return WORDS.format("{:case}", n) + (f" ({of})" if turns else "")
+
+
+def counted_cases(cases: Iterable[Case]) -> str:
+    """Return the number of expanded cases, with the conversations among them."""
+    turns = [case.turn for case in cases]
+    return count_cases(len(turns), len(turns) - turns.count(None), turns.count(1))
 
 
 def turn_id(conversation: str, turn: int) -> str:

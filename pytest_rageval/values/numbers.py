@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pytest_rageval.values.case import count_cases
 from pytest_rageval.values.diagnoses.table import WORDS
 from pytest_rageval.values.record import SCHEMA_VERSION
 
@@ -412,6 +413,12 @@ def no_data_reason(summary: MetricSummary) -> str:
     """Explain a missing mean, such as ``no case was scored (10 not applicable, 2 errors)``."""
     counts = (summary.n_not_applicable, summary.n_error)
     return WORDS.format("no case was scored ({} not applicable, {:error})", *counts)
+
+
+def counted_total(numbers: Aggregate) -> str:
+    """Return the number of cases of a run, with the conversations among them."""
+    sizes = {turn: group_size(group) for turn, group in numbers.by_turn.items()}
+    return count_cases(numbers.total, sum(sizes.values()), sizes.get("1", 0))
 
 
 def group_size(summaries: Mapping[str, MetricSummary]) -> int:

@@ -305,6 +305,11 @@ class CaseRecord:
         return self.case.review != "generated"
 
     @property
+    def may_clarify(self) -> bool:
+        """Whether there is an answer, and the case allows it to ask back."""
+        return self.error is None and "clarify" in self.case.expected_behavior
+
+    @property
     def place(self) -> tuple[str, int, int, int]:
         """Place among the records of a run: file, line, turn of a conversation and repeat."""
         return self.file, self.lineno, self.case.turn or 0, self.repeat

@@ -62,7 +62,7 @@ def test_the_last_line_of_a_case_and_repeat_counts(tmp_path: Path) -> None:
         (f"{FILE}::a", 0): "missed",
         (f"{FILE}::a", 1): "passed",
     }
-    assert (found.n_cases, found.is_on_disk) == (1, False)
+    assert (len(found.finished), found.is_on_disk) == (1, False)
 
 
 def test_line_and_groups_of_a_case_are_those_of_today(tmp_path: Path) -> None:

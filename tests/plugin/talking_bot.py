@@ -23,7 +23,7 @@ NOTES: Final = {
 }
 Fault = Literal["", "forgets", "stale", "errors", "mixes"]
 """It looks for the words of turn 2 alone; answers turn 3 from the passage of turn 1; replies to
-turn 2 with an error; goes on with the topic of whichever session asked last."""
+turn 2 with an error; goes on in each session with the topic of another that it opened with."""
 FOLLOW_UPS: Final = {"cost": "And what was it bought for?", "care": "Which team is it in?"}
 
 
@@ -53,10 +53,11 @@ class TalkingBot:
     url: str = ""
     fault: Fault = ""
     together: int = 1
-    """Sessions that must be open before the first is answered."""
+    """Sessions that open at once: the first is answered when the last has asked."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     """Bodies of the requests."""
     _topics: dict[str, str] = field(default_factory=dict)
+    _opening: list[str] = field(default_factory=list)
     _opened: threading.Condition = field(default_factory=threading.Condition)
 
     def reply(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,21 +75,26 @@ class TalkingBot:
 
     def _topic(self, body: Mapping[str, Any], *, forgets: bool) -> str:
         session = body.get("session", "")
-        key = "" if self.fault == "mixes" else session
         said = [body["question"]]
         said += [m["content"] for m in body.get("history", [])[::-1] if m["role"] == "user"]
         named = [name for text in said[: 1 if forgets else None] for name in _named(text)]
-        with self._opened:
-            if named and session:
-                self._topics[key] = named[0]
-                self._topics[f"open {session}"] = ""
-                self._opened.notify_all()
-                self._opened.wait_for(lambda: self._n_open >= self.together, timeout=10)
-            return named[0] if named else "" if forgets else self._topics.get(key, "")
+        if named and session:
+            self._open(session, named[0])
+        return named[0] if named else "" if forgets else self._topics.get(session, "")
 
-    @property
-    def _n_open(self) -> int:
-        return sum(one.startswith("open ") for one in self._topics)
+    def _open(self, session: str, topic: str) -> None:
+        with self._opened:
+            self._topics[session] = topic
+            self._opening.append(session)
+            if len(self._opening) < self.together:
+                self._opened.wait_for(lambda: session not in self._opening, timeout=30)
+                return
+            if self.fault == "mixes":
+                by_topic = {self._topics[one]: one for one in self._opening}
+                for name in by_topic:  # ada with cleo, bob with dora
+                    self._topics[by_topic.get(NAMES[NAMES.index(name) - 2], "")] = name
+            self._opening.clear()
+            self._opened.notify_all()
 
 
 def _named(text: str) -> Sequence[str]:

@@ -73,24 +73,36 @@ WRONG: Sequence[tuple[Fault, dict[str, str]]] = [
     ("forgets", every(2, "not_retrieved")),
     ("stale", every(3, "ungrounded")),
     ("errors", every(2, "http") | every(3, "not_attempted")),
+    ("mixes", every(2, "not_retrieved") | every(3, "not_retrieved")),
 ]
 """Faults of the chatbot, and the turns and stages that they show as."""
+AT_ONCE = ("--rageval-concurrency", "32")
+
+
+def plant(talks: Project, bot: TalkingBot, fault: Fault) -> None:
+    bot.fault = fault
+    talks.write("pyproject.toml", SETTINGS + 'history = "server"\n' * (fault == "mixes"))
 
 
 @pytest.mark.parametrize(("fault", "expected"), WRONG, ids=lambda one: str(one)[:9])
 def test_each_fault_is_named_by_turn_and_stage_however_the_run_is_made(
     talks: Project, bot: TalkingBot, fault: Fault, expected: dict[str, str]
 ) -> None:
-    bot.fault = fault
-    for name, concurrency in (("serial", "1"), ("at-once", "32")):
-        run(talks, bot, "--rageval-concurrency", concurrency, name=name)
-        assert stages(talks, name) == expected
-    run(talks, bot, "-k", "ada or cleo", name="resumed")
+    plant(talks, bot, fault)
+    mixes = fault == "mixes"  # which it cannot where nothing else runs
+    run(talks, bot, "--rageval-concurrency", "1", name="serial")
+    assert stages(talks, "serial") == ({} if mixes else expected)
+    bot.together = 4 if mixes else 1
+    run(talks, bot, *AT_ONCE, name="at-once")
+    assert stages(talks, "at-once") == expected
+    bot.together = 2 if mixes else 1
+    run(talks, bot, *AT_ONCE, "-k", "ada or cleo", name="resumed")
     asked = len(bot.asked)
-    run(talks, bot, "--rageval-resume", "resumed")
+    run(talks, bot, *AT_ONCE, "--rageval-resume", "resumed")
     assert len(bot.asked) == asked  # the other two
     assert stages(talks, "resumed") == expected
-    assert metrics(talks, "serial") == metrics(talks, "at-once") == metrics(talks, "resumed")
+    assert metrics(talks, "at-once") == metrics(talks, "resumed")
+    assert (metrics(talks, "serial") == metrics(talks, "at-once")) is not mixes
 
 
 @pytest.mark.slow
@@ -98,27 +110,21 @@ def test_each_fault_is_named_by_turn_and_stage_however_the_run_is_made(
 def test_workers_and_one_process_find_the_same(
     talks: Project, bot: TalkingBot, fault: Fault, expected: dict[str, str]
 ) -> None:
-    bot.fault = fault
-    run(talks, bot, name="serial")
-    run(talks, bot, "-n", "2", name="workers")
+    plant(talks, bot, fault)
+    bot.together = 4 if fault == "mixes" else 1
+    run(talks, bot, *AT_ONCE, name="at-once")
+    run(talks, bot, *AT_ONCE, "-n", "2", name="workers")
     assert stages(talks, "workers") == expected
-    assert metrics(talks, "serial") == metrics(talks, "workers")
+    assert metrics(talks, "at-once") == metrics(talks, "workers")
 
 
-def test_two_sessions_that_the_target_mixes_up_are_seen_once_they_run_together(
+def test_a_target_that_keeps_its_conversations_is_sent_their_session_alone(
     talks: Project, bot: TalkingBot
 ) -> None:
-    talks.cases([talk(name) for name in NAMES[:2]])
-    talks.write("pyproject.toml", SETTINGS + 'history = "server"\n')
-    for fault, wrong in (("", 0), ("mixes", 1)):
-        bot.fault, bot.together = fault, 2  # type: ignore[assignment]
-        bot._topics.clear()
-        run(talks, bot, "--rageval-concurrency", "8", name=f"two-{fault}")
-        found = stages(talks, f"two-{fault}")
-        assert {name.partition("#")[2] for name in found} == ({"2", "3"} if wrong else set())
-        assert {*found.values()} <= {"not_retrieved"}
-        assert len({name.partition("#")[0] for name in found}) == wrong
-    assert len({body["session"] for body in bot.asked}) == 2
+    plant(talks, bot, "mixes")  # one after the other it has nothing to mix up
+    run(talks, bot, "--rageval-concurrency", "1")
+    assert stages(talks) == {}
+    assert len({body["session"] for body in bot.asked}) == len(NAMES)
     assert not any("history" in body for body in bot.asked)
 
 

@@ -230,6 +230,8 @@ def _rates(
     rates["pass_rate"] = outcomes["passed"] / checked if checked else None
     if needed := sum(row.verdicts[1] for row in table.rows):
         rates["judge_error_rate"] = sum(row.verdicts[0] for row in table.rows) / needed
+    if asked := [row.clarifies for row in table.rows if row.clarifies is not None]:
+        rates["clarify_rate"] = sum(asked) / len(asked)
     if repeats is not None:
         rates["flaky_rate"] = repeats.flaky_rate
     return rates

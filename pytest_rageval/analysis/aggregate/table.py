@@ -39,7 +39,6 @@ from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 
 _Value = TypeVar("_Value")
-_POSITIONS: Final = {1: "1", 2: "2"}
 _NOTHING: Final[Mapping[str, float]] = {}
 
 
@@ -52,7 +51,7 @@ class Profile(NamedTuple):
     vaults: tuple[str, ...]
     answerable: bool
     turn: str | None
-    """Position in a conversation: ``1``, ``2``, and ``3+`` for all later ones."""
+    """``turn_group`` of the case."""
 
 
 class Row(NamedTuple):
@@ -89,6 +88,8 @@ class Row(NamedTuple):
     verdicts: tuple[int, int]
     """Number of verdicts that failed, and of all that were needed."""
     unsure: bool
+    clarifies: bool | None
+    """Whether the answer asks back; None: it must not, or there is none."""
 
 
 class RecordRows:
@@ -156,7 +157,7 @@ class RecordRows:
                         case.tags,
                         case.vaults,
                         case.answerable,
-                        None if case.turn is None else _POSITIONS.get(case.turn, "3+"),
+                        case.turn_group,
                     )
                 ),
                 cluster=record.cluster,
@@ -174,6 +175,7 @@ class RecordRows:
                 translation_of=case.translation_of,
                 verdicts=(sum(failed), len(failed)),
                 unsure=is_unsure(record),
+                clarifies=scores.clarifies if record.may_clarify else None,
             )
         )
         self.rules.update(chain.from_iterable(rules_of_cut(record)))

@@ -15,7 +15,7 @@ from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.text import counted, part, plural, shown
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, counted_cases
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.settings import Settings
 
@@ -104,7 +104,7 @@ def check_case_files(
             yield _FOUND.warn("cases", f"{found.display}: empty", fix)
         else:
             warned = part(", {}", found.warnings[:1])
-            cases = counted(len(found.cases), "case")
+            cases = counted_cases(located.case for located in found.cases)
             yield _FOUND.ok("cases", f"{found.display}: {cases}{warned}")
 
 

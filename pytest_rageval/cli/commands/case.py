@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _TEXTS: Final = {
     "--question": "question",
+    "--standalone": "standalone",
     "--answer": "expected_answer",
     "--category": "category",
     "--difficulty": "difficulty",
@@ -67,6 +68,14 @@ def _field_options(command: _Command) -> _Command:
         *(
             click.option(flag, field, multiple=True, help=text)
             for flag, (field, text) in _LISTS.items()
+        ),
+        click.option(
+            "--turn",
+            "turns",
+            multiple=True,
+            metavar="QUESTION|JSON",
+            help="Turn of a conversation, in place of --question: its question, or its fields as a "
+            "JSON object; repeatable.",
         ),
         click.option("--k", type=click.IntRange(min=1), help="Cutoff of this case."),
         click.option(
@@ -107,13 +116,15 @@ def _field_options(command: _Command) -> _Command:
 @_field_options
 @json_option
 def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> None:
-    """Add a case at the end of a case file."""
+    """Add a case, or a conversation of several turns, at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
+    from pytest_rageval.values.json_documents import items, word
 
     fields = _fields(given)
-    question = fields.get("question")
-    if not isinstance(question, str):
+    question = next((word(turn, "question") for turn in items(fields, "turns")), None)
+    question = word(fields, "question") or question
+    if question is None:
         raise click.UsageError("--question: expected the question that is asked")
     line = {"id": case_id or id_from_question(question), **fields}
     _check(line)
@@ -261,7 +272,7 @@ def _turn_of(lines: Mapping[str, FileLine], case_id: str) -> tuple[str, int]:
 def _refuse_misplaced(
     changes: Mapping[str, Any], value: Mapping[str, Any], case_id: str, turn: int
 ) -> None:
-    """Refuse fields of a turn for a whole conversation, and an id for a turn.
+    """Refuse fields of a turn for a whole conversation, and an id or turns for a turn.
 
     Raises:
         CommandError: with the case to name instead.
@@ -271,8 +282,9 @@ def _refuse_misplaced(
     of_turns = [name for name in changes if name in TURN_FIELDS]
     if not turn and value.get("turns") and of_turns:
         raise CommandError.of(case_id, "in_turns", field=of_turns[0], id=case_id)
-    if turn and "id" in changes:
-        raise CommandError.of(case_id, "turn_id")
+    of_lines = [name for name in ("id", "turns") if name in changes]
+    if turn and of_lines:
+        raise CommandError.of(case_id, "of_turn", field=of_lines[0], id=value["id"])
 
 
 def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:
@@ -323,11 +335,20 @@ def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise click.UsageError(f"--set {text}: expected FIELD=JSON")
-        try:
-            fields[name.strip()] = json.loads(value)
-        except (ValueError, RecursionError):
-            fields[name.strip()] = value
+        fields[name.strip()] = _json_or_text(value)
+    if given["turns"]:
+        read = ((text, _json_or_text(text)) for text in given["turns"])
+        fields["turns"] = [
+            one if isinstance(one, dict) else {"question": text} for text, one in read
+        ]
     return fields
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _check(line: Mapping[str, Any]) -> None:
@@ -339,7 +360,8 @@ def _check(line: Mapping[str, Any]) -> None:
     from pytest_rageval.project.case_reader import parse_case
     from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
-    warn(*(CASE_WARNINGS[kind] for kind in find_warnings(parse_case(line))))
+    kinds = [kind for case in parse_case(line).expanded() for kind in find_warnings(case)]
+    warn(*(CASE_WARNINGS[kind] for kind in dict.fromkeys(kinds)))
 
 
 def _lines_by_id(path: Path) -> dict[str, FileLine]:

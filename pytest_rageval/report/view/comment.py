@@ -13,6 +13,7 @@ from pytest_rageval.report.view.blocks import Block, Cell, Fact, Line, Status, T
 from pytest_rageval.report.view.comparison import flip_value, moved_stages, verdict_status
 from pytest_rageval.report.view.gate import GATE_STYLES, baseline_facts
 from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.values.numbers import counted_total
 from pytest_rageval.values.run import StoredRun
 
 _CASES: Final = 15
@@ -76,9 +77,7 @@ def _run_facts(run: StoredRun) -> Iterator[Block]:
     if numbers is not None:
         counts = (f"{numbers.passed} passed", f"{numbers.missed} missed")
         more = (f"{numbers.flawed} flawed", counted(numbers.errored, "error"))
-        yield Fact(
-            "run", f"{run.run_id}: {', '.join((counted(numbers.total, 'case'), *counts, *more))}"
-        )
+        yield Fact("run", f"{run.run_id}: {', '.join((counted_total(numbers), *counts, *more))}")
     if run.gate is not None:
         yield Fact("gate", run.gate.sentence, "strong", GATE_STYLES[run.gate.verdict])
         if run.gate.baseline is not None:

@@ -144,8 +144,9 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
     yield Fact("question", record.case.question, lines=2)
     yield from _expected(explanation)
     if record.answer is not None:
-        abstained = "(abstained) " if record.reply.abstained else ""
-        yield Fact("answered", f"{abstained}{record.answer or '(empty)'}", lines=3)
+        kind = "(abstained) " if record.reply.abstained else ""
+        kind = "(asks back) " if record.scores.clarifies else kind
+        yield Fact("answered", f"{kind}{record.answer or '(empty)'}", lines=3)
     yield from _first_passage(explanation)
     yield from why_blocks(explanation)
     for note in explanation.notes[:1]:

@@ -16,7 +16,7 @@ from pytest_rageval.report.view.summary import (
     stage_counts,
 )
 from pytest_rageval.support.text import clean, counted, part
-from pytest_rageval.values.numbers import Aggregate, MetricSummary
+from pytest_rageval.values.numbers import Aggregate, MetricSummary, counted_total
 from pytest_rageval.values.record import CaseRecord
 
 SHOWN_FAILURES: Final = 20
@@ -50,7 +50,7 @@ class Failures:
 def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> Iterator[Block]:
     """Yield the tables of scored answers, notes and the cases that did not pass."""
     yield paragraph(
-        f"{counted(totals.total, 'case')}: {totals.passed} passed, {totals.missed} missed, "
+        f"{counted_total(totals)}: {totals.passed} passed, {totals.missed} missed, "
         f"{totals.flawed} flawed, {counted(totals.errored, 'error')}, {totals.unchecked} with "
         "nothing checked"
     )

@@ -59,7 +59,13 @@ from pytest_rageval.support.text import (
     part,
 )
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
-from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, group_size
+from pytest_rageval.values.numbers import (
+    Aggregate,
+    JudgeReliability,
+    MetricSummary,
+    counted_total,
+    group_size,
+)
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import AUTO
@@ -232,7 +238,7 @@ def _counts(view: FinishedRun) -> str:
     outcomes = ", ".join(f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(numbers, o)))
     wall_s = view.run.config.wall_s
     parts = (
-        part(f"{counted(numbers.total, 'case')}: {{}}", outcomes),
+        part(f"{counted_total(numbers)}: {{}}", outcomes),
         part("{} not reviewed", len(aside)) + part(" ({})", bad),
         f"judge {_judge(view)}",
         part("{:.1f} s", wall_s),
@@ -374,6 +380,10 @@ def _run_facts(view: FinishedRun) -> Iterator[Block]:
     if view.aggregate.stages:
         yield Fact("stages", ", ".join(stage_counts(view.aggregate)))
     yield from context_facts(view.aggregate)
+    may = [one for one in view.run.records if one.counted and one.may_clarify]
+    if may:
+        n = sum(one.scores.clarifies for one in may)
+        yield Fact("clarify", f"{n} of {counted(len(may), 'answer')} that may ask back")
     yield from _reliability_lines(view.reliability)
     yield from _usage(view)
     slowest = slowest_records(view.run.records)

@@ -545,7 +545,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         field="question",
         id="talk",
     ),
-    "turn_id": "a turn has no id; rename its conversation",
+    "of_turn": _input("a turn has no {field}; change its conversation {id}", field="id", id="talk"),
     "turn_alone": _input("a turn is removed with its conversation; name {id}", id="talk"),
     # --- commands --------------------------------------------------------------------------
     "usage": _input("expected {expected}", expected=":k N, from 1 to 200"),

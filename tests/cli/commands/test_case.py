@@ -73,6 +73,11 @@ def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str)
     ("arguments", "message"),
     [
         (["add"], "--question: expected the question"),
+        (
+            ["add", "--turn", "[1]", "--turn", '{"questoin": "x"}'],
+            "turns[1].questoin: unknown field",
+        ),
+        (["add", "--turn", "x", "--question", "y"], "question: got question beside turns"),
         (["add", "--question", " "], 'question: got " ", expected a string that is not blank'),
         (["add", "--id", "a b", "--question", "x"], 'id: got "a b", expected a string'),
         (
@@ -139,6 +144,8 @@ TALK = {"id": "t", "category": "c", "turns": [FIRST, SECOND]}
         (("--category", "d", "t#2"), {"category": "d"}),
         (("--category", "d", "t"), {"category": "d"}),
         (("--question", "Why?", "t"), None),
+        (("--turn", "Why?", "t"), {"turns": [{"question": "Why?"}]}),
+        (("--turn", "Why?", "t#2"), None),
         (("--id", "u", "t#2"), None),
         (("--answer", "Ada.", "t#3"), None),
     ],
@@ -152,6 +159,14 @@ def test_a_turn_is_edited_within_its_line(
     assert json.loads(written()) == {**TALK, **(changes or {})}
     assert run("remove", "t#2") == 2
     assert run("remove", "t") == 0
+
+
+def test_a_conversation_is_added_turn_by_turn() -> None:
+    second = {"question": "And when?", "standalone": "When is tea?", "answerable": False}
+    assert run("add", "--turn", "What is tea?", "--turn", json.dumps(second), "--tag", "x") == 0
+    line = json.loads(written())
+    assert line["id"].startswith("what-is-tea")
+    assert (line["turns"], line["tags"]) == ([{"question": "What is tea?"}, second], ["x"])
 
 
 @pytest.mark.parametrize("number", ["0", "1", "-1", "x", "9" * 5000])

@@ -27,7 +27,7 @@ from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import Claim
-from tests.build.records import failed, hits, record
+from tests.build.records import changed, failed, hits, record, talk
 from tests.build.verdicts import judged_by
 
 
@@ -73,6 +73,17 @@ def test_the_first_line_is_the_verdict_and_the_last_says_where_the_run_is() -> N
     assert lines[-1] == "results  evals/results/r-1"
     paged = text(view(hits(1), report="evals/results/r-1/report.html"))
     assert paged[-1] == "report   evals/results/r-1/report.html"
+
+
+def test_turns_are_counted_by_conversation_and_so_are_those_that_ask_back() -> None:
+    turns = talk("ada", "passed", "passed")
+    may = replace(turns[1].case, expected_behavior=("answer", "clarify"))
+    turns[1] = changed(turns[1], case=may, clarifies=True)
+    lines = numbers(view(turns))
+    assert "; 2 turns of 1 conversation: 2 passed" in lines[0]
+    assert ["1", "of", "1"] in [line.split()[1:4] for line in lines if line.startswith("clarify")]
+    mixed = text(view([*turns, *hits(1)]))[0]
+    assert "; 3 cases (2 turns of 1 conversation): 3 passed" in mixed
 
 
 def test_failed_checks_are_counted_first_and_listed_where_nobody_else_does() -> None:

@@ -83,6 +83,7 @@ def view_cases(
             marks=", ".join(
                 [f"turn {talk.turn} of {talk.turns}" for talk in [record.case.talk] if talk]
                 + [f"repeat {record.repeat}"] * (record.nodeid in repeated)
+                + ["asks back"] * record.scores.clarifies
                 + ["not reviewed"] * (not record.counted)
             ),
             outcome=record_outcome(record),

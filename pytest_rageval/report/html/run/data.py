@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.run.values import CaseRow, CasesView
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 
 _QUESTION_CHARS: Final = 300
+GROUP_KINDS: Final = ("category", "tag", "difficulty", "turn")
+"""Kinds of groups that cases belong to, in the order of display."""
 
 
 def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
@@ -38,19 +42,29 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
     }
 
 
-_NAMES: Final[Mapping[str, Callable[[CaseRow], Sequence[str | None]]]] = {
+def names_of(kind: str, case: Case) -> Iterable[str]:
+    """Return the groups of one kind that a case belongs to."""
+    if kind == "tag":
+        return dict.fromkeys(case.tags)
+    names = {"category": case.category, "difficulty": case.difficulty, "turn": case.turn_group}
+    return filter(None, [names[kind]])
+
+
+def _groups(kind: str, row: CaseRow) -> Iterable[str]:
+    return names_of(kind, row.record.case)
+
+
+_NAMES: Final[Mapping[str, Callable[[CaseRow], Iterable[str]]]] = {
     "outcome": lambda row: (row.outcome,),
     "stage": lambda row: (row.stage,),
-    "category": lambda row: (row.record.case.category,),
-    "tag": lambda row: row.record.case.tags,
-    "difficulty": lambda row: (row.record.case.difficulty,),
+    **{kind: partial(_groups, kind) for kind in GROUP_KINDS},
     "flip": lambda row: (row.flip,),
     "check": lambda row: row.checks,
 }
 """By the key of the address that chooses cases by them, in the order of display."""
 
 
-def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:
+def _facet(names: Iterable[Iterable[str]]) -> dict[str, Any]:
     """Return the names by frequency, and for every case the indices of its own."""
     found = [*map(tuple, names)]
     # Most cases share the names of others, so each combination is looked at once.

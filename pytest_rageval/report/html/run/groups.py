@@ -11,6 +11,7 @@ from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.links import cases_link, worst_first
+from pytest_rageval.report.html.run.data import GROUP_KINDS, names_of
 from pytest_rageval.report.html.run.distributions import mean_ceilings
 from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
 from pytest_rageval.report.html.run.values import CaseRow
@@ -18,12 +19,10 @@ from pytest_rageval.report.view.blocks import Cell, Cells, Group, Row, Table, pa
 from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
-from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.words import ARROW
 
 GroupChanges = Mapping[tuple[str, str], Mapping[str, float]]
 """By kind and name of a group: change of each metric since the baseline."""
-_KINDS: Final = ("category", "tag", "difficulty")
 _HEAT_LEVELS: Final = 7
 _GROUPS_SHOWN: Final = 20
 """Maximum groups of one kind, the largest: dozens of tags are unreadable as a heat map, and the
@@ -36,7 +35,7 @@ def heat_maps(
     cases: Sequence[CaseRow] = (),
     changes: GroupChanges = MappingProxyType({}),
 ) -> list[Group]:
-    """Return the means of each category, tag and difficulty, all but the first folded.
+    """Return the means of each category, tag, difficulty and turn, all but the first folded.
 
     Args:
         numbers: of the run.
@@ -47,9 +46,9 @@ def heat_maps(
     """
     known = known_metrics(numbers, registry)
     infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
-    kinds = zip(_KINDS, (numbers.by_category, numbers.by_tag, numbers.by_difficulty), strict=True)
     found: list[Group] = []
-    for kind, groups in kinds:
+    for kind in GROUP_KINDS:
+        groups: Mapping[str, Mapping[str, MetricSummary]] = getattr(numbers, f"by_{kind}")
         columns = [
             info
             for info in infos
@@ -75,8 +74,8 @@ def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChan
             for key, (before, after) in columns.items()
             if math.isfinite(before[at]) and math.isfinite(after[at])
         ]
-        for kind in _KINDS:
-            for name in _names(kind, pair.new.first):
+        for kind in GROUP_KINDS:
+            for name in names_of(kind, pair.new.first.case):
                 group = found.setdefault((kind, name), {})
                 for key, gap in gaps:
                     group.setdefault(key, []).append(gap)
@@ -84,13 +83,6 @@ def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChan
         group: {key: math.fsum(gaps) / len(gaps) for key, gaps in changed.items()}
         for group, changed in found.items()
     }
-
-
-def _names(kind: str, record: CaseRecord) -> Iterable[str]:
-    if kind == "tag":
-        return set(record.case.tags)
-    name = record.case.category if kind == "category" else record.case.difficulty
-    return () if name is None else (name,)
 
 
 def _heat_map(
@@ -104,7 +96,7 @@ def _heat_map(
 ) -> Group:
     members: dict[str, list[CaseRow]] = {}
     for case in cases:
-        for name in _names(kind, case.record):
+        for name in names_of(kind, case.record.case):
             members.setdefault(name, []).append(case)
     largest = sorted(groups, key=lambda name: (-group_size(groups[name]), name))[:_GROUPS_SHOWN]
     changed = any(case.flip for name in largest for case in members.get(name, ()))

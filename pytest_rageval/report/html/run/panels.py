@@ -37,7 +37,7 @@ from pytest_rageval.report.html.run.distributions import (
 )
 from pytest_rageval.report.html.run.figures import percentiles
 from pytest_rageval.report.view.blocks import Cell, Row, Table
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, format_value, part
 from pytest_rageval.values.numbers import LatencySummary
 from pytest_rageval.values.record import CaseRecord
 
@@ -302,7 +302,7 @@ def _context_cell(n: int, row: ContextRow, column: ContextColumn) -> Cell:
     return Cell(str(n), link=cases_link(**wanted) if n else "")
 
 
-def abstention_panel(records: Iterable[CaseRecord]) -> Panel | None:
+def abstention_panel(records: Sequence[CaseRecord]) -> Panel | None:
     """Return a table of answerable by abstained; None: it is known of no case."""
     counts = abstentions(records)
     if not sum(counts.values()):
@@ -325,6 +325,7 @@ def abstention_panel(records: Iterable[CaseRecord]) -> Panel | None:
     ]
     table = Table(("case", ">answered", ">abstained"), rows)
     title = "Abstention"
-    note = "share of each row"
+    asking = sum(record.scores.clarifies for record in records)
+    note = "share of each row" + part("; {} ask back instead, as their cases allow", asking)
     found = [*parts([table], title=title)]
     return Panel(key="abstention", title=title, note=note, chart=None, rows=(), table=found)

@@ -149,8 +149,8 @@ class CaseRow:
     turns: tuple[TurnLink, ...]
     """All turns of its conversation, or itself alone."""
     marks: str
-    """``turn 2 of 3`` in a conversation, ``repeat 1`` if a case was asked several times, ``not
-    reviewed`` if it does not count."""
+    """``turn 2 of 3`` in a conversation, ``repeat 1`` if a case was asked several times, ``asks
+    back`` if that is what it got for an answer, ``not reviewed`` if it does not count."""
     outcome: str
     """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
     flip: str

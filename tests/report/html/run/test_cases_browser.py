@@ -8,6 +8,7 @@ from unicodedata import normalize
 import pytest
 
 from tests.build.browser import Open, Watched
+from tests.build.records import talk
 from tests.report.html.builders import check, errored, gated, missed, page, passed, run
 from tests.report.html.run.case_list import address, example, facet, opened, searched, shown
 
@@ -154,6 +155,25 @@ def test_the_way_back_to_all_cases_leads_to_the_case_that_was_open(
     tab.wait_for_function("document.activeElement.textContent === 'c29'")
     tab.evaluate(DRAWN)  # by then it has gone to the element that the address names, if any
     assert tab.evaluate("[document.activeElement.textContent, scrollY]") == ["c29", place]
+
+
+def test_links_lead_from_turn_to_turn_of_a_conversation(open_page: Open) -> None:
+    records = [*talk("ada", "passed", "missed", "passed"), passed("other")]
+    tab = open_page(page(run(records)), "#turn=2")
+    assert shown(tab) == ["ada#2"]
+    tab.click("a.open")
+    assert tab.locator("#opened").get_by_text("turn 2 of 3").is_visible()
+    links = tab.locator("#opened .labels a")
+    assert links.all_text_contents() == ["1", "3"]  # the turn itself is no link
+
+    for number, turn in ((1, "ada#3"), (0, "ada#1")):
+        links.nth(number).click()
+        tab.evaluate(DRAWN)
+        assert opened(tab) == [turn.replace("#", "%23")]
+    assert not tab.locator("#opened").get_by_text("assistant: ada#1 answers.").count()
+    tab.go_back()
+    tab.evaluate(DRAWN)
+    assert tab.locator("#opened").get_by_text("assistant: ada#2 answers.").is_visible()
 
 
 def test_an_address_brings_back_search_order_and_case(open_page: Open) -> None:

@@ -7,6 +7,7 @@ from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
+from tests.build.records import talk
 from tests.report.html.builders import errored, missed, passed, run
 
 
@@ -32,6 +33,7 @@ def test_columns_say_of_each_case_what_can_be_filtered() -> None:
     assert named(found, "category") == [["general"], ["c"], ["general"]]
     assert named(found, "tag") == [[], [], ["t", "u"]]
     assert named(found, "difficulty") == [[], [], ["easy"]]
+    assert named(data(*talk("t", "passed", "passed")), "turn") == [["1"], ["2"]]
     assert found["rank"] == [None, None, 1]
     assert found["ms"] == [20, 20, 20]
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
 from pytest_rageval.report.view.blocks import Cell, Group, Table
+from tests.build.records import talk
 from tests.report.html.builders import against, missed, passed, run
 
 
@@ -47,3 +48,14 @@ def test_a_cell_says_how_its_mean_changed_since_the_baseline() -> None:
     x, y = (found[name]["recall_at_k"] for name in ("x", "y"))
     assert isinstance(x, Cell)
     assert (x.note, y.note) == ("-0.50 \u25bc", "")
+
+
+def test_turns_of_conversations_are_groups_whose_cells_lead_to_their_cases() -> None:
+    turns = talk("ada", "passed", "passed", "passed", "passed", metrics={"recall_at_k": 1.0})
+
+    found = heat_maps(metrics(*turns, passed("alone")))[-1]
+
+    assert found.title.split()[1] == "turn"
+    shown = rows(found)
+    assert {name: row["cases"] for name, row in shown.items()} == {"1": 1, "2": 1, "3+": 2}
+    assert shown["3+"]["turn"].link == "#turn=3%2B"

@@ -4,9 +4,11 @@ import xml.etree.ElementTree as ET
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.panels import (
+    abstention_panel,
     metric_panels,
     rank_panel,
 )
+from tests.build.records import changed
 from tests.report.html.builders import errored, missed, passed
 
 RECORDS = [
@@ -41,3 +43,17 @@ def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
     assert rank_panel([errored("d")]) is None
     unranked = passed("a", metrics={"recall_at_k": 1.0}, not_applicable={"mrr": "No ranks."})
     assert rank_panel([unranked]) is None
+
+
+def test_answers_that_ask_back_are_counted_beside_those_that_abstain() -> None:
+    scored = passed("a", metrics={"over_abstention_rate": 0.0})
+    asking = changed(passed("b", metrics={}), clarifies=True)
+
+    alone, both = abstention_panel([scored]), abstention_panel([scored, asking])
+
+    assert alone is not None
+    assert both is not None
+    assert (alone.note, both.note.removeprefix(alone.note)) == (
+        "share of each row",
+        "; 1 ask back instead, as their cases allow",
+    )

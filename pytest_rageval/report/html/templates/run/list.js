@@ -5,7 +5,7 @@ const list = (() => {
   const STEP = 100;
   const SYMBOLS = { passed: "\u2713", missed: "\u2717", flawed: "~", error: "!", unchecked: "?", worse: "\u25bc", better: "\u25b2" };
   const TITLES = { outcome: "Outcome", stage: "Stage", category: "Category", tag: "Tag", difficulty: "Difficulty",
-    flip: "Since the baseline", check: "Check" };
+    turn: "Turn", flip: "Since the baseline", check: "Check" };
   const MOST_NAMES = 300;  // 5,000 take more than a second at every key of a search
   const collator = new Intl.Collator("en", { numeric: true });
   let now = state.plain(), found = [], n_shown = 0, boxes = null;
@@ -211,7 +211,7 @@ const list = (() => {
   const values = (i) => ({
     id: cases.data.id[i], outcome: cases.names("outcome", i)[0] ?? "", stage: cases.names("stage", i)[0] ?? "",
     category: cases.names("category", i)[0] ?? "", difficulty: cases.names("difficulty", i)[0] ?? "",
-    tags: cases.names("tag", i), change: cases.names("flip", i)[0] ?? "", question: cases.data.question[i],
+    turn: cases.names("turn", i)[0] ?? "", tags: cases.names("tag", i), change: cases.names("flip", i)[0] ?? "", question: cases.data.question[i],
     ms: cases.data.ms[i], first_gold_rank: cases.data.rank[i],
     ...Object.fromEntries([...cases.metrics.keys()].map((key) => [key, cases.value(key, i)])),
   });
