@@ -23,9 +23,9 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import parse_reply_bytes
-from pytest_rageval.values.diagnoses.table import TargetErrorKind
-from pytest_rageval.values.errors import ConfigError, EndpointError, with_facts
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 
 _TEXT_REFUSED: Final = frozenset({400, 413, 422})
 """Statuses that may be about one text, such as one longer than the model reads."""
@@ -122,11 +122,12 @@ class EndpointClient:
             return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
         except EndpointError as wrong:
             # Not chained: the cause may quote a key, which a traceback would show.
-            raise self.error("protocol", wrong.message) from None
+            raise with_facts(wrong, address=self.shown) from None
 
-    def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
-        """Return an error of this endpoint without secrets."""
-        return EndpointError(kind, f"{self._address.shown}: {blot_out(text, self._secrets)}")
+    def misread(self, code: str, error: object = "", /, **facts: int) -> EndpointError:
+        """Return the error of a reply of another shape, with its reason but without secrets."""
+        reason = blot_out(clean(str(error), 200), self._secrets)
+        return target_error(code, address=self.shown, reason=reason, **facts)
 
     async def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s

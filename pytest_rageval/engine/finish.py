@@ -162,7 +162,7 @@ class EndedRun:
         results = self.project.results_folder
         folder = folder or resolve_run(results, name, exclude=run_id, relative_to=rootdir)
         if folder.name in {run_id, *self.parts} and folder.parent == results:
-            raise StorageError.of(f"run {name!r}", "same_run")
+            raise StorageError.of("", "same_run", run=name)
         return read_compared(folder, results, texts=False)
 
     def decide(self, baseline: Baseline | None) -> GateResult:

@@ -97,10 +97,9 @@ class JudgeWatch:
         lost = all(one is not None and one.kind == "unreachable" for one in failures)
         self._lost = self._lost + 1 if lost else 0
         if self._lost >= self._limit:
-            message, code = "", ""
-            if failures[0] is not None:
-                message, code = clean(failures[0].message, 300), failures[0].code
-            raise JudgeError(f"the judge cannot be reached: {message}", code=code)
+            first = failures[0]
+            reason = None if first is None else clean(first.message, 300)
+            raise JudgeError("judge_gone", n=self._lost, reason=reason)
 
 
 def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:

@@ -153,7 +153,7 @@ class EndpointReranker(EndpointClient, Closing):
         try:
             return Scored(scores=_read_scores(reply, len(documents)), usage=_read_usage(reply))
         except ValueError as error:
-            raise self.error("protocol", f"no rerank reply: {clean(str(error), 200)}") from None
+            raise self.misread("no_ranks", error) from None
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, Refuse
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.jsonl import ObjectLine, read_objects
 from pytest_rageval.support.reading import unfit_at
-from pytest_rageval.support.text import batches, clean
+from pytest_rageval.support.text import batches
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import Fault
 from pytest_rageval.values.limits import Limits
@@ -67,8 +67,7 @@ class EmbeddingsClient(EndpointClient):
                 self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
-            came = f"vectors of {lengths[0]} and of {lengths[-1]} numbers"
-            raise self.error("protocol", f"{came}, expected one length for all texts")
+            raise self.misread("vector_lengths", least=lengths[0], most=lengths[-1])
         refusal = refusals[0].message if refusals else None
         return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
 
@@ -103,11 +102,9 @@ class EmbeddingsClient(EndpointClient):
             data = sorted(msgspec.convert(reply, _Reply).data, key=lambda entry: entry.index)
             vectors = [_vector(entry.embedding) for entry in data]
         except ValueError as error:  # not chained, as above
-            text = f"no embeddings reply: {clean(str(error), 160)}"
-            raise self.error("protocol", text) from None
+            raise self.misread("no_embeddings", error) from None
         if [entry.index for entry in data] != list(range(n_texts)):
-            text = f"{len(data)} vectors for {n_texts} texts, expected one each by index"
-            raise self.error("protocol", text)
+            raise self.misread("vector_count", n=len(data), n_texts=n_texts)
         return vectors
 
 

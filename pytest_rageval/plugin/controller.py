@@ -157,7 +157,7 @@ class Controller:
             return
         if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
             if any(map(asks_configured_target, items)):
-                raise pytest.UsageError(str(no_target(self.state.settings, "")))
+                raise pytest.UsageError(str(no_target(self.state.settings)))
         self.run.expect({nodeid_of(i.nodeid, one.case): one for i in items for one in i.turns})
 
     @pytest.hookimpl(optionalhook=True)

@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     if target_kind(state.settings) == "none" and any(map(asks_configured_target, kept)):
         fix = "set an address or a vault, or write a fixture rag_client in conftest.py"
-        _report([_FOUND.fail("none", str(no_target(state.settings, "")), fix)])
+        _report([_FOUND.fail("none", str(no_target(state.settings)), fix)])
         kept = [item for item in kept if not asks_configured_target(item)]
     for item in kept:
         info = fixture_info(item)

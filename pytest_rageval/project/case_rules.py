@@ -88,8 +88,8 @@ def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[Fault]:
             try:
                 compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
             except PatternError as error:
-                loc, facts = ("answer_rules", index, "matches"), {"reason": str(error)}
-                yield Fault(code="pattern", facts=facts, loc=loc, field=field_text(loc))
+                loc = ("answer_rules", index, "matches")
+                yield replace(error.faults[0], loc=loc, field=field_text(loc))
 
 
 def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[Fault]:

@@ -41,18 +41,6 @@ from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
-NO_TARGET = """\
-rageval: no target to ask. Reach one in one of three ways:
-  1. a fixture in conftest.py that returns anything with ask(request) -> response:
-       @pytest.fixture(scope="session")
-       def rag_client(): return MyEngine()
-     (or by name, for every command: [tool.rageval.target] client = "package.module:name")
-  2. the address of a RAG API:
-       pytest --rag-url http://127.0.0.1:8000      (or [tool.rageval.target] url)
-  3. a folder of Markdown, served by the embedded reference server:
-       [tool.rageval.target]
-       vault = "evals/vault"                       (in pyproject.toml)"""
-"""Text of the usage error when nothing can be asked."""
 _PYPROJECT: Final = "pyproject.toml"
 _BY_KEY: Final = {option.key: option for option in OPTIONS if option.key}
 _BY_NAME: Final = {option.name: option for option in OPTIONS}
@@ -152,10 +140,10 @@ def no_target(settings: Settings, code: str = "no_target") -> ConfigError:
 
     Args:
         settings: which name no target.
-        code: of the error; empty: that of pytest, which would ask a ``rag_client`` fixture.
+        code: of the error.
     """
     if settings.target.preset is None:
-        return ConfigError.of("", code) if code else ConfigError(NO_TARGET)
+        return ConfigError.of("", code)
     from pytest_rageval.project.presets.preset import load_preset
 
     preset = load_preset(settings.target.preset)

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+from pytest_rageval.values.errors import RagEvalError
+
 MAX_PATTERN: Final = 500
 """Characters of a pattern."""
 MAX_TEXT: Final = 20_000
@@ -27,8 +29,8 @@ _BEGINNING: Final = 500
 """Characters of the first beginning; the next ones have twice as many."""
 
 
-class PatternError(ValueError):
-    """A pattern that is not searched; the message says why, in one line."""
+class PatternError(RagEvalError):
+    """A pattern that is not searched."""
 
 
 @lru_cache(maxsize=512)
@@ -43,7 +45,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Callable[[str
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
     if len(pattern) > MAX_PATTERN:
-        raise PatternError(f"{len(pattern):,} characters, expected at most {MAX_PATTERN}")
+        raise PatternError.of("", "pattern_long", n=len(pattern), least=MAX_PATTERN)
     try:
         engine = SchemaValidator(
             core_schema.str_schema(pattern=f"(?i){pattern}" if ignore_case else pattern)
@@ -51,14 +53,15 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Callable[[str
     except SchemaError as error:
         # The last line of the engine's message names the fault, those before show the place.
         last = str(error).strip().splitlines()[-1].strip().removeprefix("error: ")
-        raise PatternError(f"not a pattern: {last.removeprefix('SchemaError: ')}") from None
+        reason = last.removeprefix("SchemaError: ")
+        raise PatternError.of("", "pattern", reason=reason) from None
 
     def search(text: str) -> bool:
         text, n, started = text[:MAX_TEXT], _BEGINNING, time.thread_time()
         while n < len(text):
             engine.isinstance_python(text[:n])
             if time.thread_time() - started > _MAX_S:
-                raise PatternError(f"takes over {_MAX_S:g} s in the first {n:,} characters")
+                raise PatternError.of("", "pattern_slow", limit=f"{_MAX_S:g}", n=n)
             n *= 2
         return engine.isinstance_python(text)
 

@@ -101,7 +101,7 @@ def open_target(
             url = served_at or stack.enter_context(serve_vault(settings))
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
-            raise no_target(settings, "")
+            raise no_target(settings)
         from pytest_rageval.target.client import HttpRagClient
 
         client = HttpRagClient(target, environ=environ, sleep=sleep or asyncio.sleep, slots=slots)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self, get_args
 
 from pytest_rageval.values.diagnoses.input import input_sentence
+from pytest_rageval.values.diagnoses.judge import judge_sentence
 from pytest_rageval.values.diagnoses.table import (
     WORDS,
     Fact,
@@ -196,12 +197,12 @@ class JudgeError(RagEvalError):
     """A judge gave no valid verdict, or a model no draft.
 
     Args:
-        message: what happened, without secrets.
-        code: row of ``values.diagnoses.judge``; empty: an error of other code.
+        code: row of ``values.diagnoses.judge``.
+        facts: values that the sentence names, without secrets; None and empty ones are left out.
     """
 
-    def __init__(self, message: str, *, code: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, code: str, /, **facts: Fact | None) -> None:
+        super().__init__(judge_sentence(code, known(facts)))
         self.code = code
 
     @property

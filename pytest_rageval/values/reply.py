@@ -280,14 +280,10 @@ def error_info(
     )
 
 
-def endpoint_error(info: ErrorInfo, message: str = "") -> EndpointError:
-    """Return a stored error to be raised, with another sentence if one is given."""
+def endpoint_error(info: ErrorInfo) -> EndpointError:
+    """Return a stored error to be raised."""
     return EndpointError(
-        info.kind,
-        message or info.message,
-        attempts=info.attempts,
-        code=info.code,
-        facts=info.facts,
+        info.kind, info.message, attempts=info.attempts, code=info.code, facts=info.facts
     )
 
 

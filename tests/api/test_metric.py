@@ -62,5 +62,5 @@ def test_a_wrong_definition_is_refused(given: dict[str, Any], told: str) -> None
 def test_a_decorator_without_its_key_is_told_to_take_one(decorator: Callable[..., object]) -> None:
     with pytest.raises(ConfigError) as caught:
         decorator(one)
-    told = 'metric one: no key, expected one after the decorator such as ("acme.one")'
+    told = 'metric one: the decorator has no key; expected one, such as ("acme.one")'
     assert str(caught.value) == told

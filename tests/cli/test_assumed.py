@@ -101,7 +101,7 @@ def test_the_only_run_cannot_be_compared(capsys: Output) -> None:
     write_run(Path("other"), "one", run_of(5))
     setting('results = "other"')
     _, err = call(capsys, "compare", code=ExitCode.USAGE)
-    assert err[1] == "rageval: BASE: none given, and no run is stored before one"
+    assert err[1] == "rageval: BASE: no run given, and no run is older than one"
 
 
 # --- case files --------------------------------------------------------------------------------

@@ -366,7 +366,7 @@ def test_faulty_responses_are_all_named(
         f"{file}:3: not JSON: Expecting ':' delimiter at column 7, {expected}",
         f"{file}:4: id: got 1, expected a string",
         f"{file}:6: id: 'good' is already that of the response on line 5",
-        f"{file}:7: byte 0xff, expected UTF-8 text",
+        f"{file}:7: byte 0xff is not UTF-8; save the file in UTF-8",
     ]
 
 

@@ -146,7 +146,7 @@ def test_a_run_is_compared_with_the_baseline_that_the_settings_name(project: Set
     [
         (None, "no baseline is named"),
         ("gone", "run 'gone': not found"),
-        ("part-1", "is the run that is to be compared, or a part"),
+        ("part-1", "is the compared run itself or a part"),
     ],
 )
 def test_a_baseline_that_cannot_be_read_is_a_problem_and_not_an_error(

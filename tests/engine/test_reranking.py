@@ -111,7 +111,7 @@ def test_a_case_that_fails_later_is_left_out_with_its_reason() -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({}, "no rerank reply: Expected `array`, got `null`"),
+        ({}, "not a reply with scores: Expected `array`, got `null`"),
         ({"results": [{"index": 5, "relevance_score": 1}]}, "results[0].index: 5, expected 0 to 1"),
         ({"results": [{"index": True, "relevance_score": 1}]}, "got `bool` - at `$[0].index`"),
         ({"results": [{"index": 0}]}, "results[0].relevance_score: None, expected a finite number"),

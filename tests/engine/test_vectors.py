@@ -172,10 +172,10 @@ def test_a_server_that_is_silent_meets_the_deadline(over: threading.Event) -> No
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ([], "no embeddings reply: Expected `object`, got `array`"),
+        ([], "not a reply with embeddings: Expected `object`, got `array`"),
         ({"error": "no"}, "missing required field `data`"),
         ({"data": [1, 2]}, "got `int` - at `$.data[0]`"),
-        ({"data": [{"index": 0, "embedding": [1]}]}, "1 vectors for 2 texts"),
+        ({"data": [{"index": 0, "embedding": [1]}]}, "1 vector for 2 texts"),
         ({"data": [{"index": 0, "embedding": [1]}] * 2}, "2 vectors for 2 texts"),
         ({"data": [{"embedding": [1]}] * 2}, "missing required field `index` - at `$.data[0]`"),
         ({"data": [{"index": [0], "embedding": [1]}] * 2}, "got `array` - at `$.data[0].index`"),

@@ -86,7 +86,7 @@ def test_a_model_beside_it_and_a_spot_check_without_a_second_judge_are_refused(
     assert (result.ret, "model and client: keep one of them" in result.stderr.str()) == (4, True)
     acme.write("pyproject.toml", NAMED)
     result = acme.run("--judge-spot-check", "1")
-    assert "acme_judge:LengthJudge has no other wording" in result.stderr.str()
+    assert "acme_judge:LengthJudge has one wording only" in result.stderr.str()
 
 
 def test_what_it_raises_is_an_error_of_its_metrics_without_secrets(

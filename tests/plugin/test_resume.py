@@ -378,7 +378,7 @@ def test_an_unknown_run_is_refused(project: Project) -> None:
 def test_another_id_is_refused(project: Project) -> None:
     finished(project)
     text = refused(project.run("--rageval-resume", "one", "--rageval-run-id", "two"))
-    assert "run one keeps its id" in text
+    assert "a resumed run keeps its id" in text
 
 
 def test_a_file_that_is_not_read_now_is_not_thrown_away(project: Project) -> None:

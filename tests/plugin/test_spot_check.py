@@ -175,7 +175,7 @@ def test_a_limit_on_disagreement_is_held_against_the_spot_check(scratch: Project
 @pytest.mark.parametrize(
     ("toml", "arguments", "told"),
     [
-        ("", ("--judge", "offline"), "*offline judge has no other wording*spot_check_model*"),
+        ("", ("--judge", "offline"), "*offline judge has one wording only*spot_check_model*"),
         ('spot_check_model = "none"', (), "*got 'none', expected another model*"),
         (f'spot_check_model = "{FIRST}"', (), "*expected another model*"),
         ("", ("--judge-rubrics", "claims"), "*the rubrics in use are claims*"),

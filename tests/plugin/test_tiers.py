@@ -111,5 +111,5 @@ def test_a_function_that_passes_over_a_selection_refuses_it(
     tiered: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tiered.path)
-    with pytest.raises(ConfigError, match="select: got tag:work, which pytest alone selects"):
+    with pytest.raises(ConfigError, match="select: got tag:work, and only pytest"):
         evaluate("evals", lambda request: "An answer.", tier="smoke")

@@ -325,7 +325,10 @@ def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("2026", "run '2026': 2 names begin so, among them 20260102-0000-bbbb, 20260103-0000-aaaa"),
+        (
+            "2026",
+            "2 names begin like this, among them 20260102-0000-bbbb, 20260103-0000-aaaa",
+        ),
         ("last~3", r"run 'last~3': .*results contains only 3 runs"),
         ("zz-oldets", "run 'zz-oldets': not found, did you mean \"zz-oldest\"\\?"),
         ("nothing", "run 'nothing': not found; the latest in .* are zz-oldest, 20260102"),

@@ -31,7 +31,7 @@ def test_a_name_below_a_class_is_found() -> None:
         ("no_such_module_13:x", "must be in the project's folder, installed (pip install -e .)"),
         ("pathlib.no.such:x", "cannot be imported: No module named 'pathlib.no'"),
         ("pathlib:Paht", "cannot be imported: module 'pathlib' has no attribute 'Paht'"),
-        (f"{__name__}:folder", "is a fixture, which pytest alone calls; name a function or"),
+        (f"{__name__}:folder", "is a fixture, which only pytest can call; name a function or"),
     ],
 )
 def test_what_is_not_there_is_a_fault_of_the_settings(setting: str, fault: str) -> None:

@@ -51,7 +51,7 @@ def test_each_message_can_end_with_its_code() -> None:
         faults_error(faults).coded == "a:1: missing [input.missing]\na:2: missing [input.missing]"
     )
     assert target_error("http_server", status=503).coded == "HTTP 503 [target.http_server]"
-    assert JudgeError("no", code="timeout").coded == "no [judge.timeout]"
+    assert JudgeError("no_text").coded == "the reply contains no text [judge.no_text]"
     assert [one.coded for one in (RagEvalError("a\nb"), EndpointError("http", "no"))] == [
         "a\nb",
         "no",

@@ -38,7 +38,7 @@ def grounded(drafts: Iterable[Question], note: Note, dropped: Counter[str]) -> I
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         snippet = norm_text(draft.snippet)
         if not snippet or not any(snippet in section.normal_text for section in within):
-            dropped["the snippet is not in its section"] += 1
+            dropped["snippet_lost"] += 1
             continue
         texts = [text for section in within for text in _readings(section)]
         kept = tuple(
@@ -47,7 +47,7 @@ def grounded(drafts: Iterable[Question], note: Note, dropped: Counter[str]) -> I
             if (wanted_fact := comparable(fact)) and any(wanted_fact in text for text in texts)
         )
         if not kept:
-            dropped["no key fact is in its section"] += 1
+            dropped["facts_lost"] += 1
             continue
         yield replace(draft, facts=kept)
 
@@ -80,7 +80,7 @@ def unambiguous(
         elif draft.kind != "definition" and len(notes) == len(found) and len(same) == 1 and title:
             kept.append(replace(draft, question=f"{title}: {draft.question}"))
         else:
-            dropped["several sections answer the question"] += 1
+            dropped["ambiguous"] += 1
     return kept
 
 
@@ -97,5 +97,5 @@ def distinct(cases: Sequence[Case], known: Sequence[Case], dropped: Counter[str]
         if found.index >= len(known) and found.earlier not in out:
             out.add(found.index)
     for _ in out:
-        dropped["nearly the same question stands before"] += 1
+        dropped["duplicate"] += 1
     return [case for index, case in enumerate(cases, len(known)) if index not in out]

@@ -52,6 +52,23 @@ class Generated:
     withheld: tuple[str, ...]
     """Paths of notes that must not be indexed."""
     dropped: Mapping[str, int]
+    """Number of drafts by the reason why they are no case, a row of ``DROPPED``."""
+
+
+DROPPED: Final = {
+    "snippet_lost": "the snippet is not in its section",
+    "facts_lost": "no key fact is in its section",
+    "ambiguous": "several sections answer the question",
+    "duplicate": "nearly the same question is there already",
+    "held_elsewhere": "withheld, but another note has it",
+    "reply_unparseable": "the reply of the model was unparseable",
+    "reply_truncated": "the reply of the model was cut by length",
+    "reply_refused": "the model declined",
+    "case_incomplete": "the case of the model lacks a question, a quote or key facts",
+    "no_question": "the model asked no question",
+    "quote_lost": "the quote of the model is not in its section",
+    "quote_without_fact": "no key fact of the model is in its quote",
+}
 
 
 def generate(
@@ -236,7 +253,7 @@ def withhold(
         sought = [comparable(text) for text in (*draft.facts, draft.snippet, draft.term) if text]
         asked = comparable(draft.question).rstrip("?")
         if any(part in text for part in [*sought, asked] if part for text in texts):
-            dropped["withheld, but another note holds it"] += 1
+            dropped["held_elsewhere"] += 1
             continue
         why = f"only {draft.rel_path} answers it, which is withheld"
         yield _unanswerable_case(draft.question, draft, why)

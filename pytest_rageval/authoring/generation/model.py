@@ -71,16 +71,16 @@ def ask_about(
     reply = model.ask(_SYSTEM, _user(note, section), name="cases", schema=SCHEMA)
     if reply.failure is not None:
         if reply.failure.kind in {"unreachable", "rate_limited"}:
-            raise JudgeError(reply.failure.message, code=reply.failure.code)
-        dropped[f"the model's reply was {reply.failure.kind}"] += 1
+            raise JudgeError(reply.failure.code, **reply.failure.facts)
+        dropped[f"reply_{reply.failure.kind}"] += 1
         return
     found = read_reply(reply.text)
     if found is None:
-        dropped["the model's reply was unparseable"] += 1
+        dropped["reply_unparseable"] += 1
         return
     cases = [one for one in found if _is_case(one)]
     if malformed := len(found) - len(cases):
-        dropped["the model's case lacks a question, a quote or key facts"] += malformed
+        dropped["case_incomplete"] += malformed
     for one in cases[:_PER_SECTION]:
         if (draft := _draft(note, section, one, dropped)) is not None:
             yield draft
@@ -120,16 +120,16 @@ def _draft(
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
     if not question.endswith(QUESTION_MARKS) or len(question) > MAX_FACT_CHARS:
-        dropped["the model asked no question"] += 1
+        dropped["no_question"] += 1
         return None
     if not quote or len(quote) > MAX_ANSWER_CHARS or norm_text(quote) not in section.normal_text:
-        dropped["the model's quote is not in its section"] += 1
+        dropped["quote_lost"] += 1
         return None
     held = comparable(quote)
     facts = [one_line(fact) for fact in said["key_facts"]]
     kept = [fact for fact in facts if (sought := comparable(fact)) and sought in held]
     if not kept:
-        dropped["no key fact of the model's is in its quote"] += 1
+        dropped["quote_without_fact"] += 1
         return None
     return Question(
         question=question,

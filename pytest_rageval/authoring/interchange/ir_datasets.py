@@ -27,7 +27,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import clean, counted, nearest, shown, whole_text
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
 from pytest_rageval.values.json_documents import text as text_at
 
 _ROOM: Final = "ir-datasets"
@@ -240,17 +240,13 @@ def _unavailable(name: str, error: Exception) -> EndpointError:
     if isinstance(error, RuntimeError) and failed and isinstance(failed[0], list):
         error = failed[0][-1][1]  # of the last of several sources
     reason = clean(f"{type(error).__name__}: {error}", 300)
-    folder = os.environ.get(_FOLDER_VARIABLE) or (Path.home() / ".ir_datasets").as_posix()
+    folder = clean(os.environ.get(_FOLDER_VARIABLE) or (Path.home() / ".ir_datasets").as_posix())
     if not isinstance(error, OSError | RuntimeError):
-        message = f"ir-datasets: {name} cannot be read from {clean(folder)}: {reason}"
-        return EndpointError("protocol", message)
+        return target_error("dataset_unread", name=name, folder=folder, reason=reason)
     url = getattr(getattr(error, "request", None), "url", None)  # of the library requests
     closed = _NO_CONNECTION.get(type(error).__name__)
     if isinstance(url, str) and closed is not None:
         reason = f"no connection to {clean(urlsplit(url).hostname or '')}{closed}"
-    return EndpointError(
-        "connection",
-        f"ir-datasets: {name} cannot be downloaded: {reason}. It is downloaded once, into "
-        f"{clean(folder)}: where there is no network, copy that folder from a machine that has the "
-        f"dataset, or name a copy in {_FOLDER_VARIABLE}",
+    return target_error(
+        "dataset_lost", name=name, folder=folder, reason=reason, variable=_FOLDER_VARIABLE
     )

@@ -302,7 +302,7 @@ class _Reader:
                 try:
                     compile_pattern(text)
                 except PatternError as error:
-                    return f"a case cannot hold its pattern: {error}"
+                    return str(error)
                 rules.append({field: text, **({"ignore_case": True} if ignores else {})})
         else:
             # promptfoo compares texts as they are written.

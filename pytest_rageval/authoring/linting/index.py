@@ -26,7 +26,7 @@ from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import target_error, with_facts
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest, RetrievedChunk, endpoint_error
 from pytest_rageval.values.settings import Settings
@@ -136,10 +136,8 @@ def _retrieved(client: object, request: AskRequest) -> tuple[RetrievedChunk, ...
     result = session_loop().run(call_client(client, request))
     if result.response is None:
         assert result.error is not None  # one of the two is always set
-        error, place = result.error, last_place(result.error.traceback)
-        message = f"{error.message}, at {place}" if place else error.message
-        raise endpoint_error(error, message)
+        place = last_place(result.error.traceback)
+        raise with_facts(endpoint_error(result.error), place=place)
     if result.response.retrieved_chunks is None:
-        message = "the target reports no debug.retrieved_chunks, so no anchor can be looked for"
-        raise EndpointError("protocol", message)
+        raise target_error("no_chunks")
     return result.response.retrieved_chunks

@@ -18,12 +18,12 @@ from pytest_rageval.cli.output import (
     PATH,
     CommandError,
     ExitCode,
-    UnreachableError,
     json_option,
     print_result,
     switch,
 )
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import usage_of
 
 if TYPE_CHECKING:
@@ -231,10 +231,7 @@ class _Asker:
         never_replied = self._in_a_row > len(self.judgements)
         tries = min(_FIRST_TRIES, n) if never_replied else self.max_errors
         if self._in_a_row >= min(self.max_errors, tries):
-            raise UnreachableError(
-                f"judge {self.judge.identity}: given up after "
-                f"{counted(self._in_a_row, 'failure')} in a row: {failure.kind}: {failure.message}"
-            )
+            raise JudgeError("judge_gone", n=self._in_a_row, reason=clean(failure.message, 300))
 
 
 def _probe(

@@ -134,7 +134,7 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     if target_kind(settings) == "none":
         if settings.target.preset is not None:
             yield Findings("target").fail(
-                "none", str(no_target(settings, "")), "the address of your server"
+                "none", str(no_target(settings)), "the address of your server"
             )
             return
         yield Findings("target").warn(

@@ -141,7 +141,9 @@ def _progress(done: int, total: int) -> None:
 def _nothing(vault: Path, made: Generated) -> CommandError:
     if not made.n_notes:
         return CommandError.of(vault, "absent", what="Markdown note")
-    why = [f"{count} dropped: {reason}" for reason, count in made.dropped.items()]
+    from pytest_rageval.authoring.generation.generate import DROPPED
+
+    why = [f"{count} dropped: {DROPPED.get(code, code)}" for code, count in made.dropped.items()]
     return CommandError.of(vault, "nothing_made", n=made.n_notes, reason="; ".join(why))
 
 
@@ -159,13 +161,15 @@ def _document(output: Path, made: Generated) -> dict[str, Any]:
 
 
 def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
+    from pytest_rageval.authoring.generation.generate import DROPPED
+
     yield clean(
         f"{output}: {counted(document['n_cases'], 'case')} ({document['n_answerable']} answerable, "
         f"{document['n_unanswerable']} unanswerable) from {document['n_notes_used']} of "
         f"{counted(document['n_notes'], 'note')}"
     )
-    for reason, count in document["dropped"].items():
-        yield f"dropped {count}: {reason}"
+    for code, count in document["dropped"].items():
+        yield f"dropped {count}: {DROPPED.get(code, code)}"
     if document["withheld"]:
         yield "keep these notes out of the index, or their questions have answers:"
         yield from (f"  {path}" for path in document["withheld"])

@@ -203,10 +203,8 @@ def _refuse_nothing(found: Sequence[Rejudged]) -> None:
     failures = [judgement.failure for one in found for judgement in one.judged.judgements]
     last = failures[-1] if failures else None
     if last is not None and all(failures):
-        raise UnreachableError(
-            f"no verdict on {len(failures)} of {len(failures)} questions, nothing is saved: "
-            f"{last.kind}: {clean(last.message, 300)}"
-        )
+        reason = f"{last.kind}: {clean(last.message, 300)}"
+        raise UnreachableError.of("", "nothing_judged", n=len(failures), reason=reason)
 
 
 def _document(

@@ -169,7 +169,7 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
     if study is None:
         failed = next((one.error for one in run.records if one.error is not None), None)
         if failed is not None:
-            raise UnreachableError(f"no question was answered; the first: {failed.message}")
+            raise UnreachableError.of("", "nothing_answered", reason=failed.message)
         smallest = min(one.k for one in suite.published)
         raise CommandError.of(suite.name, "nothing_compared", least=smallest)
     return {

@@ -23,12 +23,13 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
     switch,
+    warn,
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.process import interrupted_by_termination
-from pytest_rageval.support.text import clean, shown
-from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.settings import RUN_ID_RULE, Settings, is_run_id
 
 if TYPE_CHECKING:
@@ -162,17 +163,14 @@ def _explained(name: str, command: str) -> Iterator[None]:
     from pytest_rageval.engine.sweep.runner import NothingToCompareError
     from pytest_rageval.engine.sweep.trials import TargetGoneError
 
-    again = f"what was measured is kept; `{command}` resumes"
     try:
         yield
-    except TargetGoneError as error:
-        raise UnreachableError(f"{error}; {again}") from error
     except NothingToCompareError as error:
         raise NotComparableError.of_faults(error.faults) from error
-    except (ConfigError, StorageError) as error:
-        raise type(error)(f"{error}; {again}") from error
-    except KeyboardInterrupt:
-        click.echo(f"sweep {clean(name)} was stopped; {again}", err=True)
+    except (TargetGoneError, ConfigError, StorageError, KeyboardInterrupt) as error:
+        warn(str(RagEvalError.of(f"sweep {name}", "stopped", command=command)))
+        if isinstance(error, TargetGoneError):
+            raise UnreachableError.of_faults(error.faults) from error
         raise
 
 

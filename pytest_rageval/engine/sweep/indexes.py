@@ -32,16 +32,10 @@ _SHOWN_LINES: Final = 20
 
 
 class BuildError(RagEvalError):
-    """An index could not be built; the text has the end of the command's output.
+    """An index could not be built."""
 
-    Args:
-        message: with the output.
-        brief: the same in one line.
-    """
-
-    def __init__(self, message: str, brief: str = "") -> None:
-        super().__init__(message)
-        self.brief = brief or message
+    output = ""
+    """The last lines of what the command wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +139,16 @@ class Indexes(Closing):
         if code:
             lines = [clean(line) for line in output.splitlines()]
             end = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]) or "  (no output)"
-            brief = f"{command!r} with {index_name(values)}: exit code {code}"
-            output = f"the end of its output, which is whole in {self.folder / _LOG}:\n{end}"
-            raise BuildError(f"{brief}; {output}", brief)
+            error = BuildError.of(
+                "",
+                "build_failed",
+                found=repr(command),
+                index=index_name(values),
+                n=code,
+                file=self.folder / _LOG,
+            )
+            error.output = end
+            raise error
         write_document(self.folder, _BUILT, built)
 
     def _run(self, command: str, values: Mapping[str, Any]) -> tuple[int, str]:

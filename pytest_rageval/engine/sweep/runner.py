@@ -261,9 +261,9 @@ class SweepRunner:
                 index = self.indexes.at(one.index, asked=self._is_asked(one, cases))
             except BuildError as error:
                 if name not in self._broken:
-                    self.say(f"error: {error}")
+                    self.say(f"error: {error}, which ends:\n{error.output}")
                 self._broken[name] = error
-                self._failed[one.key] = error.brief
+                self._failed[one.key] = str(error)
                 continue
             finally:
                 self.stage = stage

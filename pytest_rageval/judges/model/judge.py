@@ -176,7 +176,7 @@ class OpenAIJudge(Closing):
     ) -> Judgement:
         """Do as ``judge``, on the session's loop."""
         if not self._endpoint.needs_key:
-            raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
+            raise JudgeError("only_planned", judge=self.identity)
         tally: _Tally = []
         while True:
             # Prompts are long, and another process may be writing to the cache.

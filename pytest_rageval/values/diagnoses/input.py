@@ -111,9 +111,11 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         reason="Out of range float values",
     ),
     "pattern": _input(
-        "{reason} (look-around and back-references are not supported)",
-        reason="not a pattern: unclosed group",
+        "not a pattern: {reason} (look-around and back-references are not supported)",
+        reason="unclosed group",
     ),
+    "pattern_long": _input("{n:character}, expected at most {least}", n=1200, least=500),
+    "pattern_slow": _input("takes over {limit} s in the first {n:character}", limit="1", n=16_000),
     "invalid": _input(
         "{reason}",
         reason="got 'recall', expected a gate such as recall_at_5>=0.9",
@@ -141,7 +143,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "large": "larger than {most_mb} MB, the most that is read",
     "utf16": "text in UTF-16; save it in UTF-8",
-    "not_utf8": "byte 0x{byte}, expected UTF-8 text",
+    "not_utf8": "byte 0x{byte} is not UTF-8; save the file in UTF-8",
     "not_json": _input(
         "not JSON: {reason}",
         _EXPECTED,
@@ -199,10 +201,10 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "; {hint}",
         "; the latest in {folder} are {latest}",
     ),
-    "ambiguous": "{n:name} begin so, among them {names}",
+    "ambiguous": "{n:name} begin like this, among them {names}; write more of it",
     "locked": "another session is writing this {what}; wait until it has ended",
-    "link": "is a link, and nothing is changed through one; name what it leads to",
-    "folder_there": "a folder stands here, expected a file",
+    "link": "is a link, which is not followed for changes; name the file that it leads to",
+    "folder_there": "is a folder, expected a file",
     "unusable": "cannot be used: {reason}",
     "needs_extra": _input(
         "needs the extra {extra}: pip install 'pytest-rageval[{extra}]'",
@@ -214,10 +216,11 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "expected a URL such as http://localhost:8000",
         "; it begins with {scheme}://",
     ),
-    "url_query": (
+    "url_query": _input(
         "contains a query or a fragment",
         "; put a query into {setting}",
         ", expected a base URL, such as {example} for a deployment of Azure OpenAI",
+        example="",
     ),
     "url_host": "the host or the port is not valid",
     "url_blank": "contains whitespace or a control character",
@@ -236,11 +239,14 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         reason="No module named 'bot'",
     ),
     "fixture": _input(
-        "{found} is a fixture, which pytest alone calls; name a function or object that the "
-        "fixture may use, too",
+        "{found} is a fixture, which only pytest can call; name a function or an object, which "
+        "the fixture may use too",
         found="'conftest:rag_client'",
     ),
-    "no_module": "no module, and no entry point '{group}' of an installed package, has this name",
+    "no_module": (
+        "there is no module of this name, and no installed package has it as an entry point of "
+        "the group '{group}'"
+    ),
     "raised": (
         "{error}",
         ": {said}",
@@ -250,7 +256,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         reason="KeyError: 'a.md'",
     ),
     "no_loader": _input(
-        "its text is that of the ref {ref}; name the function that returns it, as in "
+        "its text is elsewhere, at the ref {ref}; name the function that loads it, as in "
         '[tool.rageval.documents] loader = "my_package.texts:load"',
         ", or import the dataset with {fetch}, which stores the text",
         ref="'https://a.example/b'",
@@ -265,8 +271,8 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         found="results.jsonl",
     ),
     "no_results_folder": _input(
-        "{found} is a file or a broken link, or below one, expected a folder for the results of "
-        "runs; move it away, or name another folder with --rageval-results",
+        "{found} cannot be a folder for the results of runs, because it or a folder above it is "
+        "a file or a broken link; move it away, or name another folder with --rageval-results",
         found="evals/results",
     ),
     "results_unwritable": _input(
@@ -275,8 +281,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         found="evals/results",
     ),
     "repeated_records": (
-        "contains several records of one case and repeat, and which of them counts is unknown; "
-        "leave one line of each"
+        "contains more than one record of the same case and repeat; keep one line of each"
     ),
     "few_runs": "{folder} contains only {n:run}",
     "tag_lost": "the tag names run {run}, which is not in {folder}",
@@ -288,14 +293,15 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "cannot be unpacked, expected a zip or tar of runs: {reason}", reason="bad header"
     ),
     "unfinished": "has not ended, so it cannot be approved",
-    "same_run": "is the run that is to be compared, or a part of it",
+    "same_run": "run {run} is the compared run itself or a part of it; name another one",
     "different_runs": "the runs differ: {differences}",
     "in_both": "runs {run} and {other} both contain {id}; expected each case in one of them",
     "no_set": (
-        "does not say of which set the run is a part; expected a run of pytest under this version"
+        "does not say which cases the whole run has; expected a run of pytest under this version"
     ),
     "kept_id": _input(
-        "run {run} keeps its id, got --rageval-run-id {found}; leave one of them out",
+        "a resumed run keeps its id: leave out --rageval-run-id {found} or resume another run "
+        "than {run}",
         found="20260315-b",
     ),
     "settings_lost": _input(
@@ -310,12 +316,10 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "the run contains cases of {file}, which this session does not read; name the file on the "
         "command line as it was named then"
     ),
-    "chunk_cut": (
-        "the text of a chunk is not whole, because the target cut it, and a judge needs the whole"
-    ),
-    "answer_cut": "the answer was too long to be kept whole",
+    "chunk_cut": "the target cut the text of a chunk, and a judge needs all of it",
+    "answer_cut": "the answer was too long to be stored in full",
     "tier_select": _input(
-        "got {found}, which pytest alone selects; leave the tier out", found="multi_hop"
+        "got {found}, and only pytest selects cases so; leave the tier out", found="multi_hop"
     ),
     "open_files": _input(
         "{n} files and connections may be open at once, and concurrency {found} needs {least}: "
@@ -324,6 +328,11 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         found=32,
     ),
     "target_gone": _input("the target cannot be reached: {reason}", reason="3 timeouts in a row"),
+    "nothing_answered": _input("no question was answered; the first: {reason}", reason="HTTP 500"),
+    "nothing_judged": _input(
+        "all {n:judgement} failed, so nothing is saved; the last: {reason}",
+        reason="unreachable: judge at localhost: no connection",
+    ),
     # --- the index of runs -----------------------------------------------------------------
     "no_index": "there is no index of runs; `rageval runs sync` makes one",
     "no_folder": "its folder cannot be made: {reason}",
@@ -340,7 +349,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "database_failed": (
         "{reason}",
-        "; delete {file}, and what it contained is stored again",
+        "; delete {file}; what it contained is stored again",
     ),
     "index_row": _input(
         "a row of the index is damaged ({reason}); `rageval runs sync --rebuild` makes it anew",
@@ -353,12 +362,12 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "workers_died": (
         "{n:worker} died at the same shard, perhaps for lack of memory; start again with fewer"
     ),
-    "scheduler_ended": "the scheduler has ended; start it and this again",
+    "scheduler_ended": "the scheduler has ended; start it, and repeat the command",
     # --- sweeps ----------------------------------------------------------------------------
     "no_cases": "no case: expected case files (.jsonl) below {folder}",
     "documents_of_pytest": (
-        "the cases bring documents, which only pytest puts into the target; name a target that has "
-        "them"
+        "the cases have documents of their own, which only pytest loads into the target; name a "
+        "target that has them already"
     ),
     "no_sweep": "{folder} contains no sweep {id} to resume; leave --resume out",
     "other_sweep": _input(
@@ -377,6 +386,17 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "embedded = true builds the index of the embedded server, and the settings name another "
         "target; expected [tool.rageval.target] with a vault and no url or client"
     ),
+    "build_failed": _input(
+        "{found} with {index}: exit code {n}; its output is in {file}",
+        found="'make index'",
+        index="chunk_size=300",
+        n=2,
+        file="evals/results/chunking/build.log",
+    ),
+    "stopped": _input(
+        "stopped; what was measured is kept: `{command}` continues",
+        command="rageval sweep sweep.toml --resume chunking",
+    ),
     "no_parameter": (
         "no parameter to vary, expected [query] or [index] with lists of values, such as "
         "k = [3, 5, 10]"
@@ -393,12 +413,12 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         names="'faq', 'work'",
     ),
     "no_population": _input(
-        "no case can have a value of it; its population is {group}",
+        "no case can have a value of it, because it is defined only for {group}",
         group="answerable cases with golds",
     ),
     "few_questions": _input(
-        "{n:configuration} over {n_cases} cases take more than {least} questions, the budget or "
-        '45 % of the grid; use a larger budget, more cases or method = "grid"',
+        "too few questions to choose among {n:configuration} with {n_cases} cases: at most {least} "
+        '(the budget, or 45 % of all); use a larger budget, more cases or method = "grid"',
         n=40,
         n_cases=100,
         least=400,
@@ -410,33 +430,33 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "one_configuration": "one configuration, expected a parameter with two values or more",
     "no_reviewed_case": "no case to ask, expected at least one that a person has reviewed",
     "holdout": _input(
-        "got {found}, which holds out {n_held} of {n:case}, expected at least {least} held out and "
-        "as many to search with; use more cases or no holdout",
+        "got {found}, which holds out {n_held} of {n:case}; at least {least} must be held out, "
+        "and as many left to search with; use more cases or no holdout",
         found="0.1",
         n=20,
         least=30,
     ),
     "no_session": (
-        "a fixture lives within a session of pytest, which a sweep is not; expected embedded = "
+        "a sweep is not a session of pytest, so it cannot use a fixture; expected embedded = "
         "true, or a command that builds the index from the variables RAGEVAL_SWEEP_... "
         "(docs/sweep.md)"
     ),
-    "retrieval_objective": "a metric of answers, and retrieval_only is set",
-    "judged_objective": "judged, and no judge is set; set one, or another objective",
+    "retrieval_objective": "needs answers, and retrieval_only is set; name a metric of retrieval",
+    "judged_objective": "needs a judge, and none is set; set one, or name another objective",
     "only_baseline": _input(
         "only the baseline could be measured: {reason}", reason="k=8: HTTP 500"
     ),
     "baseline_not_held": _input(
-        "the baseline could not be asked the held-out cases: {reason}", reason="no case was asked"
+        "the held-out cases could not be asked with the values of the baseline: {reason}",
+        reason="no case was asked",
     ),
     "baseline_unmeasured": _input(
         "the baseline could not be measured: {reason}", reason="no answer in 3 cases: timeout"
     ),
     # --- targets ---------------------------------------------------------------------------
     "no_target": (
-        "no target to ask: a rag_client fixture is not reached from here; set url, client or vault "
-        "in [tool.rageval.target], RAGEVAL_RAG_URL in the environment, or --rag-url where a "
-        "command has it"
+        "no target to ask: set url, client or vault in [tool.rageval.target], or give --rag-url or "
+        "RAGEVAL_RAG_URL; pytest also asks what a rag_client fixture in conftest.py returns"
     ),
     "no_target_given": (
         "evaluate(): no target given, and the settings name none; expected a function of one "
@@ -462,8 +482,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "auth_returned": _input("returned {reason}", reason="int, expected a mapping of headers"),
     "no_events": "a stream of plain text has no events",
     "env_placeholder": _input(
-        "got {found}, expected env:NAME without placeholders: no case may choose which variable of "
-        "the environment is sent; let the case contain the value, as in {{case.metadata.user}}, or "
+        "got {found}, expected env:NAME without placeholders: a case must not choose which "
+        "variable of the environment is sent; write the value into the case, as in "
+        "{{case.metadata.user}}, or "
         'ask through a client of your own (client = "module:factory")',
         found="'Bearer env:TOKEN_{case.metadata.user}'",
     ),
@@ -479,7 +500,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         expected="1",
     ),
     "no_cache": "contains no judge cache, and none can be made in it",
-    "no_calibration": "cannot be read: {reason}; write it anew with rageval calibrate --save",
+    "no_calibration": "cannot be read: {reason}; make it again with rageval calibrate --save",
     "one_price": "not set, but the other price is; set both or neither",
     "no_rubric": _input(
         "has no rubric {found}, expected one of {names}; others need a model: --judge MODEL",
@@ -497,14 +518,14 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         "or a boolean"
     ),
     "template_name": _input(
-        "got {found}, expected only {names}; question, answer and the other texts follow the "
-        "instructions on their own",
+        "got {found}, expected only {names}; question, answer and the other texts are added "
+        "after the instructions",
         found="'answer'",
         names="n_passages, n_citations",
     ),
     "not_rendered": _input("cannot be rendered: {reason}", reason="'answer' is undefined"),
     "no_other_wording": (
-        "{judge} has no other wording to be asked in, so it cannot be its own second judge; name a "
+        "{judge} has one wording only, so it cannot be its own second judge; name a "
         "model with spot_check_model in [tool.rageval.judge], let a model judge (--judge MODEL), "
         "or leave the spot check out (--judge-spot-check 0)"
     ),
@@ -514,25 +535,23 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         found="'none'",
     ),
     "not_repeated": _input(
-        "a second judge repeats {names}, and the rubrics in use are {found}",
+        "a second judge repeats only {names}, and the rubrics in use are {found}",
         names="groundedness, correctness",
         found="claims",
     ),
     "few_annotators": ("fewer than two annotators have labelled it; each does with `{command}`"),
-    "no_labels": "every row carries a label that is left out",
+    "no_labels": "the labels of all rows are left out",
     "no_answers": "no case has an answer to read",
-    "unread": "nobody has read it; `rageval review` begins",
+    "unread": "no answer of it was reviewed; begin with `rageval review`",
     # --- metrics ---------------------------------------------------------------------------
     "in_no_run": ("in no run", "; there are: {names}"),
-    "no_key": _input(
-        'no key, expected one after the decorator such as ("{key}")', key="acme.words"
-    ),
+    "no_key": _input('the decorator has no key; expected one, such as ("{key}")', key="acme.words"),
     "no_group_figure": _input(
-        "in no run for {group}; a figure of a whole run has none by category or tag",
+        "no run has it for {group}; a figure of a whole run is not split by category or tag",
         group="tag 'work'",
     ),
-    "several_readers": "several have read it; add --as {names}",
-    "unread_by": "{who} has read no answer of it",
+    "several_readers": "reviewed by more than one person; add --as {names}",
+    "unread_by": "{who} has reviewed no answer of it",
     "no_evidence": _input(
         "{id} has no evidence: mark it with `{command}`, or say that the documents do not answer "
         "it: rageval case edit {id} -f {file} --unanswerable",
@@ -541,7 +560,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         file="inbox.jsonl",
     ),
     "in_turns": _input(
-        "a conversation has {field} in its turns; name one, such as {id}#1",
+        "in a conversation, {field} belongs to a turn; name one, such as {id}#1",
         field="question",
         id="talk",
     ),
@@ -549,29 +568,30 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "turn_alone": _input("a turn is removed with its conversation; name {id}", id="talk"),
     # --- commands --------------------------------------------------------------------------
     "usage": _input("expected {expected}", expected=":k N, from 1 to 200"),
-    "nothing_asked": "nothing was asked so far: type a question",
+    "nothing_asked": "nothing was asked yet: type a question",
     "one_answer": "only one answer so far: ask again, such as after :k or :folders",
     "failed_question": "one of the last two questions failed: ask again",
     "no_answer": "the last question has no answer to judge",
     "no_terminal": "there is no terminal here for the app; add --web",
-    "file_there": "a file stands where a folder is needed; move it away, or name another folder",
+    "file_there": "is a file, expected a folder; move it away, or name another folder",
     "other_files": _input(
         "contains other files, and no {found} of an earlier site; expected a new or empty folder",
         found="site.json",
     ),
     "outside_results": "is not in {folder}; copy it there",
-    "tag_moved": "names another run by now; load the page again",
+    "tag_moved": "names another run now; reload the page",
     "in_files": "is in {names}; name one of them with --file",
-    "no_earlier": "none given, and no run is stored before {run}",
+    "no_earlier": "no run given, and no run is older than {run}",
     "no_run_or_case": _input(
         "{reason}; no case of the last run has this name", reason="run 'alpah': not found"
     ),
     "no_vectors": (
-        "no vector of this run's {n:question} and {n_chunks:chunk}; expected lines with their "
-        "texts as they were asked and retrieved, or with chunk ids"
+        "no line has a vector of the run's {n:question} and {n_chunks:chunk}; expected lines "
+        "with exactly their texts, or with chunk ids"
     ),
     "cut_texts": (
-        "{n} of the chunk texts are stored cut; run the cases again, or add --allow-cut-texts to "
+        "{n} of the chunk texts were cut when they were stored; run the cases again, or add "
+        "--allow-cut-texts to "
         "use them"
     ),
     "no_chunk_text": "no record contains the text of a chunk, so nothing was sent",
@@ -579,9 +599,9 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     "no_candidates": _input(
         "no case with candidates to rank: {reason}", reason="12 no retrieved_chunks"
     ),
-    "many_prefixes": "are below {names}; export each file by itself",
+    "many_prefixes": "are below different folders ({names}); export each file by itself",
     "nothing_made": (
-        "no question, no answer and no definition in {n:note} that could become a case",
+        "{n:note}: no question with an answer and no definition, so nothing can become a case",
         "; {reason}",
         "; name a model with --model, which writes questions about any text",
     ),
@@ -603,7 +623,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "http_file": _input(
         "HTTP {n}, expected the text",
-        "; it leads {place}: download the file, as with curl -L, and import that",
+        "; it redirects {place}: download the file, as with curl -L, and import that",
         n=302,
         place="elsewhere",
     ),
@@ -637,7 +657,7 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
     ),
     "first_run": "this is the first run in {folder}",
     "no_requests": _input(
-        "{n_rows:row} read as {log}, but no request with a question; check the format",
+        "{n_rows:row} read as {log}, and none is a request with a question; check the format",
         n_rows=12,
         log="langfuse",
     ),
@@ -665,8 +685,8 @@ _SAYS: Final[Mapping[str, str | tuple[str, ...] | _Row]] = {
         first=4,
     ),
     "no_limits": _input(
-        "there is no file {found}; write limits to it, such as [overall] and, below, pass_rate = "
-        '">= 0.8", or remove the key for those of {instead}',
+        'there is no file {found}; create it with limits, such as pass_rate = ">= 0.8" below '
+        "[overall], or remove the key to use {instead}",
         found="'smoke.toml'",
         instead="thresholds.toml",
     ),

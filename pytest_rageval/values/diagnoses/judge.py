@@ -29,9 +29,7 @@ _DOCTOR: Final[Mapping[JudgeErrorKind, str]] = {
     "truncated": f"raise max_tokens in {_TABLE}",
     "out_of_range": "choose a model that keeps to the scale of the rubric",
 }
-_REFUSES: Final = (
-    "the server answered: change the model, the key or the settings as its message says"
-)
+_REFUSES: Final = "change the model, the key or the settings, as the message of the server says"
 _AT: Final = "judge at {host}: "
 _TRIES: Final = " (after {attempts:attempt})"
 _BASE_URL: Final = "check the base URL, which usually ends in /v1"
@@ -92,8 +90,10 @@ JUDGE: Final[Mapping[str, _Row]] = {
         "unreachable", f"; check the model's name and {_BASE_URL[6:]}", doctor=_REFUSES, status=404
     ),
     "http_status": _http("unreachable", doctor=_REFUSES, status=400),
-    "http_server": _http("unreachable", status=503, attempts=4),
-    "http_rate_limited": _http("rate_limited", status=429, pause_s=120),
+    "http_server": _http("unreachable", status=503, reason="overloaded", attempts=4),
+    "http_rate_limited": _http(
+        "rate_limited", status=429, reason="too many tokens", pause_s=120
+    ),
     "http_refused": _http("refused", status=400, reason="content_filter"),
     "http_unparseable": _http("unparseable", status=400, reason="json_validate_failed"),
     "http_truncated": _http("truncated", status=400, reason="output limit was reached"),
@@ -110,11 +110,11 @@ JUDGE: Final[Mapping[str, _Row]] = {
     ),
     "declined": _reply("the model declined: {said}", kind="refused", said="I cannot judge this."),
     "cut_by_length": _reply(
-        "the reply was cut by its length; raise max_tokens", kind="truncated"
+        "the reply was cut at the length limit; raise max_tokens", kind="truncated"
     ),
     "no_text": _reply("the reply contains no text"),
     "prompt_too_long": _reply(
-        "not asked: a prompt of {n_chars} characters, at most {most} are sent",
+        "not asked: the prompt has {n_chars} characters, and at most {most} are sent",
         kind="refused", doctor="shorten the answer or its chunks",
         n_chars="5,000,000", most="4,000,000",
     ),
@@ -141,6 +141,15 @@ JUDGE: Final[Mapping[str, _Row]] = {
     "off_scale": _reply(
         "{faults}", "; and {n_more} more", "; and at least {least} more",
         kind="out_of_range", faults="score: 9 came, expected a number from 0 to 5",
+    ),
+    # --- a judge that is not asked any more ------------------------------------------------
+    "judge_gone": _reply(
+        "the judge cannot be reached", ": {reason}", " ({n:failure} in a row)", kind="unreachable",
+        n=5, reason="judge at localhost: no connection: ConnectError",
+    ),
+    "only_planned": _reply(
+        "judge {judge}: opened only to plan, not to be asked", kind="unreachable",
+        doctor="report this: it is a fault of the package", judge="gpt-4o",
     ),
     # --- a judge in the project's code -----------------------------------------------------
     "raised": _reply(

@@ -31,7 +31,7 @@ Advice = str | Mapping[str, str]
 """A sentence, or sentences by the name of a fact: that of the first one present, else of ``""``."""
 
 TRUST_ISSUER: Final = (
-    "export SSL_CERT_FILE=FILE.pem, with the certificate of the server or of its issuer in it"
+    "set SSL_CERT_FILE to a file with the certificate of the server or of its issuer"
 )
 PLAIN_HTTP: Final = "write http:// in the address: the server there does not speak TLS"
 

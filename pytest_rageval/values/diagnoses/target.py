@@ -104,7 +104,13 @@ def _connection(text: str, doctor: Advice = _START, *, run: Advice = "", **examp
 
 
 def _reply(*says: str, doctor: Advice = "", **example: Fact) -> _Row:
-    return Diagnosis(kind="protocol", says=says, doctor=doctor, examples=(example,))
+    parts = ("{address}: ", *says)
+    return Diagnosis(kind="protocol", says=parts, doctor=doctor, examples=(example,))
+
+
+def _model_reply(*says: str, **example: Fact) -> _Row:
+    fix = "name the address of another endpoint or another model"
+    return _reply(*says, doctor=fix, address="http://localhost:8080/v1/embeddings", **example)
 
 
 def _request(*says: str, check: str = "request", **example: Fact) -> _Row:
@@ -182,7 +188,7 @@ TARGET: Final[Mapping[str, _Row]] = {
     # --- a status --------------------------------------------------------------------------
     "http_moved": _http(
         " redirects to {location}; redirects are not followed: set the URL to the final address",
-        ", or set headers if that is a {page}",
+        ", or set headers if it asks for a {page}",
         run=f"Set url and path in {_TABLE} to the final address, or headers for a login.",
         doctor=_OTHER_PLACE,
         status=302,
@@ -313,9 +319,9 @@ TARGET: Final[Mapping[str, _Row]] = {
         n_events=3,
     ),
     "stream_text_closed": _stream(
-        "the connection closed without a mark of the end, so text may be missing; serve it in "
-        "{form} of HTTP/1.1, as gunicorn and uvicorn do",
-        doctor="run the target on a server that does",
+        "the connection closed without an end marker, so text may be missing; send it in {form} "
+        "(HTTP/1.1), as gunicorn and uvicorn do",
+        doctor="run the target under such a server",
         form="chunks",
     ),
     "stream_no_event": _stream(
@@ -326,7 +332,7 @@ TARGET: Final[Mapping[str, _Row]] = {
         begins='{"answer": "Yes."}',
     ),
     "stream_closed": _stream(
-        "the connection closed without a mark of the end, so events may be missing; name the event "
+        "the connection closed without an end marker, so events may be missing; name the event "
         f"that ends it: {{setting}} in {_TABLE}",
         doctor=_LAST_EVENT,
         setting="last_event",
@@ -353,20 +359,19 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     # --- a reply that cannot be read -------------------------------------------------------
     "reply_undecodable": _reply(
-        "{address}: ",
         "the reply cannot be decoded: {reason}",
         doctor="fix Content-Encoding in the target or the proxy in front of it",
         address="http://bot/ask",
         reason="incorrect header check",
     ),
     "reply_head_too_large": _reply(
-        "{address}: the headers of the reply are too large: {reason}",
+        "the headers of the reply are too large: {reason}",
         doctor="let the target, or the proxy in front of it, send fewer headers",
         address="http://bot/ask",
         reason="over 100 kB",
     ),
     "reply_too_large": _reply(
-        "{address}: the reply is ",
+        "the reply is ",
         "larger than {limit_mb} MB",
         "too large: {reason}",
         doctor=_LESS,
@@ -432,7 +437,7 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     "reply_type": _reply(
         "{client} returned {got}; expected an AskResponse or a dict with the key answer",
-        ", made of what it {gives}",
+        ", built from what it {gives}",
         client="answer()",
         got="a generator",
         gives="yields",
@@ -455,6 +460,50 @@ TARGET: Final[Mapping[str, _Row]] = {
         doctor="map less of the reply or of the case",
         setting=f"{_TABLE} response",
         most="50,000,000",
+    ),
+    "no_chunks": _reply(
+        "the target reports no debug.retrieved_chunks, so no evidence can be looked for in it",
+        doctor=f"map retrieved_chunks in {RESPONSE_TABLE}",
+    ),
+    # --- a model of embeddings or a reranker -----------------------------------------------
+    "no_embeddings": _model_reply(
+        "not a reply with embeddings: {reason}", reason="Expected `object`, got `array`"
+    ),
+    "vector_count": _model_reply(
+        "{n:vector} for {n_texts:text}, expected one each by index", n=2, n_texts=3
+    ),
+    "vector_lengths": _model_reply(
+        "vectors of {least} and of {most} numbers, expected one length for all texts",
+        least=256,
+        most=384,
+    ),
+    "no_ranks": _model_reply(
+        "not a reply with scores: {reason}", reason="no score for any of 5 documents"
+    ),
+    # --- a dataset that is downloaded ------------------------------------------------------
+    "dataset_unread": _reply(
+        "ir-datasets: {name} cannot be read from {folder}: {reason}",
+        name="beir/arguana",
+        folder="~/.ir_datasets",
+        reason="BadZipFile: File is not a zip file",
+        doctor="delete its folder there; the next import downloads it again",
+    ),
+    "dataset_lost": Diagnosis(
+        kind="connection",
+        says=(
+            "ir-datasets: {name} cannot be downloaded into {folder}: {reason}; without a network, "
+            "copy that folder from a machine that has the dataset, or name a copy in {variable}",
+        ),
+        run="Repeat the command with a network, or copy the folder.",
+        doctor="repeat the command with a network, or copy the folder",
+        examples=(
+            {
+                "name": "beir/arguana",
+                "folder": "~/.ir_datasets",
+                "reason": "no connection to example.org",
+                "variable": "IR_DATASETS_HOME",
+            },
+        ),
     ),
     # --- a cassette ------------------------------------------------------------------------
     "cassette_missing": _reply(
@@ -489,9 +538,9 @@ TARGET: Final[Mapping[str, _Row]] = {
     ),
     TURN_NOT_REACHED: Diagnosis(
         kind="not_attempted",
-        says=("turn {turn} of the conversation ended in an error",),
-        run="Clear the error of that turn: the turns after it are asked once it is answered.",
-        doctor="clear the error of that turn",
+        says=("not asked, because turn {turn} of the conversation ended in an error",),
+        run="Fix the error of that turn; the turns after it are asked once it is answered.",
+        doctor="fix the error of that turn",
         examples=({"turn": 2},),
     ),
     "raised": Diagnosis(
@@ -506,6 +555,7 @@ _TAILS: Final = (
     "; it is {came_as}, not a stream",
 )
 _LAST: Final = (
+    ", at {place}",
     "; HTTP {accepted}: the answer comes later; wait for it in a client in Python",
     " (after {attempts:attempt})",
 )

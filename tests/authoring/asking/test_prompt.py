@@ -216,11 +216,11 @@ def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> N
         (":set rerank", "got 'rerank', expected NAME=VALUE, such as rerank=true"),
         (":set question=y", "got 'question'"),
         (":unset rerank", "one of none is set"),
-        (":again", "nothing was asked so far"),
-        (":judge", "nothing was asked so far"),
+        (":again", "nothing was asked yet"),
+        (":judge", "nothing was asked yet"),
         (":diff", "only one answer so far"),
-        (":chunk 1", "nothing was asked so far"),
-        (":save", "nothing was asked so far"),
+        (":chunk 1", "nothing was asked yet"),
+        (":save", "nothing was asked yet"),
     ],
 )
 def test_a_wrong_line_says_what_to_type(prompt: Prompt, line: str, says: str) -> None:

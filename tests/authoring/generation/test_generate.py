@@ -121,14 +121,14 @@ def test_near_duplicates_are_dropped() -> None:
     )
     made = generate(notes(a=same_place), Wish(unanswerable=0))
     assert len(made.cases) == 1
-    assert made.dropped == {"nearly the same question stands before": 1}
+    assert made.dropped == {"duplicate": 1}
 
 
 def test_questions_of_known_cases_are_not_made_again() -> None:
     known = [Case(id="x", question="how many days may a hand tool be kept")]
     made = generate(VAULT, Wish(), known=known)
     assert "How many days may a hand tool be kept?" not in questions(made)
-    assert made.dropped == {"nearly the same question stands before": 1}
+    assert made.dropped == {"duplicate": 1}
 
 
 # --- questions without an answer -------------------------------------------------------------

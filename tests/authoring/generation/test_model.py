@@ -57,12 +57,12 @@ def test_a_question_that_its_section_bears_out_becomes_a_case() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"quote": "The north gate opens at 8:30."}, "the model's quote is not in its section"),
-        ({"quote": ""}, "the model's quote is not in its section"),
-        ({"key_facts": ["noon"]}, "no key fact of the model's is in its quote"),
-        ({"key_facts": ["9:00"]}, "no key fact of the model's is in its quote"),
-        ({"key_facts": []}, "no key fact of the model's is in its quote"),
-        ({"question": "The north gate."}, "the model asked no question"),
+        ({"quote": "The north gate opens at 8:30."}, "quote_lost"),
+        ({"quote": ""}, "quote_lost"),
+        ({"key_facts": ["noon"]}, "quote_without_fact"),
+        ({"key_facts": ["9:00"]}, "quote_without_fact"),
+        ({"key_facts": []}, "quote_without_fact"),
+        ({"question": "The north gate."}, "no_question"),
     ],
 )
 def test_what_the_section_does_not_bear_out_is_dropped(change: dict[str, Any], reason: str) -> None:
@@ -75,7 +75,7 @@ def test_what_the_section_does_not_bear_out_is_dropped(change: dict[str, Any], r
 def test_a_reply_that_cannot_be_read_is_counted(text: str) -> None:
     made, _ = ask([completion(text)])
     assert made.cases == ()
-    assert made.dropped == {"the model's reply was unparseable": 1}
+    assert made.dropped == {"reply_unparseable": 1}
 
 
 def test_a_model_that_is_not_there_ends_it() -> None:

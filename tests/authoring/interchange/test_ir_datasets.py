@@ -74,7 +74,7 @@ def test_where_the_network_is_closed_the_message_says_what_to_do(
         read("beir/scifact/test")
     assert caught.value.kind == "connection"
     message = str(caught.value)
-    assert message.startswith("ir-datasets: beir/scifact/test cannot be downloaded: ")
+    assert caught.value.code == "dataset_lost"
     assert "copy that folder from a machine that has the dataset" in message
     assert "into /data/ir: " in message
     assert capfd.readouterr().err == ""

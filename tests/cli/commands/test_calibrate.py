@@ -104,7 +104,7 @@ def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) 
     assert calibrate() == ExitCode.UNREACHABLE
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "judge fake/1: given up after 2 failures in a row: unreachable: no luck" in err
+    assert "the judge cannot be reached: no luck (2 failures in a row)" in err
     assert len(judge.asked) == 2
 
 

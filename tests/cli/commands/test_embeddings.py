@@ -169,7 +169,7 @@ def test_cut_texts_are_refused_with_what_to_do(
     assert cli.run(["embeddings", "run-1", *at(server.url)]) == ExitCode.USAGE
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "chunk texts are stored cut" in err
+    assert "chunk texts were cut when they were stored" in err
     assert "run the cases again" in err
     assert "--allow-cut-texts" in err
 
@@ -266,7 +266,7 @@ def test_vectors_of_other_texts_are_refused(
     assert cli.run(["embeddings", "run-1", "--vectors", "v.jsonl", *drawn]) == ExitCode.USAGE
     out, err = capsys.readouterr()
     assert out == ""
-    assert "v.jsonl: no vector of this run's 4 questions and " in err
+    assert "no line has a vector of the run's 4 questions and " in err
     assert not (project / "map.html").exists()
 
 

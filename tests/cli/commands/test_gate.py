@@ -123,7 +123,7 @@ def test_a_run_is_not_its_own_baseline(capsys: Output) -> None:
     thresholds(DROP)
     found = gate(capsys, "main")
     assert found["checks"][0]["status"] == "skip"
-    assert "is the run that is to be compared" in found["checks"][0]["message"]
+    assert "is the compared run itself" in found["checks"][0]["message"]
 
 
 def test_a_run_without_records_of_its_cases_fails(capsys: Output) -> None:

@@ -63,7 +63,7 @@ def test_what_was_made_and_dropped_is_in_the_json(capsys: Output) -> None:
     assert cli.run([*arguments, "--unanswerable", "0"]) == ExitCode.YES
     document = json.loads(capsys.readouterr().out)
     assert (document["n_cases"], document["n_notes_used"]) == (6, 2)
-    assert document["dropped"] == {"nearly the same question stands before": 1}
+    assert document["dropped"] == {"duplicate": 1}
 
 
 def test_a_model_writes_further_questions(capsys: Output) -> None:

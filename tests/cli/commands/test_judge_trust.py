@@ -105,7 +105,7 @@ def test_a_spot_check_lies_beside_verdicts_without_one(
 def test_a_spot_check_of_the_offline_judge_needs_a_model(stored: Path, capsys: Output) -> None:
     arguments = ["judge", "run-1", "--judge", "offline", "--spot-check", "2"]
     assert cli.run(arguments) == ExitCode.USAGE
-    assert "the offline judge has no other wording" in capsys.readouterr().err
+    assert "the offline judge has one wording only" in capsys.readouterr().err
 
 
 def test_labels_correct_the_means_of_a_stored_run(stored: Path, capsys: Output) -> None:

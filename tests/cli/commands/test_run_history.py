@@ -136,7 +136,7 @@ def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source:
         (("mrr", "--category", "x"), "category 'x': in no run; there are: factual, multi_hop"),
         (
             ("error_rate", "--tag", "work"),
-            "metric 'error_rate': in no run for tag 'work'; a figure of a whole run has none by",
+            "metric 'error_rate': no run has it for tag 'work'; a figure of a whole run is not",
         ),
         (("mrr", "--run-tag", "main"), "run tag 'main': in no run; there are: v1"),
         (("mrr", "--run-tag", "v1", "--run-tag", "v2"), "run tag 'v2': in no run; there are: v1"),

@@ -149,7 +149,7 @@ def test_an_error_in_the_middle_says_how_to_go_on(
 
     monkeypatch.setattr(SweepRunner, "run", fails)
     text = refused(capsys)
-    assert "disk full; what was measured is kept; `rageval sweep --resume` resumes" in text
+    assert "what was measured is kept: `rageval sweep --resume` continues" in text
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     target.answer_all()
     if number != signal.SIGKILL:
         assert process.returncode == ExitCode.INTERRUPTED
-        assert "`rageval sweep --resume` resumes" in err
+        assert "`rageval sweep --resume` continues" in err
     lines = sum(len(f.read_text("utf-8").splitlines()) for f in FOLDER.glob("*/results.jsonl"))
     assert lines >= 40
     before = target.settled_total()
@@ -205,7 +205,7 @@ def test_a_terminated_sweep_ends_the_build_that_is_running(target: SweepTarget) 
         process.terminate()
         _, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert "`rageval sweep --resume` resumes" in err
+    assert "`rageval sweep --resume` continues" in err
     wait_until(Path("ended").exists, "the build to end")
 
 
@@ -225,10 +225,10 @@ def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Outpu
     write_sweep_project("http://127.0.0.1:9")
     text = refused(capsys, code=ExitCode.UNREACHABLE)
     assert "the target cannot be reached: gave up after 10 connection errors" in text
-    assert text.endswith("`rageval sweep --resume` resumes")
+    assert "is kept: `rageval sweep --resume` continues" in text
     again = ["sweep.toml", "--name", "mine"]
     text = refused(capsys, *again, code=ExitCode.UNREACHABLE)
-    assert text.endswith("`rageval sweep sweep.toml --name mine --resume` resumes")
+    assert "is kept: `rageval sweep sweep.toml --name mine --resume` continues" in text
 
 
 # --- index builds -----------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
         ),
         ([], "[query]\nk = {min = 0, max = 9}\n", "sweep.toml: query.k: got 0"),
         ([], "[query]\nvector_weight = {min = 0, max = 1}\nk = [5, 0]\n", "query.k: got 0"),
-        ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
+        ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "so it cannot use a fixture"),
         ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
     ],
 )

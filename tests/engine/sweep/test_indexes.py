@@ -55,8 +55,8 @@ def test_a_failed_build_shows_the_command_and_the_end_of_its_output(tmp_path: Pa
             with pytest.raises(BuildError) as caught:
                 indexes.at({"size": "big"})
         assert indexes.n_built == 2
-    text = str(caught.value)
-    assert "with size=big: exit code 3" in text
+    assert "with size=big: exit code 3" in str(caught.value)
+    text = caught.value.output
     assert text.endswith("  line 30\n  no space left")
     assert "line 12\n" in text
     assert "line 11\n" not in text
