@@ -53,7 +53,7 @@ def chosen(names: Iterable[_T], dose: float, *, share: bool, draw: int = 0) -> l
     A larger dose holds every smaller one of the same draw.
 
     >>> chosen(["a", "b", "c", "d"], 0.5, share=True), chosen(["b", "a"], 1, share=False, draw=3)
-    (['d', 'b'], ['a'])
+    (['b', 'd'], ['a'])
     """
 
     def place(name: _T) -> bytes:
