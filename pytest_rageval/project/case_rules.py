@@ -8,6 +8,7 @@ from itertools import permutations, starmap
 from typing import Any, Final
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+from pytest_rageval.metrics.scoring import case_weight
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.support.reading import field_text, unfit_at
 from pytest_rageval.values.case import RULE_KINDS, TURN_FIELDS, Anchor, Case
@@ -19,6 +20,7 @@ CASE_WARNINGS: Final = {
     "no_golds": "gold_supports: none though answerable, so retrieval is not scored",
     "nested_golds": "gold_supports: one gold lies within another, so one chunk can match both",
     "recency_rule": "recency_conflict_rule: fewer than two gold_supports, so it is not scored",
+    "weight": "metadata.weight: not a number above 0, so the case counts once in means by traffic",
 }
 """Kind of a warning and its text; the ids of the cases follow."""
 
@@ -135,6 +137,8 @@ def find_warnings(case: Case) -> Iterator[str]:
         yield "no_golds"
     if case.recency_conflict_rule and len(golds) < 2:
         yield "recency_rule"
+    if case.metadata.get("weight") is not None and case_weight(case) is None:
+        yield "weight"
     paths = [gold.rel_path for gold in golds]
     if _share_a_document(paths) and any(starmap(_holds, permutations(golds, 2))):
         yield "nested_golds"

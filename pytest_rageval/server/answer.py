@@ -43,10 +43,15 @@ class _Sentence:
     found: frozenset[str]
 
 
-def abstain(reason: str) -> Answer:
-    """Return the refusal to answer, for a reason."""
+def abstain(reason: str, detail: str = "") -> Answer:
+    """Return the refusal to answer, for a reason.
+
+    Args:
+        reason: As a clause. The text has no number: it would say something about the subject.
+        detail: Added to the reason beside the text.
+    """
     text = f"I cannot answer this from the notes: {reason}."
-    return Answer(text=text, cited=(), abstained=True, abstain_reason=reason)
+    return Answer(text=text, cited=(), abstained=True, abstain_reason=f"{reason}{detail}")
 
 
 def answer_from(
@@ -72,8 +77,8 @@ def answer_from(
     reach = evidence_coverage(asked.wanted, chunks, frequencies)
     if reach < MIN_COVERAGE:
         return abstain(
-            f"the best passages cover {reach:.0%} of what the question asks, "
-            f"below the limit of {MIN_COVERAGE:.0%}"
+            "the best passages cover too little of what the question asks",
+            f": {reach:.0%}, below the limit of {MIN_COVERAGE:.0%}",
         )
     candidates = [s for i, chunk in enumerate(chunks) for s in _sentences_of(i, chunk, asked)]
     chosen = _choose(asked.wanted, candidates, frequencies)

@@ -123,7 +123,8 @@ class ReferenceEngine:
 
     def _answer(self, query: AskQuery, chunks: Sequence[Chunk], index: Index) -> Answer:
         if query.folders and not chunks:
-            return abstain(f"no passage in the folders {', '.join(query.folders)} matches")
+            folders = ", ".join(query.folders)
+            return abstain("no passage matches the question", f" in the folders {folders}")
         if self.config.llm_url:
             endpoint = Endpoint(
                 url=self.config.llm_url,

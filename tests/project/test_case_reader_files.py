@@ -114,6 +114,10 @@ def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
         {"id": "nested", "question": "q", "gold_supports": nested},
         {"id": "rule", "question": "q", "answerable": False, "recency_conflict_rule": "cite_both"},
         {"id": "blank", "question": "q", "answerable": False, "expected_key_facts": [" "]},
+        *(
+            {"id": f"w{n}", "question": "q", "answerable": False, "metadata": {"weight": weight}}
+            for n, weight in enumerate([2, 0.5, None, -1, "heavy"])
+        ),
     )
     assert load_cases(path, display="c.jsonl").warnings == (
         "c.jsonl:2: gold_supports: none though answerable, so retrieval is not scored: "
@@ -123,4 +127,6 @@ def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
         "c.jsonl:10: recency_conflict_rule: fewer than two gold_supports, so it is not scored: "
         "rule",
         "c.jsonl:11: expected_key_facts: a blank one says nothing about the answer: blank",
+        "c.jsonl:15: metadata.weight: not a number above 0, so the case counts once in means by "
+        "traffic: w3, w4",
     )

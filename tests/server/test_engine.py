@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.server.answer import MIN_COVERAGE, answer_from
 from pytest_rageval.server.chunking import chunk_note
 from pytest_rageval.server.config import ReferenceConfig, fault_text
@@ -113,6 +114,7 @@ def test_the_folder_filter_limits_the_search(engine: ReferenceEngine) -> None:
     nowhere = ask(engine, "queue garden dough", folders=["hom"])
     assert paths(nowhere) == []
     assert "hom" in nowhere["abstain_reason"]
+    assert read_abstention(nowhere["answer"]).abstained
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +173,7 @@ def test_abstention_turns_on_how_much_of_the_question_is_covered() -> None:
     refused = answer_from("heron habits abroad, wingspan and diet?", chunks, frequencies, {})
     assert refused.abstained
     assert f"below the limit of {MIN_COVERAGE:.0%}" in str(refused.abstain_reason)
+    assert read_abstention(refused.text).abstained
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rageval.authoring.inbox.masking import Masker
-from pytest_rageval.authoring.inbox.messages import without_greeting
+from pytest_rageval.authoring.inbox.messages import without_courtesy
 from pytest_rageval.authoring.inbox.readers import READERS, Columns
 from pytest_rageval.authoring.inbox.rows import iterate_rows
 from pytest_rageval.authoring.inbox.traces import Traces
@@ -70,11 +70,12 @@ def _pieces(files: Sequence[Path], log: str, columns: Columns, tally: Tally) -> 
     for path in files:
         for number, row in iterate_rows(path, form.lists):
             tally.rows += 1
-            for piece in form.read(row, columns):
-                if piece.trace or piece.span:
-                    yield piece
-                else:
-                    yield replace(piece, trace=f"{path.name}:{number}")
+            try:
+                pieces = [*form.read(row, columns)]
+            except RecursionError:
+                raise fault(path.as_posix(), "deep", line=number, expected="a row") from None
+            own = f"{path.name}:{number}"
+            yield from (one if one.trace or one.span else replace(one, trace=own) for one in pieces)
 
 
 def _line(one: Sampled, ids: UniqueIds, masker: Masker | None) -> dict[str, Any]:
@@ -90,6 +91,8 @@ def _line(one: Sampled, ids: UniqueIds, masker: Masker | None) -> dict[str, Any]
         "history": [dict(message) for message in request.history],
     }
     response: dict[str, Any] = {"answer": request.answer}
+    if request.abstained is not None:
+        response["abstained"] = request.abstained
     if request.references:
         response["references"] = list(request.references)
     if request.chunks is not None:
@@ -100,7 +103,7 @@ def _line(one: Sampled, ids: UniqueIds, masker: Masker | None) -> dict[str, Any]
         metadata["history"] = masker.value(history)
         metadata["trace"], metadata["at"] = map(masker.text, (request.trace, request.at))
     return {
-        "id": ids.take(None, without_greeting(question)),
+        "id": ids.take(None, without_courtesy(question)),
         "question": question,
         "tags": ["inbox"],
         "metadata": {

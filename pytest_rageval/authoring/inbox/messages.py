@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.chats import read_chat, read_messages
+from pytest_rageval.authoring.interchange.chats import content_text, read_chat, read_messages
 from pytest_rageval.authoring.linting.duplicates import words
+from pytest_rageval.metrics.courtesies import opening
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.target.adapters import PATHS, from_documents
 from pytest_rageval.values.json_documents import part
@@ -20,7 +21,8 @@ _ASKED: Final = (
 )  # fmt: skip
 _SAID: Final = (
     "answer", "response", "output", "output_text", "completion", "result", "reply", "text",
-    "content", "message", "messages", "choices", "outputs", "generations", "data", "value",
+    "content", "message", "messages", "choices", "candidates", "outputs", "generations", "data",
+    "value",
 )  # fmt: skip
 _PASSAGES: Final = (
     "documents", "context", "contexts", "chunks", "retrieved_chunks", "source_documents",
@@ -30,9 +32,22 @@ _NAMES: Final = (*PATHS, "title", "name", "doc_id", "document_id", "chunk_id", "
 _OTHER_NAMES: Final = {"pageContent": "text", "document": "text", "chunk_text": "text"}
 """Names of the text of a passage that `from_documents` does not know."""
 _DEPTH: Final = 5
-_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
+_ENCODED: Final = re.compile(
+    r"data:[\w.+-]+/[\w.+-]+(?:;[\w=.+-]+)*,[\w+/%=.-]*|@@@langfuseMedia:[^@\s]*@@@"
+)
+"""A file written into a text, or the mark that Langfuse leaves of one."""
+_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _GREETING: Final = 2
 """Words of a question that says nothing alone, such as "And then?"."""
+_HELLO: Final = re.compile(
+    r"^\W*(?:hello|hi|hey|hiya|hallo|moin|servus|bonjour|salut|hola|ciao|olá|hoi|hej)\b(?=[\s,!])[\s,!]*",
+    re.I,
+)
+_PLEASE: Final = re.compile(
+    r"[\s,]*\b(?:please|pls|kindly|bitte|s'il (?:vous|te) pla[iî]t|svp|por favor|per favore"
+    r"|per piacere|alstublieft|alsjeblieft|proszę)\b,?",
+    re.IGNORECASE,
+)
 
 Asked = tuple[str, tuple[Mapping[str, str], ...]]
 
@@ -47,59 +62,70 @@ def parsed(value: Any) -> Any:
         return value
 
 
-def _chat(found: Any) -> Any:
-    """Return messages with a role; those of LangChain have a type in its place."""
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        return found
-    return [
-        {"role": one["type"], **one} if one.get("type") in ("human", "ai", "tool") else one
-        for one in found
-    ]
-
-
 def asked(value: Any, depth: int = _DEPTH) -> Asked:
     """Return the question in an input, and the messages before it; empty: not found."""
-    found = _chat(parsed(value))
-    if isinstance(found, str):
-        return whole_text(found).strip(), ()
-    if isinstance(found, list | dict) and (chat := read_chat(found)) is not None:
-        return whole_text(chat.question).strip(), chat.before
-    if not depth:
-        return "", ()
-    inner = [found[key] for key in _ASKED if key in found] if isinstance(found, dict) else found
-    for one in inner if isinstance(inner, list) else ():
-        question, before = asked(one, depth - 1)
-        if question:
-            return question, before
-    return "", ()
-
-
-def without_greeting(text: str) -> str:
-    """Return the sentences of a message that ask, without its greetings.
-
-    >>> without_greeting("Hello! It is me again. How long is it valid?")
-    'How long is it valid?'
-    """
-    asking = " ".join(one.strip() for one in _SENTENCE.findall(text) if one.endswith("?"))
-    return asking if len(words(asking)) > _GREETING else text
+    found = parsed(value)
+    if (messages := _messages(found)) is not None:
+        if (chat := read_chat(messages)) is None:
+            return "", ()
+        before = ({**one, "content": _text(one["content"])} for one in chat.before)
+        return _text(chat.question), tuple(before)
+    inner = (asked(one, depth - 1) for one in _inner(found, _ASKED, depth))
+    return next((one for one in inner if one[0]), (_own(found), ()))
 
 
 def said(value: Any, depth: int = _DEPTH) -> str:
     """Return the answer in an output; empty: not found."""
-    found = _chat(parsed(value))
-    if isinstance(found, str):
-        return whole_text(found).strip()
-    messages = read_messages(found) or []
-    spoken = [one["content"] for one in messages if one["role"] == "assistant"]
-    if spoken:
-        return whole_text(spoken[-1]).strip()
-    if not depth:
-        return ""
-    inner = [found[key] for key in _SAID if key in found] if isinstance(found, dict) else found
-    for one in inner if isinstance(inner, list) else ():
-        if answer := said(one, depth - 1):
-            return answer
-    return ""
+    found = parsed(value)
+    if (messages := _messages(found)) is not None:
+        spoken = (one["content"] for one in reversed(messages) if one["role"] == "assistant")
+        return _text(next(spoken, ""))
+    inner = (said(one, depth - 1) for one in _inner(found, _SAID, depth))
+    return next((one for one in inner if one), _own(found))
+
+
+def _messages(found: Any) -> list[dict[str, str]] | None:
+    return read_messages(found) if isinstance(found, list | dict) else None
+
+
+def _inner(found: Any, names: Sequence[str], depth: int) -> Iterable[Any]:
+    """Return the values that may hold a text; the parts of a message are none of them."""
+    if isinstance(found, dict) and depth:
+        return [found[name] for name in names if name in found]
+    return found if isinstance(found, list) and depth and not _is_parts(found) else ()
+
+
+def _own(found: Any) -> str:
+    if isinstance(found, list) and _is_parts(found):
+        return _text(content_text(found))
+    return _text(found) if isinstance(found, str) else ""
+
+
+def _is_parts(found: Sequence[Any]) -> bool:
+    """Whether a list has the parts of one message: texts, images and so on."""
+    return all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in found)
+
+
+def _text(text: str) -> str:
+    plain = _ENCODED.sub("[file]", whole_text(text)).strip()
+    return "" if plain == "[file]" else plain
+
+
+def without_courtesy(text: str) -> str:
+    """Return the sentences of a message that ask, without its greetings, and without "please".
+
+    >>> without_courtesy("Hello! It is me again. How long is it valid, please?")
+    'How long is it valid?'
+    """
+    sentences = [one.strip() for one in _SENTENCES.split(text)]
+    asking = " ".join(map(_bare, (one for one in sentences if one.endswith(("?", "？")))))
+    if len(words(asking)) <= _GREETING:
+        asking = " ".join(_bare(one) for one in sentences if one)
+    return asking if len(words(asking)) > _GREETING else text
+
+
+def _bare(sentence: str) -> str:
+    return _PLEASE.sub("", _HELLO.sub("", sentence[opening(sentence) :])).strip(" ,")
 
 
 def passages(value: Any, depth: int = _DEPTH) -> tuple[dict[str, Any], ...] | None:

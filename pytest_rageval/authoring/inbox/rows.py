@@ -9,7 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
-from pytest_rageval.authoring.interchange.parsing import MAX_FIELD_CHARS
+from pytest_rageval.authoring.interchange.parsing import (
+    MAX_FIELD_CHARS,
+    found_delimiter,
+    names_delimiter,
+)
 from pytest_rageval.authoring.interchange.values import fault
 from pytest_rageval.support.json_text import json_fault
 from pytest_rageval.support.jsonl import iterate_lines, open_lines
@@ -36,7 +40,7 @@ def iterate_rows(path: Path, lists: Sequence[str]) -> Iterator[tuple[int, dict[s
     name, suffix = path.as_posix(), path.suffix.casefold()
     with open_lines(path, name) as file:
         if suffix in {".csv", ".tsv"}:
-            yield from _table(file, name, "\t" if suffix == ".tsv" else ",")
+            yield from _table(file, name)
         elif _is_document(file, suffix):
             yield from _document(file, name, lists)
         else:
@@ -126,7 +130,12 @@ def _large_document(
         raise fault(name, "not_json", reason=str(error).split("\n")[0], expected="JSON") from None
 
 
-def _table(file: IO[bytes], name: str, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _table(file: IO[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    header = file.readline(MAX_FIELD_CHARS).decode("utf-8-sig", "replace")
+    delimiter = found_delimiter(header.rstrip("\r\n"))
+    before = 1 if names_delimiter(header) else 0
+    if not before:
+        file.seek(0)
     previous = csv.field_size_limit(MAX_FIELD_CHARS)
     lines = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     try:
@@ -136,16 +145,16 @@ def _table(file: IO[bytes], name: str, delimiter: str) -> Iterator[tuple[int, di
                 raise fault(
                     name,
                     "many_cells",
-                    line=reader.line_num,
+                    line=reader.line_num + before,
                     n_cells=len(row),
                     n_headers=len(reader.fieldnames or ()),
                     delimiter=repr(delimiter),
                 )
-            yield reader.line_num, row
+            yield reader.line_num + before, row
     except UnicodeDecodeError as error:
         raise faults_error([not_utf8(error, file=name)]) from None
     except csv.Error as error:
-        raise fault(name, "not_table", line=reader.line_num, reason=str(error)) from None
+        raise fault(name, "not_table", line=reader.line_num + before, reason=str(error)) from None
     finally:
         csv.field_size_limit(previous)
         lines.detach()

@@ -11,10 +11,11 @@ import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from pytest_rageval.authoring.inbox.messages import passages, without_greeting
+from pytest_rageval.authoring.inbox.messages import passages, without_courtesy
 from pytest_rageval.authoring.inbox.values import (
     STRATA,
     Feedback,
@@ -35,14 +36,34 @@ _LONG: Final = 0.9
 _BITS: Final[Mapping[Stratum, int]] = {one: 1 << n for n, one in enumerate(STRATA)}
 _TABLES: Final = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-16000;
-CREATE TABLE pieces (trace, span, rank, at, question, history, answer, retrieved, refs, feedback);
-CREATE TABLE requests (trace, norm, question, bits, length, pick);
+CREATE TABLE pieces (
+    trace, span, rank, at, question, history, answer, retrieved, refs, feedback, scale, abstained
+);
+CREATE TABLE requests (trace, turn, norm, question, bits, length, pick);
 """
+_INSERT: Final = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _EACH: Final = (
-    "SELECT trace, span, rank, at, question, history, answer, {}, NULL, feedback FROM pieces "
-    "WHERE trace <> '' ORDER BY trace, rank, at"
+    "SELECT trace, span, rank, at, question, history, answer, {}, NULL, feedback, scale, abstained "
+    "FROM pieces WHERE trace <> '' ORDER BY trace, rank, at, rowid"
 )
-_OF_TRACE: Final = "SELECT * FROM pieces WHERE trace = ? ORDER BY rank, at"
+_OF_TRACE: Final = "SELECT * FROM pieces WHERE trace = ? ORDER BY rank, at, rowid"
+
+
+class _Row(NamedTuple):
+    """A `Piece` as a row of the table, lists as JSON."""
+
+    trace: str
+    span: str
+    rank: int
+    at: str
+    question: str
+    history: str | None
+    answer: str
+    retrieved: str | None
+    refs: str | None
+    feedback: float | None
+    scale: str
+    abstained: int | None
 
 
 class Traces:
@@ -51,8 +72,8 @@ class Traces:
     def __init__(self) -> None:
         self._db = sqlite3.connect("", isolation_level=None)
         self._db.executescript(_TABLES)
-        self._most = -math.inf
-        """Largest number that a user's opinion has."""
+        self._scales: dict[str, tuple[float, float]] = {}
+        """By score the smallest and the largest number that a user's opinion has."""
         self.tally = Tally()
 
     def close(self) -> None:
@@ -61,19 +82,20 @@ class Traces:
 
     def add(self, pieces: Iterable[Piece]) -> None:
         """Keep pieces, those of a block in one transaction."""
-        block: list[tuple[Any, ...]] = []
+        block: list[_Row] = []
         for one in pieces:
             if one.feedback is not None and math.isfinite(one.feedback):
-                self._most = max(self._most, one.feedback)
+                low, high = self._scales.get(one.scale, (math.inf, -math.inf))
+                self._scales[one.scale] = (min(low, one.feedback), max(high, one.feedback))
             block.append(_columns(one))
             if len(block) == _AT_ONCE:
                 self._insert(block)
                 block.clear()
         self._insert(block)
 
-    def _insert(self, block: Sequence[tuple[Any, ...]]) -> None:
+    def _insert(self, block: Sequence[_Row]) -> None:
         self._db.execute("BEGIN")
-        self._db.executemany("INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", block)
+        self._db.executemany(_INSERT, block)
         self._db.execute("COMMIT")
 
     # --- requests
@@ -91,35 +113,74 @@ class Traces:
     def _requests(self, *, retrieved: bool) -> Iterator[Logged]:
         """Yield every request, with what was retrieved only if that is wanted."""
         rows = self._db.execute(_EACH.format("retrieved" if retrieved else "NULL"))
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            yield self._request([*group])
+        for _, group in groupby(map(_Row._make, rows), key=lambda row: row.trace):
+            yield from self._of_trace([*group])
 
-    def _request(self, rows: Sequence[tuple[Any, ...]]) -> Logged:
-        trace = rows[0][0]
-        asked = next((row for row in rows if row[4]), None)
-        found = [passages(json.loads(row[7])) or () for row in rows if row[7] is not None]
+    def _of_trace(self, rows: Sequence[_Row]) -> list[Logged]:
+        """Return the requests of a trace: one, or the turns of a conversation with those before.
+
+        A turn has the rows of its step and those that began in its time; rows without a time are of
+        the last one.
+        """
+        turns = sorted(_turns(rows), key=lambda row: row.at)
+        if len(turns) < 2:
+            return [self._request(rows)]
+        parts: list[list[_Row]] = [[turn] for turn in turns]
+        rank = turns[0].rank
+        for row in (one for one in rows if one not in turns and one.rank >= rank):
+            own = [n for n, turn in enumerate(turns) if row.span and row.span == turn.span]
+            before = sum(turn.at <= row.at for turn in turns) if row.at else len(turns)
+            parts[own[0] if own else max(before - 1, 0)].append(row)
+        found: list[Logged] = []
+        history: tuple[Mapping[str, str], ...] = ()
+        for n, part in enumerate(parts):
+            one = self._request(part)
+            found.append(replace(one, turn=n, history=one.history or history))
+            spoken = {"user": one.question, "assistant": one.answer}
+            history += tuple({"role": role, "content": text} for role, text in spoken.items())
+        return found
+
+    def _request(self, rows: Sequence[_Row]) -> Logged:
+        asked, history = _asked(rows)
+        listing = [row for row in rows if row.retrieved is not None]
+        # What an answer lists are passages of the searches again.
+        searches = [row for row in listing if not (row.question or row.answer)] or listing[:1]
         # A passage that several searches found is one.
-        chunks = {json.dumps(one, sort_keys=True): one for search in found for one in search}
-        liked = [one for row in rows if (one := self._opinion(row[9])) is not None]
+        chunks = {
+            json.dumps(one, sort_keys=True): one
+            for row in searches
+            for one in passages(json.loads(row.retrieved or "[]")) or ()
+        }
+        liked = [one for row in rows if (one := self._opinion(row)) is not None]
+        flags = (bool(row.abstained) for row in rows if row.abstained is not None)
         return Logged(
-            trace=trace,
-            at=next((row[3] for row in rows if row[3].strip("0")), ""),
-            question="" if asked is None else asked[4],
-            history=tuple(json.loads(asked[5])) if asked is not None and asked[5] else (),
-            answer=next((row[6] for row in rows if row[6]), ""),
-            chunks=tuple(chunks.values()) if found else None,
+            trace=rows[0].trace,
+            at=next((row.at for row in rows if row.at), ""),
+            question="" if asked is None else asked.question,
+            history=history,
+            answer=next((row.answer for row in rows if row.answer), ""),
+            chunks=tuple(chunks.values()) if searches else None,
             references=tuple(
-                one for row in rows if row[8] for one in passages(json.loads(row[8])) or ()
+                one for row in rows if row.refs for one in passages(json.loads(row.refs)) or ()
             ),
             feedback="down" if "down" in liked else next(iter(liked), None),
+            abstained=next(flags, None),
         )
 
-    def _opinion(self, number: float | None) -> Feedback | None:
-        """Return an opinion by the scale of the log: stars if any number is above 1."""
-        if number is None:
+    def _opinion(self, row: _Row) -> Feedback | None:
+        """Return an opinion by the scale of its score.
+
+        With numbers below 0 the sign says it, with numbers above 1 they are stars, else it is 0 or
+        1.
+        """
+        if row.feedback is None:
             return None
-        stars = self._most > 1 and math.isfinite(number)
-        low, high = (0.4 * self._most, 0.8 * self._most) if stars else (0, 1)
+        number = row.feedback
+        least, most = self._scales.get(row.scale, (0, 1))
+        if least < 0 and math.isfinite(number):
+            return "down" if number < 0 else "up" if number > 0 else None
+        stars = most > 1 and math.isfinite(number)
+        low, high = (0.4 * most, 0.8 * most) if stars else (0, 1)
         return "down" if number <= low else "up" if number >= high else None
 
     def _one(self, query: str, *values: Any) -> int:
@@ -147,10 +208,10 @@ class Traces:
             n = quotas[stratum]
             self.tally.strata[stratum] = (len(found), n)
             for size, _, norms in sorted(found, key=lambda one: _hash(one[1]))[:n]:
-                trace = self._representative(norms, stratum)
-                rows = self._db.execute(_OF_TRACE, (trace,)).fetchall()
+                trace, turn = self._representative(norms, stratum)
+                rows = self._db.execute(_OF_TRACE, (trace,))
                 yield Sampled(
-                    request=self._request(rows),
+                    request=self._of_trace([*map(_Row._make, rows)])[turn],
                     stratum=stratum,
                     size=size,
                     share=size / self.tally.requests,
@@ -166,11 +227,12 @@ class Traces:
                 self.tally.without_question += 1
                 continue
             self.tally.requests += 1
-            asked = without_greeting(one.question)
+            asked = without_courtesy(one.question)
             norm = " ".join(words(asked)) or asked
             length = len(one.question) + len(one.answer)
-            row = (one.trace, norm, asked, _bits(one, by), length, _hash(one.trace))
-            self._db.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?)", row)
+            pick = _hash(f"{one.trace}\n{one.turn}" if one.turn else one.trace)
+            row = (one.trace, one.turn, norm, asked, _bits(one, by), length, pick)
+            self._db.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self._db.execute("COMMIT")
         if self.tally.requests:
             at = int(_LONG * self.tally.requests)
@@ -218,30 +280,80 @@ class Traces:
             families.setdefault(root[norm], []).append(norm)
         yield from families.values()
 
-    def _representative(self, norms: Sequence[str], stratum: Stratum) -> str:
-        """Return the request of a family that stands for it: one that is in its stratum."""
+    def _representative(self, norms: Sequence[str], stratum: Stratum) -> tuple[str, int]:
+        """Return trace and turn of the request that stands for a family: one in its stratum."""
         bit = 0 if stratum == "random" else _BITS[stratum]
-        best = ("", "")
-        for norm in norms:
-            query = "SELECT pick, trace FROM requests WHERE norm = ? AND bits & ? = ? ORDER BY pick"
-            found = self._db.execute(f"{query} LIMIT 1", (norm, bit, bit)).fetchone()
-            if found is not None and (not best[0] or found < best):
-                best = found
-        return best[1]
+        query = (
+            "SELECT pick, trace, turn FROM requests WHERE norm = ? AND bits & ? = ? "
+            "ORDER BY pick LIMIT 1"
+        )
+        found = (self._db.execute(query, (norm, bit, bit)).fetchone() for norm in norms)
+        _, trace, turn = min(one for one in found if one is not None)
+        return trace, turn
 
 
-def _columns(one: Piece) -> tuple[Any, ...]:
+def _turns(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the rows that are turns of a conversation, if a trace has several; else at most one.
+
+    They are steps without a parent that ask different things, unless these are the steps of one
+    request: one asks what another one said, or none says what the trace as a whole does. Or each is
+    a call of a model with the question before it in its history.
+    """
+    whole = [(row.question, row.answer) for row in rows if row.rank == 0 and row.question]
+    answered = [row for row in rows if row.question and row.answer]
+    steps = {row.question: row for row in reversed(answered) if row.rank == 1}
+    is_whole = not whole or any((row.question, row.answer) in whole for row in steps.values())
+    if (
+        len(steps) > 1
+        and is_whole
+        and steps.keys().isdisjoint(row.answer for row in steps.values())
+    ):
+        return [*steps.values()]
+    lowest = min((row.rank for row in rows if row.question), default=0)
+    chain: list[_Row] = []
+    for row in (one for one in answered if one.rank == lowest):
+        before = {one["content"] for one in json.loads(row.history or "[]")}
+        if not chain or (chain[-1].question in before and row.question != chain[-1].question):
+            chain.append(row)
+    return chain
+
+
+def _asked(rows: Sequence[_Row]) -> tuple[_Row | None, tuple[Mapping[str, str], ...]]:
+    """Return the row with the question, and the messages before it.
+
+    A log that writes each message of a call as a row has the question in the last one.
+    """
+    first = next((row for row in rows if row.question), None)
+    if first is None:
+        return None, ()
+    call = [first]
+    if first.span and not first.answer:
+        same = (first.rank, first.span)
+        call = [row for row in rows if (row.rank, row.span) == same and not row.answer]
+    last = max(n for n, row in enumerate(call) if row.question)
+    history: list[Mapping[str, str]] = []
+    for row in call[: last + 1]:
+        if row.question in ("", call[last].question):
+            history += json.loads(row.history or "[]")
+        else:
+            history.append({"role": "user", "content": row.question})
+    return call[last], tuple(history)
+
+
+def _columns(one: Piece) -> _Row:
     history, retrieved, refs = (
         None if value in (None, ()) else json.dumps(value)
         for value in (one.history, one.retrieved, one.references)
     )
     head = (one.trace, one.span, one.rank, one.at, one.question, history)
-    return (*head, one.answer, retrieved, refs, one.feedback)
+    return _Row(*head, one.answer, retrieved, refs, one.feedback, one.scale, one.abstained)
 
 
 _IS_IN: Final[Mapping[Stratum, Callable[[Logged], bool]]] = {
     "thumbs_down": lambda one: one.feedback == "down",
-    "abstained": lambda one: bool(one.answer) and read_abstention(one.answer).abstained is True,
+    "abstained": lambda one: (
+        read_abstention(one.answer).abstained is True if one.abstained is None else one.abstained
+    ),
     "no_chunks": lambda one: one.chunks == (),
 }
 

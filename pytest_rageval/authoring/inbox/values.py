@@ -24,10 +24,11 @@ class Piece:
     span: str = ""
     """Id of the step, for rows that refer to it."""
     rank: int = 0
-    """Distance from the user: 0 for the request as a whole, 1 for a step, 2 for a call of a model.
-    Question and answer are those of the lowest rank that has one."""
+    """Distance from the user: 0 for a trace as a whole, 1 for a step without a parent, 2 for one
+    with, 3 for a call of a model, 4 for what only tells of a request. Question and answer are those
+    of the lowest rank that has one."""
     at: str = ""
-    """Time as the log writes it; it orders pieces of one rank."""
+    """Time as the log writes it, a number as ISO 8601; it orders pieces of one rank."""
     question: str = ""
     history: tuple[Mapping[str, str], ...] = ()
     """Messages before the question, as ``{"role", "content"}``."""
@@ -38,8 +39,11 @@ class Piece:
     references: Any = None
     """Sources that the answer names, as they are logged."""
     feedback: float | None = None
-    """Opinion of a user: infinity for liked, minus infinity for not, else a number on the scale of
-    the log."""
+    """Opinion of a user: infinity for liked, minus infinity for not, else a number."""
+    scale: str = ""
+    """Name of the score that the number is of; its scale is that of all with this name."""
+    abstained: bool | None = None
+    """Whether the log says that the answer is a refusal; None: it does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,8 @@ class Logged:
     """One request of a log, put together from its pieces."""
 
     trace: str
+    turn: int = 0
+    """Number of the request in its trace, from 0."""
     at: str = ""
     question: str
     history: tuple[Mapping[str, str], ...] = ()
@@ -54,6 +60,7 @@ class Logged:
     chunks: tuple[Mapping[str, Any], ...] | None = None
     references: tuple[Mapping[str, Any], ...] = ()
     feedback: Feedback | None = None
+    abstained: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

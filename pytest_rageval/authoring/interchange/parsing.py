@@ -174,14 +174,15 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
     """
     previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
     try:
-        return _table(file, delimiter or _found_delimiter(file.text))
+        header = next((line for line in file.text.splitlines() if line.strip()), "")
+        return _table(file, delimiter or found_delimiter(header))
     finally:
         csv.field_size_limit(previous)
 
 
-def _found_delimiter(text: str) -> str:
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    if named := _NAMED.fullmatch(header):
+def found_delimiter(header: str) -> str:
+    """Return the delimiter of a table by its first line, which may name it, such as ``sep=;``."""
+    if named := names_delimiter(header):
         return named[1]
     try:
         # Its patterns take time by the square of the length.
@@ -189,6 +190,11 @@ def _found_delimiter(text: str) -> str:
     except csv.Error:
         # It also fails for headers of different length, such as "id;question".
         return max(_DELIMITERS, key=header.count)
+
+
+def names_delimiter(line: str) -> re.Match[str] | None:
+    """Return the match of a first line that names the delimiter of a table; None: it is a row."""
+    return _NAMED.fullmatch(line.rstrip("\r\n"))
 
 
 def _table(file: SourceFile, delimiter: str) -> Table:
@@ -200,7 +206,7 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if not any(cell.strip() for cell in cells):
             continue
         if headers is None:
-            if not _NAMED.fullmatch(lines[line - 1].rstrip("\r\n")):
+            if not names_delimiter(lines[line - 1]):
                 headers = _headers(file.name, line, cells)
             continue
         joined = _is_json(lines[line - 1])

@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.inbox.messages import asked, passages, said, without_greeting
+from pytest_rageval.authoring.inbox.messages import asked, passages, said, without_courtesy
 
 CHAT = [
     {"role": "system", "content": "Be short."},
     {"role": "user", "content": "What is it?"},
     {"role": "assistant", "content": "Tea."},
     {"role": "user", "content": "And hot?"},
+]
+PARTS = [
+    {"type": "text", "text": "What is it?"},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
 ]
 
 
@@ -26,8 +30,17 @@ CHAT = [
         (None, "", 0),
         ({"k": 5}, "", 0),
         ("{not json", "{not json", 0),
+        (PARTS, "What is it?", 0),
+        ({"input": [{"role": "user", "content": PARTS}]}, "What is it?", 0),
+        ([["user", "What is it?"], ["assistant", "Tea."], ["user", "And hot?"]], "And hot?", 2),
+        ([[{"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"],
+            "kwargs": {"content": "What is it?"}}]], "What is it?", 0),
+        ([{"message": {"role": "user", "content": "What is it?"}}], "What is it?", 0),
+        ("What is it? ![](data:image/png;base64,iVBORw0KGgo=)", "What is it? ![]([file])", 0),
+        ([{"type": "blob", "content": "iVBORw0KGgo="}], "", 0),
+        ([{"role": "assistant", "content": "Tea."}], "", 0),
     ],
-)
+)  # fmt: skip
 def test_the_question_is_found_in_what_was_logged(value: Any, question: str, n_before: int) -> None:
     found, before = asked(value)
     assert (found, len(before)) == (question, n_before)
@@ -41,10 +54,16 @@ def test_the_question_is_found_in_what_was_logged(value: Any, question: str, n_b
         ({"choices": [{"message": {"role": "assistant", "content": "Tea."}}]}, "Tea."),
         ([{"role": "assistant", "parts": [{"type": "text", "content": "Tea."}]}], "Tea."),
         ({"generations": [[{"text": "Tea."}]]}, "Tea."),
+        ([{"role": "assistant", "parts": [{"type": "reasoning", "content": "Hm."},
+                                          {"type": "text", "content": "Tea."}]}], "Tea."),
+        ({"output": [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant",
+          "content": [{"type": "output_text", "text": "Tea."}]}]}, "Tea."),
+        ({"candidates": [{"content": {"role": "model", "parts": [
+            {"text": "Hm.", "thought": True}, {"text": "Tea."}]}}]}, "Tea."),
         (None, ""),
         ([], ""),
     ],
-)
+)  # fmt: skip
 def test_the_answer_is_found_in_what_was_logged(value: Any, answer: str) -> None:
     assert said(value) == answer
 
@@ -70,7 +89,7 @@ def test_passages_have_path_and_text(value: Any, found: list[tuple[str, str]]) -
 @pytest.mark.parametrize("text", ["x" * 50_000, "word " * 20_000, "a?b" * 20_000, "? " * 50_000])
 def test_a_long_message_takes_no_time(text: str) -> None:
     before = perf_counter()
-    without_greeting(text)
+    without_courtesy(text)
     assert perf_counter() - before < 2
 
 
@@ -83,3 +102,21 @@ def test_messages_of_langchain_have_a_type() -> None:
 @pytest.mark.parametrize("value", ["text", None, 5, [1, 2], {"k": 5}])
 def test_what_lists_no_passages_is_not_about_retrieval(value: Any) -> None:
     assert passages(value) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, how do I use v1.2 of it, please?",
+        "hello how do I use v1.2 of it please?",
+        "Hello! It is me again. Please, how do I use v1.2 of it? Thanks!",
+        "how do I use v1.2 of it?",
+    ],
+)
+def test_courtesy_does_not_make_another_question(text: str) -> None:
+    assert without_courtesy(text) == "how do I use v1.2 of it?"
+
+
+@pytest.mark.parametrize("text", ["Hi-fi plan price?", "And then?", "Welcome bonus of plan 7?"])
+def test_what_only_looks_like_a_courtesy_stays(text: str) -> None:
+    assert without_courtesy(text) == text

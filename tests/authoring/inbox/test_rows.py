@@ -23,6 +23,8 @@ LINES = "".join(f"{json.dumps(row)}\n" for row in ROWS)
         ("log.json", json.dumps(ROWS, indent=2)),
         ("log.json", json.dumps({"data": ROWS})),
         ("log.csv", "id,question\n1,a?\n2,b?\n"),
+        ("log.csv", "id;question\n1;a?\n2;b?\n"),
+        ("log.csv", "\ufeffsep=;\nid;question\n1;a?\n2;b?\n"),
         ("log.tsv", "id\tquestion\n1\ta?\n2\tb?\n"),
     ],
 )
@@ -47,6 +49,8 @@ def test_rows_are_read_in_each_form(
         ("log.json", b'[{"question": "a?"},\n{"question" "b"}]', ["not_json"], 2),
         ("log.json", b'{"data": [1]}', ["type"], 0),
         ("log.csv", b"id,question\n1\n", ["many_cells"], 2),
+        ("log.csv", b"sep=;\nid;question\n1;a?;b\n", ["many_cells"], 3),
+        ("log.jsonl", b'{"messages": [["user", ' + b"[" * 960 + b"]" * 960 + b"]]}", ["deep"], 1),
         ("log.jsonl", b'{"other": 1}\n', ["no_requests"], 0),
         ("log.jsonl", b"", ["no_requests"], 0),
     ],

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pytest_rageval.authoring.interchange.chats import read_chat, read_messages
+from pytest_rageval.authoring.interchange.chats import content_text, read_chat, read_messages
 
 TURNS = [
     {"role": "system", "content": "Be brief."},
@@ -48,3 +48,19 @@ def test_messages_are_read_as_tools_write_them(value: object) -> None:
 )  # fmt: skip
 def test_what_is_no_chat_has_no_messages(value: object) -> None:
     assert read_messages(value) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"type": "text", "text": "Who?"}, {"type": "image_url", "image_url": {}}], "Who?"),
+        ([{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Bea."}], "Bea."),
+        ([{"text": "Hm.", "thought": True}, {"text": "Bea."}, "Yes."], "Bea.\nYes."),
+        ({"content_type": "text", "parts": ["Who?"]}, "Who?"),
+        ([{"type": "refusal", "refusal": "No."}], "No."),
+        ("[1, 2]", "[1, 2]"),
+        (None, ""),
+    ],
+)
+def test_only_the_text_of_a_message_is_read(content: object, text: str) -> None:
+    assert content_text(content) == text

@@ -19,13 +19,25 @@ READ = {
     "beir": (),
     "csv": ("cases.csv", "deepeval-goldens.csv", "ragas-printed.csv"),
     "deepeval": ("deepeval-goldens.csv", "deepeval-goldens.json"),
-    "json": ("beir/queries.jsonl", "eval_set.jsonl", "suite.json", "suite.yaml"),
+    "json": (
+        "beir/queries.jsonl",
+        "eval_set.jsonl",
+        "ragas-0.2.jsonl",
+        "suite.json",
+        "suite.yaml",
+    ),
     "promptfoo": ("more-tests.csv", "promptfoo-chats.yaml"),
     "ragas": ("ragas-0.1.csv", "ragas-0.2.jsonl", "ragas-printed.csv"),
     "squad": ("squad-2.0.json",),
     "trec": ("topics.tsv", "topics.sgml.txt", "demo.run"),
     "unrag": ("unrag-dataset.json", "unrag-report.json"),
-    "yaml": ("beir/queries.jsonl", "eval_set.jsonl", "suite.json", "suite.yaml"),
+    "yaml": (
+        "beir/queries.jsonl",
+        "eval_set.jsonl",
+        "ragas-0.2.jsonl",
+        "suite.json",
+        "suite.yaml",
+    ),
 }
 """By importer: samples that have cases or responses for it, each of them meant."""
 
