@@ -9,16 +9,23 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice, permutations, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.generation.checks import comparable, distinct, grounded, unambiguous
 from pytest_rageval.authoring.generation.drafts import Question, count_words, drafts_of, title_of
-from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
+from pytest_rageval.authoring.generation.model import (
+    MIN_WORDS,
+    PROMPT_VERSION,
+    ask_about,
+    ask_on,
+)
+from pytest_rageval.authoring.generation.talks import DraftTalk, talks_of
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_reader import case_fields
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, Turn
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section
@@ -35,6 +42,8 @@ class Wish:
     seed: int = 0
     limit: int | None = None
     """Maximum number of cases; None: all."""
+    talks: int = 0
+    """Maximum number of conversations among them, which take the place of two cases each."""
     unanswerable: int | None = None
     """Number of questions about invented names; None: one per ``SHARE`` answerable ones."""
     withheld: tuple[str, ...] = ()
@@ -107,14 +116,20 @@ def generate(
     by_id = {one.id: (one, draft) for draft in drafts for one in [_case(draft, made_by)]}
     fresh = distinct([one for one, _ in by_id.values()], known, dropped)
     n_without = _n_without(wish, len(fresh))
-    room = None if wish.limit is None else wish.limit - n_without
-    chosen = spread([by_id[one.id][1] for one in fresh], room, rng)
+    drafts = [by_id[one.id][1] for one in fresh]
+    most = wish.talks if wish.limit is None else min(wish.talks, wish.limit - n_without)
+    asks = None if model is None else partial(ask_on, model, dropped=dropped)
+    talks = talks_of(drafts, titles, most, rng, asks) if most else []
+    within = {draft.anchor for talk in talks for draft in (talk.first, talk.second)}
+    room = None if wish.limit is None else wish.limit - n_without - len(talks)
+    chosen = spread([draft for draft in drafts if draft.anchor not in within], room, rng)
     without = [
         *withhold(_structured(held_back, dropped), served, dropped),
         *swap_subjects(chosen, notes, n_without, rng),
     ]
-    cases = [*(_case(draft, made_by) for draft in chosen), *without][: wish.limit]
-    kept = distinct(cases, known, dropped)
+    room = None if wish.limit is None else wish.limit - len(talks)
+    cases = [*(_case(draft, made_by) for draft in chosen), *without][:room]
+    kept = [*(_talk_case(one, made_by) for one in talks), *distinct(cases, known, dropped)]
     sources = {str(case.metadata["source"]).rpartition(":")[0] for case in kept}
     return Generated(
         cases=tuple(kept),
@@ -168,13 +183,39 @@ def _case(draft: Question, model: str) -> Case:
     return Case(
         id=id_from_question(draft.question, draft.rel_path, draft.heading_path),
         question=draft.question,
-        expected_key_facts=draft.facts,
-        expected_answer=draft.answer,
-        gold_supports=(draft.anchor,),
+        **_expected(draft),
         category="factual",
         tags=("generated", draft.kind),
         review="generated",
         metadata={"generated_by": by, "source": f"{draft.rel_path}:{draft.line}"},
+    )
+
+
+def _expected(draft: Question) -> dict[str, Any]:
+    return {
+        "expected_key_facts": draft.facts,
+        "expected_answer": draft.answer,
+        "gold_supports": (draft.anchor,),
+    }
+
+
+def _talk_case(talk: DraftTalk, model: str) -> Case:
+    """Return a conversation as a case that must be reviewed."""
+    first, second = talk.first, talk.second
+    turns = (
+        Turn(question=first.question, **_expected(first)),
+        Turn(question=talk.asked, standalone=second.question, **_expected(second)),
+    )
+    return Case(
+        id=id_from_question(first.question, first.rel_path, second.heading_path),
+        turns=turns,
+        category="factual",
+        tags=("generated", "talk"),
+        review="generated",
+        metadata={
+            "generated_by": model or _STRUCTURE,
+            "source": f"{first.rel_path}:{first.line}",
+        },
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
     from pytest_rageval.judges.model.chat import ChatModel
 
-_WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
+_WISHES: Final = ("seed", "limit", "talks", "unanswerable", "withheld")
 """Options that say which cases are drafted, by the names that ``Wish`` gives them."""
 
 
@@ -42,6 +42,15 @@ _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the choice if there are more."
+)
+@click.option(
+    "--talks",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of conversations of two turns, the second about a section beside that of "
+    "the first; each takes the place of two cases.",
 )
 @click.option(
     "--unanswerable",
@@ -153,6 +162,7 @@ def _document(output: Path, made: Generated) -> dict[str, Any]:
         "n_cases": len(made.cases),
         "n_answerable": sum(case.answerable for case in made.cases),
         "n_unanswerable": sum(not case.answerable for case in made.cases),
+        "n_talks": sum(bool(case.turns) for case in made.cases),
         "n_notes": made.n_notes,
         "n_notes_used": made.n_used,
         "withheld": list(made.withheld),
@@ -163,10 +173,11 @@ def _document(output: Path, made: Generated) -> dict[str, Any]:
 def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
     from pytest_rageval.authoring.generation.generate import DROPPED
 
+    kinds = [f"{document[f'n_{kind}']} {kind}" for kind in ("answerable", "unanswerable")]
+    kinds += [counted(n, "conversation") for n in [document["n_talks"]] if n]
     yield clean(
-        f"{output}: {counted(document['n_cases'], 'case')} ({document['n_answerable']} answerable, "
-        f"{document['n_unanswerable']} unanswerable) from {document['n_notes_used']} of "
-        f"{counted(document['n_notes'], 'note')}"
+        f"{output}: {counted(document['n_cases'], 'case')} ({', '.join(kinds)}) from "
+        f"{document['n_notes_used']} of {counted(document['n_notes'], 'note')}"
     )
     for code, count in document["dropped"].items():
         yield f"dropped {count}: {DROPPED.get(code, code)}"

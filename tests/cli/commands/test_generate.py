@@ -39,6 +39,13 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
     assert capsys.readouterr().err == ""
 
 
+def test_conversations_are_counted(capsys: Output) -> None:
+    text = "# Van\n\n## Who may drive it?\n\nA member may.\n\n## Where is it?\n\nIn the yard.\n"
+    Path("vault/van.md").write_text(text, encoding="utf-8")
+    assert cli.run(["generate", "vault", "-o", "g.jsonl", "--talks", "1"]) == ExitCode.YES
+    assert ", 1 conversation) from" in capsys.readouterr().out
+
+
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
     Path("g.jsonl").write_bytes(b"mine")
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
