@@ -101,17 +101,39 @@ def _named(text: str) -> Sequence[str]:
     return [name for name in NAMES if name in text.rstrip("?.").split()]
 
 
+def as_ragflow(bot: TalkingBot, sessions: dict[str, list[Any]], body: Any) -> dict[str, Any]:
+    """Answer as RAGFlow does: by the last message after those of the session, or by all sent.
+
+    It opens a session for a request without one, and refuses one that it has not opened.
+    """
+    messages, session = body["messages"], body.get("session_id") or f"ragflow-{len(sessions)}"
+    if body.get("session_id") not in {None, *sessions}:
+        return {"code": 102, "message": "Session not found!"}
+    said = sessions.setdefault(session, [])
+    said[:] = messages if body.get("pass_all_history_messages") else [*said, messages[-1]]
+    found = bot.reply({"question": said[-1]["content"], "history": said[:-1]})
+    said.append({"role": "assistant", "content": found["answer"]})
+    chunks = [
+        {"id": one["rel_path"], "document_name": one["rel_path"], "content": one["text"]}
+        for one in found["debug"]["retrieved_chunks"]
+    ]
+    data = {"answer": found["answer"], "reference": {"chunks": chunks}, "session_id": session}
+    return {"code": 0, "message": "", "data": data}
+
+
 @contextlib.contextmanager
 def talking_bot() -> Iterator[TalkingBot]:
-    """Serve a bot until the block ends."""
+    """Serve a bot until the block ends, with the API of RAGFlow at its path."""
     bot = TalkingBot()
+    sessions: dict[str, list[Any]] = {}
 
     class Chat(Handler):
         def do_POST(self) -> None:
             body = json.loads(self.body())
             bot.asked.append(body)
             try:
-                self.send_json(bot.reply(body))
+                ragflow = self.path == "/api/v1/chat/completions"
+                self.send_json(as_ragflow(bot, sessions, body) if ragflow else bot.reply(body))
             except KeyError as error:
                 self.send_json({"error": f"KeyError: {error}"}, 500)
 

@@ -128,6 +128,19 @@ def test_a_target_that_keeps_its_conversations_is_sent_their_session_alone(
     assert not any("history" in body for body in bot.asked)
 
 
+@pytest.mark.parametrize("history", ["live", "gold", "server"])
+def test_ragflow_follows_a_conversation_by_its_messages_or_by_its_session(
+    talks: Project, bot: TalkingBot, monkeypatch: pytest.MonkeyPatch, history: str
+) -> None:
+    monkeypatch.setenv("RAGFLOW_API_KEY", "key-0000001")
+    preset = f'preset = "ragflow"\nvars = {{ chat_id = "c-1" }}\nhistory = "{history}"\n'
+    talks.write("pyproject.toml", SETTINGS + preset)
+    run(talks, bot, "-k", "ada or bob")
+    assert stages(talks) == {}
+    replied = {name: one.reply.session for name, one in records_of(talks).items()}
+    assert len({*replied.values()}) == (2 if history == "server" else 6)
+
+
 def test_an_item_is_a_conversation_whose_report_names_turns_and_stages(
     talks: Project, bot: TalkingBot
 ) -> None:

@@ -215,7 +215,12 @@ NEXT = [*SAID, {"role": "user", "content": "?"}]
     [
         ("openai-chat", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
         ("cohere", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
-        ("ragflow", "live", {"messages": NEXT[2:]}, {"messages": NEXT}),
+        (
+            "ragflow",
+            "live",
+            {"messages": NEXT[2:], "pass_all_history_messages": None, "session_id": None},
+            {"messages": NEXT, "pass_all_history_messages": True, "session_id": None},
+        ),
         ("openai-responses", "live", {"input": "?"}, {"input": NEXT}),
         ("langgraph", "live", {"input": {"messages": NEXT[2:]}}, {"input": {"messages": NEXT}}),
         ("dify", "server", {"conversation_id": None}, {"conversation_id": "s"}),
