@@ -96,7 +96,7 @@ def evaluate(
         settings=settings,
         registry=registry,
         thresholds=thresholds,
-        breaker=Breaker(limit=settings.max_errors),
+        breaker=Breaker.of(settings),
         files=chosen.files,
         all_files=tuple(sorted(chosen.sets)),
         sets=dict(chosen.sets),

@@ -212,13 +212,16 @@ async def try_case(
     Raises:
         ConfigError: the client is not usable, or the judge cannot work with its settings.
     """
-    if breaker.open:
+    if not breaker.begin():
         return not_attempted(trial, breaker.reason), None
-    result = await ask(trial, client)
-    if trial.settings.context_carry and result.error is None and asks_alone(trial.located.case):
-        trial.alone = await ask_alone(trial, client)
-    record = await record_of(trial, result)
-    breaker.count(record)
+    record = None
+    try:
+        result = await ask(trial, client)
+        if trial.settings.context_carry and result.error is None and asks_alone(trial.located.case):
+            trial.alone = await ask_alone(trial, client)
+        record = await record_of(trial, result)
+    finally:
+        breaker.end(record)
     return record, result.raised
 
 

@@ -58,7 +58,7 @@ class ResumedRun:
         """Describe the point from which the run continues."""
         verb = plural(len(self.finished), "is", "are")
         done = f"{counted_cases(self.finished)} {verb}"
-        reasons = {"for want of a connection": self.n_again, "of changed content": self.n_changed}
+        reasons = {"not asked or not reached": self.n_again, "of changed content": self.n_changed}
         again = [f"{n} {reason}" for reason, n in reasons.items() if n]
         sentences = [f"run {run_id} resumes: {done} done"]
         if errors := sum(record.error is not None for record in self.kept.values()):

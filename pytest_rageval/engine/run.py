@@ -347,7 +347,7 @@ class Run:
             # that was repeated or a case that was skipped later.
             self._rewrite(writer, records)
         settings, state = self.state.settings, self.state
-        gave_up = state.breaker.reason if state.breaker.open else ""
+        gave_up = state.breaker.gave_up
         ended = EndedRun(
             run=self.stored(records),
             project=settings,
@@ -359,6 +359,7 @@ class Run:
             registry=state.registry,
             notes=[
                 *filter(None, [gave_up]),
+                *state.breaker.budget.notes(),
                 *map(str, config_warnings(settings)),
                 *target_notes(settings, state.asked),
                 *state.notes,

@@ -68,6 +68,13 @@ class Cassettes:
         """URL of an embedded target that runs already; None: it is started on demand."""
         self._judges: list[object] = []
         self._opening = False
+        self._cassette: Any = None
+        """That of the case under way."""
+
+    def is_replay(self) -> bool:
+        """Whether all replies to the case under way came from its cassette."""
+        cassette = self._cassette
+        return bool(getattr(cassette, "rewound", False)) and not cassette.dirty
 
     # --- target and judges
 
@@ -155,6 +162,7 @@ class Cassettes:
             cassette = yield
         finally:
             self._opening = False
+        self._cassette = cassette
         if hasattr(cassette, "filter_request"):
             self._explain_refusals(cassette)
         return cassette

@@ -83,7 +83,7 @@ class Controller:
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()
-        self._workers = Workers(self.run.add)
+        self._workers = Workers(self.run.add, state.breaker)
         if not is_xdist_controller(config):
             state.deliver = self.run.add
         self.finished: FinishedRun | None = None

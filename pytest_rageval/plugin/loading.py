@@ -91,10 +91,13 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         cases = [found.case for one in sets.values() for found in one.cases]
         tags = {tag for case in cases for tag in case.tags}
         thresholds = limits_of(thresholds, {case.category for case in cases}, tags)
+    breaker = Breaker.of(settings)
+    if cassettes is not None:
+        breaker.is_replay = cassettes.is_replay
     return State(
         settings=settings,
         thresholds=thresholds,
-        breaker=Breaker(limit=settings.max_errors),
+        breaker=breaker,
         registry=registry,
         debugs=config.getoption("usepdb", False),
         files=tuple(files),

@@ -33,7 +33,7 @@ def register(config: pytest.Config, state: State) -> None:
         config.option.json_report_omit = [*omit, "log"]
     worker_end = None
     if hasattr(config, "workerinput"):
-        worker_end = WorkerEnd(config.workerinput[INPUT])
+        worker_end = WorkerEnd(config.workerinput[INPUT], state.breaker)
         state.is_worker, state.deliver = True, worker_end.deliver
     config.pluginmanager.register(Reporting(state, worker_end), "rageval-reporting")
     if state.cassettes is not None:

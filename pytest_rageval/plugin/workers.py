@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from pytest_rageval.engine.run_state import Breaker, Spent
 from pytest_rageval.runs.record_json import record_line, record_of_line
 from pytest_rageval.values.record import CaseRecord
 
@@ -33,10 +34,12 @@ class Workers:
 
     Args:
         add: takes node id, record and line of each finished case.
+        breaker: that of the run; once its budget is used up, no worker asks any more.
     """
 
-    def __init__(self, add: Callable[[str, CaseRecord, bytes], None]) -> None:
+    def __init__(self, add: Callable[[str, CaseRecord, bytes], None], breaker: Breaker) -> None:
         self._add = add
+        self._breaker = breaker
         self._open: list[tuple[Any, Any, threading.Event]] = []
         self._came: deque[tuple[str, bytes]] = deque()
 
@@ -45,15 +48,25 @@ class Workers:
         channel, ended = node.gateway.newchannel(), threading.Event()
         self._open.append((node, channel, ended))
         channel.setcallback(lambda sent: self._take(sent, ended), endmarker=None)
+        if self._breaker.open:
+            channel.send(self._breaker.reason)
         return channel
 
-    def _take(self, sent: tuple[str, bytes] | None, ended: threading.Event) -> None:
+    def _take(self, sent: tuple[str, bytes, Spent] | None, ended: threading.Event) -> None:
         # No more on this thread, which is execnet's: what stores a record imports and compiles
         # code, which has crashed Python 3.11 there.
         if sent is None:
             ended.set()
-        else:
-            self._came.append(sent)
+            return
+        nodeid, line, spent = sent
+        self._came.append((nodeid, line))
+        if self._breaker.spend(spent):
+            self._send(self._breaker.reason)
+
+    def _send(self, text: str) -> None:
+        for _, channel, _ in self._open:
+            with suppress(OSError):  # it has ended
+                channel.send(text)
 
     def store(self) -> None:
         """Add the records that have come so far.
@@ -68,9 +81,7 @@ class Workers:
 
     def stop(self) -> None:
         """Interrupt the workers, and wait until what they were answered has come."""
-        for _, channel, _ in self._open:
-            with suppress(OSError):  # it has ended
-                channel.send(_STOP)
+        self._send(_STOP)
         end = time.monotonic() + _END_S
         for node, _, ended in self._open:
             # One that Ctrl-C ended while it imported pytest has never had its end of the channel.
@@ -79,21 +90,23 @@ class Workers:
 
 
 class WorkerEnd:
-    """End of the channel in a worker."""
+    """End of the channel in a worker, which gives up where the controller says so."""
 
-    def __init__(self, channel: Any) -> None:
+    def __init__(self, channel: Any, breaker: Breaker) -> None:
         self._channel = channel
+        self._breaker = breaker
         self._over = threading.Event()
 
     def deliver(self, nodeid: str, record: CaseRecord) -> None:
         """Send a finished case."""
         with suppress(OSError):  # the controller has ended, and this process will
-            self._channel.send((nodeid, record_line(record)))
+            spent = self._breaker.budget.spent_on(record)
+            self._channel.send((nodeid, record_line(record), spent))
 
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Let the controller interrupt the block."""
-        self._channel.setcallback(self._interrupt)
+        self._channel.setcallback(self._heard)
         try:
             yield
         finally:
@@ -104,7 +117,13 @@ class WorkerEnd:
         with suppress(OSError):
             self._channel.close()
 
-    def _interrupt(self, sent: str) -> None:
+    def _heard(self, sent: str) -> None:
+        if sent == _STOP:
+            self._interrupt()
+        else:
+            self._breaker.opened_elsewhere(sent)
+
+    def _interrupt(self) -> None:
         # A terminal interrupts workers as well. One interrupt may be lost, such as in a finalizer.
         for _ in range(20):
             if self._over.wait(_INTERRUPTED_S):

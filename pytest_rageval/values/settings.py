@@ -101,6 +101,9 @@ class TargetSettings:
         "--rag-timeout", "S", key="target.timeout")] = 60.0
     retries: Annotated[Natural, Setting("effort",
         "attempts after the first, on 408, 429, 5xx and connection errors")] = 3
+    call_price: Annotated[NotNegative | None, Setting("nothing",
+        "US dollars of one question, for --rageval-max-cost, where the reply says no cost_usd",
+        unset="not counted")] = None
     history: Annotated[Literal["live", "gold", "server"], Setting("subject",
         "what a later turn of a conversation is sent with: the answers given so far, the expected "
         "ones, or only the session that the target keeps")] = "live"
@@ -288,6 +291,13 @@ class Settings:
     max_errors: Annotated[Count, Setting("nothing",
         "connection errors or timeouts in a row before the run gives up",
         "--rageval-max-errors", "N")] = 10
+    max_calls: Annotated[Count | None, Setting("nothing",
+        "questions to the target and requests to the judge after which the session asks no more: "
+        "the run is then incomplete, and --rageval-resume goes on",
+        "--rageval-max-calls", "N", unset="no limit")] = None
+    max_cost: Annotated[Positive | None, Setting("nothing",
+        "US dollars for target and judge after which the session asks no more",
+        "--rageval-max-cost", "USD", unset="no limit")] = None
     concurrency: Annotated[Count, Setting("nothing",
         "HTTP requests in flight in this process, target and judge together; 1 is strictly "
         "sequential",
