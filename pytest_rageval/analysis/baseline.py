@@ -44,15 +44,22 @@ class Candidate:
     tier: str | None = None
     config_hash: str | None = None
     dataset_hash: str | None = None
-    approved: bool = False
-    """Whether it is the approved run."""
+    unlike: tuple[str, ...] | None = None
+    """Facts in which it differs from the approved run of its id or start; None: another run."""
+
+    @property
+    def approved(self) -> bool:
+        """Whether it is the approved run."""
+        return self.unlike == ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """Facts from git about the tested commit and the main branch."""
 
-    problem: Literal["", "no_repository", "no_commit", "no_main", "shallow", "unrelated"] = ""
+    problem: Literal[
+        "", "no_repository", "no_commit", "unknown_commit", "no_main", "shallow", "unrelated"
+    ] = ""
     """Reason why there is no merge base."""
     main: str = ""
     """Name of the main branch, or the names that were tried without success."""
@@ -111,6 +118,7 @@ def choose_baseline(
     )
     found = next((run for run in on_main if refusal(run, new) is None), None)
     approved = next((run for run in runs if run.approved), None)
+    almost = next((run for run in runs if run.unlike), None)
     remarks = []
     if history.dirty:
         remarks.append(ChoiceRemark(code="dirty_tree"))
@@ -125,6 +133,9 @@ def choose_baseline(
     if approval is not None and (found is None or (approved_at > found.at and not foreign)):
         facts |= {"by": approval.by, "because": approval.because, "run": approval.run}
         why = None if approved is None else refusal(approved, new)
+        if approved is None and almost is not None:
+            facts |= {"run": almost.run_id, "differing": " and ".join(almost.unlike or ())}
+            return BaselineChoice(code="approved_other", facts=facts, remarks=tuple(remarks))
         if approved is None:
             return BaselineChoice(code="approved_missing", facts=facts, remarks=tuple(remarks))
         if why is not None:
@@ -185,7 +196,7 @@ def _none(
 ) -> BaselineChoice:
     """Say why there is no baseline."""
     if history.problem:
-        facts["tried"] = f"({history.main})"
+        facts |= {"tried": f"({history.main})", "head": history.head or ""}
         return BaselineChoice(code=history.problem, facts=facts, remarks=tuple(remarks))
     # A run over other files says least about this one.
     refused = [(run, why) for run in on_main if (why := refusal(run, new)) is not None]

@@ -74,7 +74,6 @@ def find_baseline(run: StoredRun, project: Settings, *, parts: Sequence[str] = (
     Raises:
         StorageError: the archive or the approval cannot be read.
     """
-    rootdir = Path(project.rootdir)
     folders = {one.name: one for one in stored_runs(project)}
     approval = read_approval(project)
     candidates = []
@@ -90,7 +89,7 @@ def find_baseline(run: StoredRun, project: Settings, *, parts: Sequence[str] = (
     choice = choose_baseline(
         _candidate(run, None),
         candidates,
-        read_history(rootdir, project.main_branch),
+        read_history(Path(project.rootdir), project.main_branch, run.config.git),
         approval,
         0.0 if approval is None else time_in(approval.at) or 0.0,
         given,
@@ -156,11 +155,21 @@ def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
         tier=config.settings.tier,
         config_hash=config.config_hash,
         dataset_hash=config.dataset_hash,
-        # Jobs of CI may use one id for many runs, and an artifact is unpacked under any name.
-        approved=approval is not None
-        and (config.timestamp, config.config_hash, config.dataset_hash)
-        == (approval.made, approval.config_hash, approval.dataset_hash),
+        unlike=None if approval is None else _unlike(run, approval),
     )
+
+
+def _unlike(run: StoredRun, approval: Approval) -> tuple[str, ...] | None:
+    """Return the facts of an approval that a run does not have; None: it is about another run."""
+    config = run.config
+    pairs = {
+        "start": (config.timestamp, approval.made),
+        "config_hash": (config.config_hash, approval.config_hash),
+        "dataset_hash": (config.dataset_hash, approval.dataset_hash),
+    }
+    found = tuple(name for name, (own, approved) in pairs.items() if own != approved)
+    # Jobs of CI may use one id for many runs, and an artifact is unpacked under any name.
+    return None if "start" in found and run.run_id != approval.run else found
 
 
 def stored_runs(project: Settings) -> list[Path]:

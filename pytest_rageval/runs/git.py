@@ -55,27 +55,29 @@ def git_repository(rootdir: Path) -> tuple[str, Path] | None:
     return (remote, Path(top)) if remote and top else None
 
 
-def read_history(rootdir: Path, main_branch: str | None) -> History:
-    """Return what git knows of the checked out commit and the main branch.
+def read_history(rootdir: Path, main_branch: str | None, tested: GitState) -> History:
+    """Return what git knows of a tested commit, whatever is checked out, and the main branch.
 
     Args:
         rootdir: folder of the project.
         main_branch: its name; None: that of the remote, else main or master.
+        tested: state of the project of which a run was made.
     """
-    head = run_git(rootdir, "rev-parse", "--verify", "HEAD")
-    if head is None:
-        there = run_git(rootdir, "rev-parse", "--git-dir") is not None
+    head, there = tested.commit, run_git(rootdir, "rev-parse", "--git-dir") is not None
+    if head is None or not there or not head.isalnum():  # a stored run may hold any text
         return History(problem="no_commit" if there else "no_repository")
-    state = git_state(rootdir)
     shallow = run_git(rootdir, "rev-parse", "--is-shallow-repository") == "true"
     tried = _main_names(rootdir, main_branch)
     main = next((one for one in tried if _commit(rootdir, one)), None)
     if main is None:
         return History(problem="no_main", main=" or ".join(tried), head=head)
-    known = History(main=main, head=head, shallow=shallow, dirty=bool(state.dirty))
-    base = run_git(rootdir, "merge-base", "HEAD", main)
+    known = History(main=main, head=head, shallow=shallow, dirty=bool(tested.dirty))
+    absent = _commit(rootdir, head) is None
+    base = None if absent else run_git(rootdir, "merge-base", head, main)
     if base is None:
-        return replace(known, problem="shallow" if shallow else "unrelated")
+        if shallow:
+            return replace(known, problem="shallow")
+        return replace(known, problem="unknown_commit" if absent else "unrelated")
     most = f"--max-count={_MOST_COMMITS}"
     # What was merged into the main branch was never its tip, so that its runs are of a branch.
     log = run_git(rootdir, "rev-list", "--first-parent", most, base) or base

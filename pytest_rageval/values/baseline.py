@@ -11,7 +11,8 @@ from pytest_rageval.values.record import SCHEMA_VERSION
 
 ChoiceCode = Literal[
     "merge_base", "main", "approved", "last", "first", "no_runs", "refused", "approved_missing",
-    "no_repository", "no_commit", "no_main", "shallow", "unrelated",
+    "approved_other", "no_repository", "no_commit", "unknown_commit", "no_main", "shallow",
+    "unrelated",
 ]  # fmt: skip
 """Reason of a choice; the first four name a run."""
 Refusal = Literal["failed", "undecided", "dirty", "partial", "other_files", "no_records"]
@@ -30,8 +31,12 @@ _SENTENCES: Final[Mapping[ChoiceCode, str]] = {
     "refused": "run {run} of {main} {refusal}",
     "approved_missing": "run {run}, which {by} approved, is not in {where}; bring its folder "
     "there, or approve another",
+    "approved_other": "run {run} in {where} has another {differing} than the run that {by} "
+    "approved; bring that one there, or approve this one",
     "no_repository": "there is no git repository to find one in; name a run",
-    "no_commit": "the git repository has no commit yet; commit the project, then run again",
+    "no_commit": "the run was made of no commit; commit the project, then run again",
+    "unknown_commit": "commit {head}, of which the run was made, is not in this repository; fetch "
+    "it with `git fetch origin {head}`",
     "no_main": "git knows no main branch {tried}; fetch it, or set main_branch in [tool.rageval]",
     "shallow": "the clone is shallow and lacks the merge base with {main}; deepen it with `git "
     "fetch --unshallow` (actions/checkout: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
@@ -56,7 +61,7 @@ _PASSED_OVER: Final[Mapping[Refusal | None, str]] = {
 }
 _REMARKS: Final[Mapping[RemarkCode, str]] = {
     "old": "the baseline is over {days} days or {commits} commits old: run the cases on {main}",
-    "dirty_tree": "the working tree has uncommitted changes, which are compared, too",
+    "dirty_tree": "the run was made with uncommitted changes, which are compared, too",
     "dirty_run": "the run was made with uncommitted changes on commit {commit}: nobody can make it "
     "again; commit them, run the cases, and approve that run",
     "no_commit": "the run has no commit: nobody can tell what it was made of",

@@ -114,7 +114,7 @@ def test_uncommitted_changes_on_main_are_compared_with_its_commit() -> None:
 
 
 def test_an_approval_wins_over_the_runs_made_before_it() -> None:
-    failed = stored("ok", "h", days=2, verdict="fail", approved=True)
+    failed = stored("ok", "h", days=2, verdict="fail", unlike=())
     older, newer = stored("r2", "m2", days=5), stored("r3", "m3", days=0.5)
     assert choose(older, failed, approved_days=1).code == "approved"
     assert choose(older, failed, approved_days=1).run_id == "ok"
@@ -126,7 +126,7 @@ def test_an_approval_wins_over_the_runs_made_before_it() -> None:
     [{"tier": "smoke", "partial": True}, {"tier": "full"}, {"files": frozenset({"evals/b.jsonl"})}],
 )
 def test_an_approval_of_another_tier_or_set_hides_no_run(other: dict[str, Any]) -> None:
-    approved = stored("ok", "h", approved=True, **other)
+    approved = stored("ok", "h", unlike=(), **other)
     found = choose(stored("r3", "m3", days=5), approved, approved_days=1)
     assert (found.code, found.run_id) == ("merge_base", "r3")
     # Without any other run its approval is what is known.
@@ -140,16 +140,26 @@ def test_an_approved_run_that_is_gone_leaves_no_baseline_until_main_has_a_newer_
     assert choose(stored("r3", "m3", days=0.5), approved_days=1).run_id == "r3"
 
 
+def test_a_run_with_another_fact_than_the_approved_one_is_not_it_and_says_which() -> None:
+    other = stored("ok", "h", unlike=("config_hash",))
+    found = choose(stored("r2", "m2", days=5), other, approved_days=1)
+    assert (found.code, found.run_id, found.facts["run"]) == ("approved_other", None, "ok")
+    assert found.facts["differing"] == "config_hash"
+    assert choose(other, stored("copy", "h", unlike=()), approved_days=1).run_id == "copy"
+
+
 def test_an_approved_run_needs_its_records() -> None:
-    found = choose(stored("ok", "h", approved=True, has_records=False), approved_days=1)
+    found = choose(stored("ok", "h", unlike=(), has_records=False), approved_days=1)
     assert (found.code, found.facts["why"]) == ("refused", "no_records")
 
 
-@pytest.mark.parametrize("problem", ["no_repository", "no_commit", "no_main", "shallow"])
+@pytest.mark.parametrize(
+    "problem", ["no_repository", "no_commit", "unknown_commit", "no_main", "shallow"]
+)
 def test_without_a_merge_base_only_an_approved_run_is_found(problem: Any) -> None:
     history = History(problem=problem, main="origin/main")
     assert choose(stored("r", "m3"), history=history).code == problem
-    approved = stored("ok", "m3", approved=True)
+    approved = stored("ok", "m3", unlike=())
     assert choose(approved, history=history, approved_days=1).run_id == "ok"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,20 @@ def test_another_run_of_the_same_id_is_not_the_approved_one(here: Repository) ->
     here.git("checkout", "-q", "main")
     here.store("base", run_of(N), day=3)
     here.git("checkout", "-q", "change")
-    assert code(find(here)) == "approved_missing"
+    found = find(here)
+    assert (code(found), found.folder) == ("approved_other", None)
+    assert found.choice is not None
+    assert found.choice.facts["differing"] == "start"
+
+
+def test_an_approval_that_was_edited_names_the_hash_that_differs(here: Repository) -> None:
+    edited = replace(approve(here, "base"), config_hash="edited")
+    write_document(here.path / "evals", "baseline.json", edited)
+    found = find(here)
+    assert (code(found), found.folder) == ("approved_other", None)
+    assert found.choice is not None
+    assert found.choice.facts["differing"] == "config_hash"
+    assert "is not in" not in found.choice.sentence
 
 
 def test_the_approved_run_may_be_in_a_folder_of_another_name(here: Repository) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.analysis.baseline import History
-from pytest_rageval.runs.git import read_history
+from pytest_rageval.runs.git import git_state, read_history
 from tests.build.repository import NEEDS_GIT, Repository, forget_git
 
 pytestmark = NEEDS_GIT
@@ -26,6 +27,10 @@ def clone(upstream: Repository, depth: int = 0) -> Repository:
     return Repository(upstream.path.parent / name, cloned_from=upstream.path.as_uri(), depth=depth)
 
 
+def history(here: Repository, main: str | None = None) -> History:
+    return read_history(here.path, main, git_state(here.path))
+
+
 def test_the_merge_base_and_the_main_branch_before_it_are_found(upstream: Repository) -> None:
     first = upstream.git("rev-parse", "HEAD")
     second = upstream.commit("two")
@@ -34,7 +39,7 @@ def test_the_merge_base_and_the_main_branch_before_it_are_found(upstream: Reposi
     head = here.commit("mine")
     upstream.commit("later")
     here.git("fetch", "-q")
-    found = read_history(here.path, None)
+    found = history(here)
     assert found == History(main="origin/main", head=head, commits=(second, first))
 
 
@@ -44,9 +49,25 @@ def test_commits_that_were_merged_into_main_are_not_of_main(upstream: Repository
     merged = upstream.commit("feature")
     upstream.git("checkout", "-q", "main")
     upstream.git("merge", "-q", "--no-ff", "-m", "merge", "feature")
-    found = read_history(upstream.path, None)
+    found = history(upstream)
     assert list(found.commits) == [upstream.git("rev-parse", "HEAD"), first]
     assert merged not in found.commits
+
+
+def test_the_history_is_that_of_the_tested_commit_whatever_is_checked_out(
+    upstream: Repository,
+) -> None:
+    first = upstream.git("rev-parse", "HEAD")
+    upstream.branch("change")
+    head = upstream.commit("mine")
+    tested = git_state(upstream.path)
+    upstream.git("checkout", "-q", "main")
+    later = upstream.commit("later")
+    found = read_history(upstream.path, None, tested)
+    assert (found.head, list(found.commits)) == (head, [first])
+    assert list(history(upstream).commits) == [later, first]
+    gone = replace(tested, commit="0" * 40)
+    assert read_history(upstream.path, None, gone).problem == "unknown_commit"
 
 
 def test_a_shallow_clone_says_so(upstream: Repository) -> None:
@@ -57,26 +78,26 @@ def test_a_shallow_clone_says_so(upstream: Repository) -> None:
     here = clone(upstream, depth=1)
     here.git("fetch", "-q", "--depth", "1", "origin", "change")
     here.git("checkout", "-q", "FETCH_HEAD")
-    assert read_history(here.path, None).problem == "shallow"
+    assert history(here).problem == "shallow"
     here.git("fetch", "-q", "--unshallow", "origin", "main", "change")
-    assert read_history(here.path, None).problem == ""
+    assert history(here).problem == ""
 
 
 def test_the_main_branch_can_be_named_and_may_be_absent(upstream: Repository) -> None:
     upstream.git("branch", "-m", "main", "trunk")
-    found = read_history(upstream.path, None)
+    found = history(upstream)
     assert found.problem == "no_main"
     assert "origin/main" in found.main
-    assert read_history(upstream.path, "trunk").main == "trunk"
-    assert read_history(upstream.path, "--output=x").problem == "no_main"
+    assert history(upstream, "trunk").main == "trunk"
+    assert history(upstream, "--output=x").problem == "no_main"
     assert not (upstream.path / "x").exists()
 
 
 def test_a_repository_without_a_commit_is_not_the_lack_of_one(tmp_path: Path) -> None:
-    assert read_history(Repository(tmp_path / "new").path, None).problem == "no_commit"
-    assert read_history(tmp_path, None).problem == "no_repository"
+    assert history(Repository(tmp_path / "new")).problem == "no_commit"
+    assert read_history(tmp_path, None, git_state(tmp_path)).problem == "no_repository"
 
 
 def test_changes_that_are_not_committed_are_known(upstream: Repository) -> None:
     (upstream.path / "bot.txt").write_text("changed", encoding="utf-8")
-    assert read_history(upstream.path, None).dirty
+    assert history(upstream).dirty

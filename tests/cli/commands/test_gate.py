@@ -241,8 +241,28 @@ class TestAuto:
         found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["baseline"]
         assert (found["run_id"], codes(found)) == ("base", ["old"])
         (here.path / "bot.txt").write_text("changed", encoding="utf-8")
-        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["baseline"]
+        here.store("dirty", run_of(200, missed=DROPPED), day=3)
+        found = gate(capsys, "dirty", "--baseline", "auto", code=ExitCode.NO)["baseline"]
         assert (found["run_id"], codes(found)) == ("base", ["dirty_tree", "old"])
+
+    def test_a_stored_run_is_compared_with_the_merge_base_of_its_own_commit(
+        self, here: Repository, capsys: Output
+    ) -> None:
+        thresholds(DROP)
+        here.store("base", run_of(200))
+        here.branch("change")
+        here.commit("two")
+        here.store("new", run_of(200, missed=DROPPED), day=2)
+        here.git("checkout", "-q", "main")
+        here.commit("three")
+        (here.path / "bot.txt").write_text("changed since", encoding="utf-8")
+        found = gate(capsys, "new", "--baseline", "auto", code=ExitCode.NO)["baseline"]
+        assert (found["choice"]["code"], found["run_id"]) == ("merge_base", "base")
+        assert codes(found) == ["old"]
+        here.store("of-a-fork", run_of(200), day=3, git={"commit": "0123abc", "dirty": False})
+        found = gate(capsys, "of-a-fork", "--baseline", "auto")["baseline"]
+        assert found["choice"]["code"] == "unknown_commit"
+        assert "git fetch origin 0123abc" in found["problem"]
 
     def test_an_approved_run_that_was_deleted_decides_nothing_and_is_named(
         self, here: Repository, capsys: Output
