@@ -312,12 +312,6 @@ class Baseline(GateBaseline):
         both: dict[str, MetricChange | UnpairedChange] = {**found.metrics, **found.unpaired}
         return {key: one.delta for key, one in both.items() if one.delta is not None}
 
-    @property
-    def not_comparable(self) -> bool:
-        """Whether the baseline is refused because an invariant differs."""
-        found = self.comparison
-        return found is not None and self.info.problem is not None and not found.comparable
-
 
 def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> Baseline:
     """Compute the differences that decide a gate from a comparison; what prevents it is named.
@@ -329,7 +323,8 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
     """
     base, new, invariants = found.base, found.new, found.comparability.invariants
     differs = f"not comparable with the baseline: {found.comparability.sentence()}"
-    problem = differs if any(not one.only for one in invariants) else None
+    comparable = all(one.only for one in invariants)
+    problem = None if comparable else differs
     comparison, pairing = found.comparison, found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
         problem = _partial(base, new)
@@ -339,6 +334,7 @@ def as_baseline(found: RunComparison, thresholds: Thresholds, *, name: str) -> B
         name=name,
         run_id=base.run_id,
         problem=problem,
+        comparable=comparable,
         n_paired=len(pairing.pairs),
         n_changed=pairing.count("content_changed") + pairing.count("k_changed"),
         n_only_base=pairing.count("only_in_base"),

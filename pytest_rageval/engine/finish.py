@@ -141,8 +141,7 @@ class EndedRun:
                     problem = None if found.choice is None else found.choice.problem
                     info = BaselineInfo(name=AUTO, problem=problem, choice=found.choice)
                     return Baseline(info=info)
-                if found.folder.parent == self.project.results_folder:
-                    name = found.folder.name
+                name = found.folder.name
             base = self._read_baseline(name, found.folder)
         except StorageError as error:
             # Local paths are useless on another machine, where gate.json may be read.
@@ -235,7 +234,7 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
         judge_causes=judged.causes(),
         gave_up=ended.gave_up,
         resume="" if gate.complete else ended.resume,
-        commands=_commands(ended, gate),
+        commands=_commands(ended, gate, baseline),
     )
     view = view_of_run(finished)
     summary = render(replace(view, blocks=(*view.blocks, *section_groups(sections))))
@@ -256,13 +255,21 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
     return replace(finished, summary=summary, report=page, notes=notes)
 
 
-def _commands(ended: EndedRun, gate: GateResult) -> RunCommands:
-    """Return the names by which commands take the run."""
+def _commands(ended: EndedRun, gate: GateResult, baseline: Baseline | None) -> RunCommands:
+    """Return the names by which commands take the run and its baseline."""
     project, selection = ended.project, ended.selection
+    base = ""
+    if baseline is not None and baseline.comparison is not None and not baseline.info.problem:
+        folder, base = baseline.comparison.base.folder, baseline.info.name or ""
+        if base.startswith(LAST):  # now `last` is this run
+            base = folder.name
+        if baseline.info.choice is not None and folder.parent != project.results_folder:
+            base = ""  # in an archive, or a folder that commands do not look in
     if project.origins.get("results_dir") == "flag":  # commands look for runs elsewhere
         name = shown_below(ended.run.folder, Path(project.rootdir))
-        return RunCommands(name=name, rerun=ended.rerun)
+        return RunCommands(name=name, baseline=base, rerun=ended.rerun)
     return RunCommands(
+        baseline=base,
         rerun=ended.rerun,
         may_become_baseline=gate.verdict == "pass"
         and 0 < selection.n_total == selection.n_selected

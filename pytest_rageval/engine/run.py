@@ -94,7 +94,8 @@ class Run:
         configured = configured_target(settings)
         target = part("configured target {}", configured) or "target the rag_client fixture"
         cases = [c.case for one in self._selected_sets() for c in one.cases]
-        text = f"rageval: {counted_cases(cases)}, {target}, k {settings.k}"
+        tier = part("tier {}, ", settings.tier)
+        text = f"rageval: {tier}{counted_cases(cases)}, {target}, k {settings.k}"
         if settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
         if settings.context_carry:

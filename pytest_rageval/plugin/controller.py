@@ -404,6 +404,8 @@ class Controller:
             with self._interrupted_in_a_line(session):
                 if self.finished is None and not self.run.broken:
                     self._finish_early()
+            if self.finished is not None and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = self.finished.gate.exit_code
             try:
                 with self._interrupted_in_a_line(session):
                     yield

@@ -87,7 +87,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     if settings.select:
-        sets = select_cases(sets, settings.select)
+        sets = select_cases(sets, settings)
         cases = [found.case for one in sets.values() for found in one.cases]
         tags = {tag for case in cases for tag in case.tags}
         thresholds = limits_of(thresholds, {case.category for case in cases}, tags)

@@ -12,6 +12,7 @@ from pytest_rageval.support.reading import hint
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.gate import Thresholds
+from pytest_rageval.values.settings import Settings
 
 SELECTOR_RULE: Final = 'a list of "tag:NAME" and "category:NAME"'
 
@@ -31,27 +32,30 @@ def _groups(case: Case) -> set[str]:
     return {f"category:{case.category}", *(f"tag:{tag}" for tag in case.tags)}
 
 
-def select_cases(sets: Mapping[Path, LoadedSet], selectors: Sequence[str]) -> dict[Path, LoadedSet]:
-    """Return the sets with their selected cases alone.
+def select_cases(sets: Mapping[Path, LoadedSet], settings: Settings) -> dict[Path, LoadedSet]:
+    """Return the sets with the cases alone that the settings select.
 
     Raises:
         ConfigError: a selector names no group of any case.
     """
     known = {group for one in sets.values() for found in one.cases for group in _groups(found.case)}
+    tier = settings.origins.get("select", "").partition(", ")[2]
+    table = ".".join(filter(None, ("tool.rageval", tier)))
     faults = [
         Fault(
             code="unknown",
-            field="[tool.rageval] select",
+            field=f"[{table}] select",
             facts={"what": f'group "{name}"', **hint(name, known)},
         )
-        for name in selectors
+        for name in settings.select
         if sets and name not in known
     ]
     if faults:
         raise ConfigError.of_faults(faults)
     return {
         path: replace(
-            one, cases=tuple(found for found in one.cases if is_selected(found.case, selectors))
+            one,
+            cases=tuple(c for c in one.cases if is_selected(c.case, settings.select)),
         )
         for path, one in sets.items()
     }

@@ -54,6 +54,8 @@ _JudgedOn = Annotated[
     ),
 ]
 
+NOT_COMPARABLE: Final = 3
+"""Exit code of commands and sessions whose runs are not comparable."""
 MOST_CASES: Final = 10
 """Cases that the result of a check names."""
 
@@ -174,6 +176,8 @@ class BaselineInfo:
     """None: it was not found."""
     problem: str | None = None
     """Reason why checks against it are skipped; None: they are decided."""
+    comparable: bool = True
+    """False: the runs were made under different conditions, which the problem names."""
     n_paired: int = 0
     """Cases of the same content and cutoff in both runs."""
     n_changed: int = 0
@@ -242,6 +246,14 @@ class GateResult:
         if not self.complete:
             return "INCOMPLETE"
         return "FAIL" if self.checked else "NOTHING CHECKED"
+
+    @property
+    def exit_code(self) -> int:
+        """Of a process that decides a run: 1: it fails; 3: else, if it is not comparable."""
+        if self.verdict == "fail":
+            return 1
+        comparable = self.baseline is None or self.baseline.comparable
+        return 0 if comparable else NOT_COMPARABLE
 
     @property
     def brief(self) -> str:

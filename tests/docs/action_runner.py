@@ -92,6 +92,7 @@ class Service:
         job.environ |= {
             "GITHUB_ACTION_PATH": "/nowhere",
             "GITHUB_API_URL": self.api,
+            "GITHUB_SERVER_URL": "https://github.example",
             "GITHUB_REPOSITORY": repository,
             "GITHUB_RUN_ID": str(self._jobs),
             "GITHUB_RUN_ATTEMPT": "1",

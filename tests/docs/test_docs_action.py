@@ -220,13 +220,13 @@ def test_five_pull_requests_have_the_right_comment_and_exit_code(forge: Forge) -
     forge.branch("changes-nothing", lost=(40, 41))
     same = forge.pull_request("changes-nothing")
     assert same.code == 0, same.log
-    assert forge.first_line() == "## rageval: PASS, no difference: every score of 60 cases is equal"
+    assert forge.first_line().startswith("## rageval: PASS, no difference that 60 cases could show")
 
     forge.branch("changes-cases", lost=(40, 41), changed=range(5))
     other = forge.pull_request("changes-cases")
     assert other.code == 0, other.log
-    assert forge.first_line() == "## rageval: PASS, no difference: every score of 55 cases is equal"
-    assert "left out: 5 changed" in forge.api.comments[-1]["body"]
+    assert forge.first_line().startswith("## rageval: PASS, no difference that 55 cases could show")
+    assert "changed content** c-00, c-01, c-02, c-03, c-04" in forge.api.comments[-1]["body"]
     assert len(forge.api.comments) == 1  # edited in place
 
     forge.main(lost=range(20, 40))
@@ -263,7 +263,7 @@ def test_a_tier_has_runs_and_a_comment_of_its_own(forge: Forge) -> None:
     assert forge.push(tier="smoke").code == 0
     forge.branch("same")
     assert forge.pull_request("same", tier="smoke").code == 0
-    assert forge.first_line() == "## rageval: PASS, no difference: every score of 10 cases is equal"
+    assert forge.first_line().startswith("## rageval: PASS, no difference that 10 cases could show")
     assert forge.pull_request("same").code == 0
     assert len(forge.api.comments) == 2
     assert forge.first_line().startswith("## rageval: PASS, no baseline")
@@ -290,7 +290,7 @@ def test_each_of_two_sets_has_runs_a_baseline_and_a_comment_of_its_own(forge: Fo
         assert "needs the whole set" not in forge.api.comments[-1]["body"]
     assert codes == [1, 0]
     assert lines[0].startswith("## rageval: FAIL, worse: 10 broke, 0 fixed, of 60")
-    assert lines[1] == "## rageval: PASS, no difference: every score of 60 cases is equal"
+    assert lines[1].startswith("## rageval: PASS, no difference that 60 cases could show (")
     assert len(forge.api.comments) == 2
 
 
@@ -324,12 +324,32 @@ def test_inputs_are_arguments_and_never_code(forge: Forge) -> None:
     assert [*forge.root.glob("**/pwned")] == []
 
 
-def test_a_usage_error_fails_without_a_comment(forge: Forge, api: Api) -> None:
+def test_without_a_run_the_comment_says_that_nothing_was_decided(forge: Forge, api: Api) -> None:
     forge.main()
     forge.branch("change")
+    assert forge.pull_request("change").code == 0
     result = forge.pull_request("change", args="--judge")
     assert result.code == 4
-    assert api.comments == []
+    assert len(api.comments) == 1  # the green one is gone
+    assert forge.first_line() == "## rageval: nothing was decided"
+    assert "exit code 4" in api.comments[0]["body"]
+    assert "PASS" not in api.comments[0]["body"]
+    assert "nothing was decided" in result.summary
+
+
+def test_a_change_of_k_is_exit_code_3_until_it_is_on_main(forge: Forge) -> None:
+    forge.main()
+    assert forge.push().code == 0
+    forge.branch("more-chunks")
+    other = {"args": "--rag-k 9"}
+    assert forge.pull_request("more-chunks", **other).code == 3
+    assert forge.first_line().startswith("## rageval: PASS, not comparable: k: 5 in base, 9 in new")
+    assert "exit code 3" in forge.api.comments[-1]["body"]
+    forge.main()
+    assert forge.push(**other).code == 0
+    forge.branch("next")
+    assert forge.pull_request("next", **other).code == 0
+    assert "no difference" in forge.first_line()
 
 
 def test_the_job_of_gitlab_compares_with_the_runs_of_the_last_good_pipeline(forge: Forge) -> None:
@@ -366,6 +386,10 @@ def test_a_merge_request_of_gitlab_has_one_note_that_is_kept_up_to_date(forge: F
         assert len(gitlab.notes) == 121
         assert "## rageval: PASS, no difference" in gitlab.notes[-1]["body"]
         assert gitlab.notes[0]["body"].splitlines()[1] == second
+        assert gitlab.run("same", merge_request=7, RAGEVAL_CASES="absent/")[0] == 4
+        assert len(gitlab.notes) == 122  # of other cases
+        assert "nothing was decided" in gitlab.notes[-1]["body"]
+        gitlab.notes.pop()
         gitlab.readonly = True
         code, log = gitlab.run("same", merge_request=7)
         assert (code, "no note was written" in log) == (0, True)

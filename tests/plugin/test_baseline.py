@@ -196,15 +196,22 @@ def test_a_baseline_without_answers_decides_nothing(compared: Project) -> None:
 
 def test_another_k_is_refused_and_named(compared: Project) -> None:
     result = compared.run("--rageval-run-id", "r2", "--rag-k", "9")
-    assert result.ret == 0
+    assert result.ret == ExitCode.NOT_COMPARABLE
     found = gate(compared, "r2")
     assert (
         found["baseline"]["problem"] == "not comparable with the baseline: k: 5 in base, 9 in new"
     )
     assert statuses(found)["recall_at_k max_drop"] == "skip"
     result.stdout.fnmatch_lines(
-        ["baseline not comparable with the baseline: k: 5 in base, 9 in new"]
+        [
+            "baseline not comparable with the baseline: k: 5 in base, 9 in new",
+            "*exit code 3*",
+        ]
     )
+    compared.write("thresholds.toml", DROP.replace("min = 0.1", "min = 0.99"))
+    failing = compared.run("--rageval-run-id", "r3", "--rag-k", "9")
+    assert failing.ret == pytest.ExitCode.TESTS_FAILED
+    assert "exit code 3" not in failing.stdout.str()
 
 
 @pytest.mark.parametrize("arguments", [("-k", "c-0"), ("--rageval-shard", "1/2")])

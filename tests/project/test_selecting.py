@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.selecting import is_selector, select_cases
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
 
 FILE = Path("evals/a.jsonl")
 
@@ -34,13 +36,18 @@ def sets() -> dict[Path, LoadedSet]:
     ],
 )
 def test_a_case_of_any_named_group_is_selected(selectors: tuple[str, ...], ids: str) -> None:
-    found = select_cases(sets(), selectors)[FILE]
+    found = select_cases(sets(), Settings(rootdir=".", select=selectors))[FILE]
     assert "".join(one.case.id for one in found.cases) == ids
 
 
 def test_a_group_that_no_case_has_is_an_error_with_the_nearest_one() -> None:
-    with pytest.raises(ConfigError, match='group "tag:smok", did you mean "tag:smoke"'):
-        select_cases(sets(), ("tag:smok",))
+    unknown = Settings(rootdir=".", select=("tag:smok",))
+    with pytest.raises(ConfigError, match='group "tag:smok", did you mean "tag:smoke"') as found:
+        select_cases(sets(), unknown)
+    assert str(found.value).startswith("[tool.rageval] select: ")
+    of_tier = replace(unknown, origins={"select": "pyproject.toml, tier.quick"})
+    with pytest.raises(ConfigError, match=r"^\[tool\.rageval\.tier\.quick\] select: "):
+        select_cases(sets(), of_tier)
 
 
 @pytest.mark.parametrize(("text", "good"), [("tag:x", True), ("tag:", False), ("id:x", False)])

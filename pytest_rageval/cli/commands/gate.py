@@ -57,14 +57,9 @@ def command(
     folder = resolve_run(project.results_folder, run_or_last(run))
     refuse_missing_baseline(project)
     gate = open_gate(folder, project, gates=gates).with_numbers()
-    against, run_id = gate.baseline(), gate.run.run_id
-    decided = gate.decide(against)
+    run_id, decided = gate.run.run_id, gate.decide(gate.baseline())
     document = {"run_id": run_id, **to_builtins(decided)}
     view = view_of_gate(run_id, decided)
     print_result(document, show(view), as_json=as_json)
     add_to_step_summary(render(view))
-    if decided.verdict == "fail":
-        return ExitCode.NO
-    if against is not None and against.not_comparable:
-        return ExitCode.NOT_COMPARABLE
-    return ExitCode.YES
+    return ExitCode(decided.exit_code)

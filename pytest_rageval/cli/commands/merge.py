@@ -36,8 +36,9 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
 
     The gate is decided over the whole. RUN is an id, a prefix of one, a tag, last, last~N or a
     path. The new run has the figures of a single run over all cases; the parts are not changed.
-    Exit code 3 if the runs differ in settings, cases or system, or hold the same case twice; 1 if
-    the gate fails, which it also does if cases of the set are missing.
+    Exit code 3 if the runs differ in settings, cases or system, hold the same case twice, or are
+    not comparable with the baseline; 1 if the gate fails, which it also does if cases of the set
+    are missing.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.merge import merge_parts
@@ -56,7 +57,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     shown = show(session_view(merged, checks=True))
     print_result(_document(parts, merged), shown, as_json=as_json)
     add_to_step_summary(merged.summary)
-    return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
+    return ExitCode(merged.gate.exit_code)
 
 
 def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.command("report")
 @run_argument
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
-              help="Compare with this run, or auto.  [default: that of its gate]")  # fmt: skip
+              help="Decide again and compare with this run, or auto.  "
+              "[default: that of its gate]")  # fmt: skip
 @click.option("-o", "--output", type=FILE_PATH,
               help="File to write.  [default: report.html in the folder of the run]")  # fmt: skip
 @switch(
@@ -47,8 +48,7 @@ def command(
     The file needs no network. RUN is an id, a prefix of one, a tag, last, last~N or a path, as is
     the baseline; by default the last run.
     """
-    stored = stored_run(run, texts=False)
-    base = _baseline_of(stored, baseline)
+    stored, base = _decided(stored_run(run, texts=False), baseline)
     if comment:
         text = _comment(stored, base, link, redact=redact)
         if output is None:
@@ -70,25 +70,31 @@ def command(
     click.echo(str(target))
 
 
-def _baseline_of(stored: StoredRun, named: str | None) -> StoredRun | None:
-    """Return the run of a name, or else that of the gate; None if absent, or it is gone."""
-    from pytest_rageval.runs.baseline import find_baseline, stored_runs
+def _decided(stored: StoredRun, named: str | None) -> tuple[StoredRun, StoredRun | None]:
+    """Return a run, decided again if a baseline is named, and its baseline; None if absent."""
+    from pytest_rageval.engine.finish import gate_of
+    from pytest_rageval.runs.baseline import stored_runs
     from pytest_rageval.runs.read import read_compared
 
-    if named not in {None, AUTO}:
-        return stored_run(named, texts=False)
     project = project_settings({})
-    if named == AUTO:
-        folder = find_baseline(stored, project).folder
-        return None if folder is None else read_compared(folder, folder.parent, texts=False)
+    if named is not None:
+        if named != AUTO:
+            # The last run may be the one that is reported, so `last` is not left to its gate.
+            folder = stored_run(named, texts=False).folder.absolute()
+            named = folder.name if folder.parent == project.results_folder else str(folder)
+        gate = gate_of(stored, replace(project, baseline=named)).with_numbers()
+        against = gate.baseline()
+        found = None if against is None else against.comparison
+        base = None if found is None else found.base
+        return replace(stored, gate=gate.decide(against)), base
     run_id = stored.baseline.run_id or ""
     folders = [stored.folder.parent / run_id] if is_run_id(run_id) else []
     if folders and project.runs is not None:
         folders += [one for one in stored_runs(project) if one.name == run_id]
     for folder in folders:
         with suppress(StorageError):  # it may be gone by now, or without its records
-            return read_compared(folder, folder.parent, texts=False)
-    return None
+            return stored, read_compared(folder, folder.parent, texts=False)
+    return stored, None
 
 
 def _comment(stored: StoredRun, base: StoredRun | None, address: str, *, redact: bool) -> str:

@@ -10,9 +10,14 @@ from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.view.blocks import Block, Cell, Fact, Line, Status, Table, View
-from pytest_rageval.report.view.comparison import flip_value, moved_stages, verdict_status
+from pytest_rageval.report.view.comparison import (
+    LEFT_OUT,
+    flip_value,
+    moved_stages,
+    verdict_status,
+)
 from pytest_rageval.report.view.gate import GATE_STYLES, baseline_facts
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, first_few, format_value, part
 from pytest_rageval.values.numbers import counted_total
 from pytest_rageval.values.run import StoredRun
 
@@ -25,32 +30,27 @@ def view_of_comment(run: StoredRun, found: RunComparison | None) -> View:
 
     Args:
         run: with its gate.
-        found: its comparison with the baseline; None if absent.
+        found: its comparison with the baseline of its gate; None if that is absent.
     """
     gate: Line = ()
     if run.gate is not None:
         gate = ((run.gate.word, GATE_STYLES[run.gate.verdict]), (", ", ""))
-    usable = found is not None and found.comparable and not _refused(run, found)
-    blocks = [*_run_facts(run), *(_moved(found) if usable and found is not None else ())]
     title = (*gate, _verdict(run, found))
-    return View(title, [*blocks, *_amounts(run, found if usable else None)])
-
-
-def _refused(run: StoredRun, found: RunComparison) -> str:
-    """Return the reason why the gate did not decide against this baseline; empty: it did."""
-    info = run.baseline
-    return (info.problem or "") if info.run_id in {None, found.base.run_id} else ""
+    if found is None or not found.comparable or run.baseline.problem is not None:
+        return View(title, [*_run_facts(run), *_amounts(run, None)])
+    return View(title, [*_run_facts(run), *_moved(found), *_amounts(run, found)])
 
 
 def _verdict(run: StoredRun, found: RunComparison | None) -> tuple[str, Status]:
-    if found is None or (found.comparable and _refused(run, found)):
+    info = run.baseline
+    if found is None and info.run_id is not None and info.problem is None:
+        return f"run {info.run_id} is no longer here: what changed since is unknown", "warn"
+    if found is None or (found.comparable and info.problem is not None):
         return "no baseline: nothing was decided against one", "warn"
     conclusion = _conclusion(found)
     status = verdict_status(conclusion.word)
     if conclusion.word != "no_difference":
         return conclusion.sentence, status
-    if found.comparison.no_difference:
-        return f"no difference: {conclusion.reason}", status
     shows = f"no difference that {counted(found.n_paired, 'case')} could show"
     return f"{shows} ({_visible(found)}): {conclusion.reason}", status
 
@@ -77,11 +77,12 @@ def _run_facts(run: StoredRun) -> Iterator[Block]:
     if numbers is not None:
         counts = (f"{numbers.passed} passed", f"{numbers.missed} missed")
         more = (f"{numbers.flawed} flawed", counted(numbers.errored, "error"))
-        yield Fact("run", f"{run.run_id}: {', '.join((counted_total(numbers), *counts, *more))}")
+        tier = part(", tier {}", run.config.settings.tier)
+        all_counts = ", ".join((counted_total(numbers), *counts, *more))
+        yield Fact("run", f"{run.run_id}{tier}: {all_counts}")
     if run.gate is not None:
         yield Fact("gate", run.gate.sentence, "strong", GATE_STYLES[run.gate.verdict])
-        if run.gate.baseline is not None:
-            yield from baseline_facts(run.gate.baseline)
+        yield from baseline_facts(run.gate)
 
 
 def _moved(found: RunComparison) -> Iterator[Block]:
@@ -94,6 +95,10 @@ def _moved(found: RunComparison) -> Iterator[Block]:
         yield Fact("pattern", one.public)
     if since is not None and since.fixed.n:
         yield Fact("fixed", since.fixed.counted("fixed"))
+    for reason, words in LEFT_OUT.items():
+        ids = [one.case_id for one in comparison.pairing.left_out if one.reason == reason]
+        if ids:
+            yield Fact(words, first_few(ids, _CASES))
     worse = [flip for flip in comparison.flips if flip.direction == "worse"]
     worse.sort(key=lambda flip: flip.base_outcome != "passed")
     names = case_names(found.new.records)

@@ -134,7 +134,7 @@ def describe_side(side: StoredRun) -> str:
     return ", ".join(parts)
 
 
-_LEFT_OUT: Final[Mapping[LeftOutReason, str]] = {
+LEFT_OUT: Final[Mapping[LeftOutReason, str]] = {
     "content_changed": "changed content",
     "k_changed": "changed k",
     "only_in_base": "only in base",
@@ -145,7 +145,7 @@ _LEFT_OUT: Final[Mapping[LeftOutReason, str]] = {
 def pairing_text(found: RunComparison) -> str:
     """Describe how many cases are compared, and why others are not."""
     pairing = found.comparison.pairing
-    left = [f"{n} {text}" for r, text in _LEFT_OUT.items() if (n := pairing.count(r))]
+    left = [f"{n} {text}" for r, text in LEFT_OUT.items() if (n := pairing.count(r))]
     aside = {place_of(r) for r in (*found.base.records, *found.new.records) if not r.counted}
     aside -= {(one.file, one.case_id) for one in pairing.left_out}
     left += [f"{len(aside)} not reviewed"] if aside else []

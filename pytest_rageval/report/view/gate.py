@@ -8,6 +8,7 @@ from typing import Final
 from pytest_rageval.report.view.blocks import BAD, Block, Fact, Line, Status, View
 from pytest_rageval.support.text import counted, first_few, plural
 from pytest_rageval.values.gate import (
+    NOT_COMPARABLE,
     BaselineInfo,
     CheckResult,
     GateResult,
@@ -34,8 +35,7 @@ GATE_STYLES: Final[Mapping[str, Status]] = {
 def view_of_gate(run_id: str, gate: GateResult) -> View:
     """Return a decision: verdict, run, baseline, then every check."""
     blocks: list[Block] = [Fact("run", run_id)]
-    if gate.baseline is not None:
-        blocks += baseline_facts(gate.baseline)
+    blocks += baseline_facts(gate)
     blocks += headline_facts(gate.headline, public=True)
     title: Line = ((gate.sentence, GATE_STYLES[gate.verdict]),)
     facts = check_facts(gate.checks, gate.baseline)
@@ -86,9 +86,14 @@ def check_facts(
         yield Fact(word, text, status)
 
 
-def baseline_facts(info: BaselineInfo) -> Iterator[Fact]:
-    """Yield a baseline, or why it is missing, and what changed since."""
+def baseline_facts(gate: GateResult) -> Iterator[Fact]:
+    """Yield a baseline, or why it is missing or decides nothing, and what changed since."""
+    info = gate.baseline
+    if info is None:
+        return
     yield Fact("baseline", info.sentence, "strong", "warn" if info.problem else "")
+    if gate.exit_code == NOT_COMPARABLE:
+        yield Fact("", f"nothing was decided against it: exit code {NOT_COMPARABLE}", "", "warn")
     if info.choice is not None:
         if info.choice.run_id is not None:
             yield Fact("", info.choice.sentence)

@@ -23,6 +23,8 @@ class RunCommands:
 
     name: str = "last"
     """The run: ``last``, or its folder if commands would look for runs in another one."""
+    baseline: str = ""
+    """The run that it was compared with; empty: none, or commands do not find it."""
     rerun: str = "pytest --lf"
     """Command that asks again what did not pass; empty: another one continues the run."""
     reran: bool = False

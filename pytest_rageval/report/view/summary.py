@@ -68,7 +68,6 @@ from pytest_rageval.values.numbers import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.settings import AUTO
 from pytest_rageval.values.words import SIGN
 
 HEADLINE = (
@@ -218,7 +217,7 @@ def _baseline(view: FinishedRun) -> Iterator[Fact]:
     """Yield a baseline that was chosen, and one that is missing."""
     info = view.gate.baseline
     if info is not None and (info.problem or info.choice is not None):
-        yield from baseline_facts(info)
+        yield from baseline_facts(view.gate)
 
 
 def _title(view: FinishedRun) -> Line:
@@ -238,6 +237,7 @@ def _counts(view: FinishedRun) -> str:
     outcomes = ", ".join(f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(numbers, o)))
     wall_s = view.run.config.wall_s
     parts = (
+        part("tier {}", view.run.config.settings.tier),
         part(f"{counted_total(numbers)}: {{}}", outcomes),
         part("{} not reviewed", len(aside)) + part(" ({})", bad),
         f"judge {_judge(view)}",
@@ -391,14 +391,10 @@ def _run_facts(view: FinishedRun) -> Iterator[Block]:
     if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
         yield Fact("slowest", ", ".join(listed))
     info = view.gate.baseline
-    if info is not None:
-        if not info.problem and info.choice is None:
-            yield from baseline_facts(info)
-        if not info.problem and info.name != AUTO:
-            named = info.name or ""
-            # Now `last` is this run.
-            baseline = shlex.quote((info.run_id or "") if named.startswith("last") else named)
-            yield Command("compare", f"rageval compare {baseline} {view.run.run_id}")
+    if info is not None and not info.problem and info.choice is None:
+        yield from baseline_facts(view.gate)
+    if base := view.commands.baseline:
+        yield Command("compare", f"rageval compare {shlex.quote(base)} {view.run.run_id}")
 
 
 def _usage(view: FinishedRun) -> Iterator[Fact]:

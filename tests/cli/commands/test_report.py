@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,27 @@ def test_the_comment_compares_with_the_baseline_that_is_found(
     assert comment(capsys).startswith("## rageval: PASS, no baseline")
     monkeypatch.setenv("RAGEVAL_RUNS", "kept")
     text = comment(capsys, "--baseline", "auto", "--link", "https://example.com/page")
-    assert text.startswith("## rageval: PASS, worse: 16 broke")
+    # It is decided again as `rageval gate` does: without limits, no case may be missed.
+    assert text.startswith("## rageval: FAIL, worse: 16 broke")
+    assert "run of the merge base" in text
     assert text.endswith("\n[The page of this run](<https://example.com/page>)\n")
+
+
+@NEEDS_GIT
+def test_title_and_baseline_of_the_comment_agree_when_the_approved_run_is_gone(
+    here: Repository, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_RUNS", "kept")
+    here.store("wanted", run_of(60, LOST), results=here.path / "kept", day=3)
+    given = ["runs", "approve", str(here.path / "kept" / "wanted"), "--because", "as planned"]
+    assert cli.run(given) == ExitCode.YES
+    capsys.readouterr()
+    assert "run approved by Ada L" in comment(capsys, "--baseline", "auto")
+    shutil.rmtree(here.path / "kept" / "wanted")
+    text = comment(capsys, "--baseline", "auto")
+    assert "no baseline: nothing was decided against one" in text.splitlines()[0]
+    assert "**baseline** none: run wanted, which Ada L approved, is not in kept" in text
+    assert "paired case" not in text
 
 
 @NEEDS_GIT

@@ -46,7 +46,7 @@ LOST = range(1, 20)
         (LOST, (), "worse: "),
         ((), LOST, "better: "),
         ((1,), (), f"no difference that {N} cases could show ("),
-        ((), (), "no difference: every score"),
+        ((), (), f"no difference that {N} cases could show (a change of the pass rate is reliably"),
     ],
 )
 def test_the_first_line_is_the_verdict(
@@ -68,7 +68,7 @@ def test_the_first_line_begins_as_the_gate_decided(fields: dict[str, Any], word:
     new = run(run_of(N))
     assert new.gate is not None
     text = comment(replace(new, gate=replace(new.gate, **fields)), run(run_of(N), "base"))
-    assert text.startswith(f"## rageval: {word}, no difference: ")
+    assert text.startswith(f"## rageval: {word}, no difference that ")
     assert comment(replace(new, gate=None), None).startswith("## rageval: no baseline")
 
 
@@ -78,12 +78,33 @@ def test_newly_missed_cases_have_a_reason_and_fixed_ones_are_named() -> None:
     assert "**fixed** 3 fixed: c-009, c-011, c-012" in text
 
 
+def test_cases_that_are_not_compared_are_named() -> None:
+    changed = [replace(one, case_hash="other") for one in run_of(3)]
+    text = comment(run([*changed, *run_of(N)[3:]]), run(run_of(N - 1), "base"))
+    assert "**changed content** c-000, c-001, c-002" in text
+    assert f"**only in new** c-{N - 1:03}" in text
+
+
+def test_a_baseline_that_is_gone_since_is_not_called_one_that_never_was() -> None:
+    text = comment(run(run_of(N)), None)
+    assert "no baseline" not in text
+    assert "run base is no longer here" in text.splitlines()[0]
+    none = comment(run(run_of(N), info=BaselineInfo(name="auto", problem="why")), None)
+    assert none.startswith("## rageval: PASS, no baseline: nothing was decided against one")
+
+
+def test_the_comment_names_the_tier() -> None:
+    made = run(run_of(N))
+    tiered = replace(made.config, settings=replace(SETTINGS, tier="smoke"))
+    assert f"**run** new, tier smoke: {N} cases" in comment(replace(made, config=tiered), None)
+
+
 def test_slow_calls_of_another_machine_are_shown_and_are_not_the_verdict() -> None:
     slow = [replace(one, latency={"total_ms": 1000.0 + i}) for i, one in enumerate(run_of(N))]
     new, base = run(slow), run(run_of(N), "base")
     assert compare_runs(base, new).conclusion.word == "worse"
     text = comment(new, base)
-    assert text.startswith("## rageval: PASS, no difference: every score")
+    assert text.startswith("## rageval: PASS, no difference that ")
     assert "a call takes 10 -\\> 10" in text
 
 
