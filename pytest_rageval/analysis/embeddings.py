@@ -201,7 +201,6 @@ def compare_translations(
         [absent[pair.status] if pair.value is None else pair.value for pair in found.pairs],
         BUILT_IN.runs["cross_lingual_consistency"],
         clusters=["\n".join(pair.original) for pair in found.pairs],
-        repeated=any(len(cases[pair.case].records) > 1 for pair in found.pairs),
     )
     return summary, found
 

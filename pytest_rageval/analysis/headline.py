@@ -10,6 +10,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     CaseGroup,
     case_names,
     first_to_see,
+    flaky_first,
     group_repeats,
 )
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
@@ -17,7 +18,7 @@ from pytest_rageval.analysis.compare.losses import find_loss
 from pytest_rageval.analysis.compare.metrics import Comparison
 from pytest_rageval.analysis.compare.pairs import MET, CasePair
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.headline import Headline, Named, Pattern, Since
 from pytest_rageval.values.record import CaseRecord
 
@@ -34,6 +35,7 @@ _DEEPER: Final = 1.0
 _NAMED: Final = 4
 _GOOD: Final = frozenset({"passed", "unchecked"})
 _PASSED: Final = frozenset({"passed"})
+_FLAKY: Final = frozenset({"flaky"})
 _BAD: Final = frozenset({"missed", "flawed"})
 _ERROR: Final = frozenset({"error"})
 _RETRIEVAL: Final = frozenset(
@@ -66,11 +68,13 @@ def headline_of(
         since = _since(found, names, name=name, run_id=run_id)
         worse = {flip.nodeid for flip in found.flips if flip.direction == "worse"}
         subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
-    worst = min((case.deciding for case in subject), key=first_to_see, default=None)
+    # A case that never passes comes before one that does now and then.
+    ranked = [(case.outcome == "flaky", first_to_see(case.deciding), case) for case in subject]
+    worst = min(ranked, key=lambda one: one[:2], default=(0, 0, None))[2]
     return Headline(
         since=since,
         patterns=tuple(_patterns(cases, subject, base, since.name if since else "", names)),
-        worst=None if worst is None else names[worst.nodeid],
+        worst=None if worst is None else names[worst.first.nodeid],
         n_failing=len(subject),
     )
 
@@ -92,16 +96,17 @@ def _since(found: Comparison, names: Mapping[str, str], *, name: str, run_id: st
         return Named(n=len(cases), names=tuple(cases[:_MOST]))
 
     broke, fixed = named(_PASSED, _BAD), named({*_BAD, *_ERROR}, _PASSED)
-    erred = named({*_PASSED, *_BAD}, _ERROR)
+    flaky, erred = named(_PASSED, _FLAKY), named({*_PASSED, *_FLAKY, *_BAD}, _ERROR)
     worse = sum(flip.direction == "worse" for flip in found.flips)
     return Since(
         name=name,
         run_id=run_id,
         n=len(pairs),
         broke=broke,
+        flaky=flaky,
         erred=erred,
         fixed=fixed,
-        worse=worse - broke.n - erred.n,
+        worse=worse - broke.n - flaky.n - erred.n,
         better=len(found.flips) - worse - fixed.n,
         time_ms=time_change(found),
         cost_usd=_cost_change(pairs),
@@ -147,7 +152,7 @@ def _patterns(
     """Yield what the failing cases share, the most telling first."""
     yield from _varying(cases, names)
     # Cases that pass now and then share that they vary, and no more can be said of them.
-    answered = [case for case in failing if case.outcome != "error" and not _passes(case)]
+    answered = [case for case in failing if case.outcome not in {"error", "flaky"}]
     yield from _errors([case for case in failing if case.outcome == "error"], len(cases))
     if not answered:
         return
@@ -160,23 +165,21 @@ def _patterns(
         yield Pattern(code="stage", facts={"n": len(answered), "stage": words})
 
 
-def _passes(case: CaseGroup) -> int:
-    return sum(record.scores.outcome == "passed" for record in case.records)
-
-
 def _varying(cases: Sequence[CaseGroup], names: Mapping[str, str]) -> Iterator[Pattern]:
     repeated = [case for case in cases if len(case.records) > 1]
-    varying = [
-        (n / of, case.first.nodeid, n, of)
-        for case in repeated
-        if 0 < (n := _passes(case)) < (of := len(case.records))
-    ]
-    if varying:
-        listed = [f"{names[nodeid]} {n}/{of}" for _, nodeid, n, of in sorted(varying)]
-        more = [f"{len(listed) - _NAMED} more"] if len(listed) > _NAMED else []
-        facts = {"n": len(varying), "of": len(repeated), "repeats": max(of for *_, of in varying)}
-        shown = ", ".join([*listed[:_NAMED], *more])
-        yield Pattern(code="repeats", facts={**facts, "cases": shown})
+    if varying := flaky_first(repeated):
+        listed = [f"{names[case.first.nodeid]} {case.passes}" for case in varying]
+        facts: dict[str, str | int | float] = {
+            "n": len(varying),
+            "of": len(repeated),
+            "repeats": max(len(case.records) for case in varying),
+            "every": round(
+                100 * sum(case.outcome == "passed" for case in repeated) / len(repeated)
+            ),
+            "cases": first_few(listed, _NAMED, last=", "),
+        }
+        selected = any(record.selected for case in repeated for record in case.records)
+        yield Pattern(code="again" if selected else "repeats", facts=facts)
 
 
 def _errors(failing: Sequence[CaseGroup], n_cases: int) -> Iterator[Pattern]:
@@ -261,7 +264,7 @@ def _group(
         for case in cases
         if case.first.nodeid in lost
         or case.first.nodeid not in base
-        or base[case.first.nodeid].outcome in MET
+        or base[case.first.nodeid].worst in MET
     ]
     if (found := find_loss(lost, at_stake)) is not None:
         facts: dict[str, str | int | float] = {"n": found.lost, "of": found.n}

@@ -31,7 +31,7 @@ Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault
 """Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-_RATES: Final = ("pass_rate", *ERROR_KINDS, "judge_error_rate", "flaky_rate")
+_RATES: Final = ("pass_rate", *ERROR_KINDS, "judge_error_rate", "pass_hat_k", "flaky_rate")
 _INDEXING: Final = (
     "no_chunks_generated_rate",
     "chunks_skipped_rate",

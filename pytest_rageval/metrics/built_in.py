@@ -161,6 +161,8 @@ def _run() -> list[MetricInfo]:
         ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
         ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
         ("clarify_rate", "Answers that ask back", "neutral", "answers to cases that allow it"),
+        ("pass_hat_k", "Cases that pass every repeat (pass^k)", "higher",
+            "cases asked several times"),
         ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
         ("cross_lingual_consistency", "Same documents in another language", "higher",
             "pairs of a case and its translation"),

@@ -38,6 +38,8 @@ from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
     decide_report,
+    is_flaky,
+    item_outcome,
     passed_strict_xfail,
     set_properties,
 )
@@ -60,7 +62,7 @@ from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted, plural
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.record import CaseRecord
 
 if TYPE_CHECKING:
     from pytest_rageval.report.view.progress import Progress
@@ -98,9 +100,9 @@ class Controller:
         self._cores_needed: dict[str, float] = {}
         self._unasked: set[str] = set()
         self._errored = 0
-        self._shown: dict[str, Outcome] = {}
-        """Outcome of each case as pytest reported it, which the end of the run may change."""
-        self._changed: dict[str, CaseRecord] = {}
+        self._shown: dict[str, str] = {}
+        """Outcome of each item as pytest reported it, which the end of the run may change."""
+        self._changed: dict[str, Sequence[CaseRecord]] = {}
         self._around: list[pytest.TestReport] = []
         """Reports of set-ups and tear-downs, kept while pytest lists failures without them."""
         self._failed: set[str] = set()
@@ -212,7 +214,7 @@ class Controller:
         except StorageError as error:
             raise usage_error(error, self.config) from error
         if details.outcome is not None:
-            self._shown[report.nodeid] = details.outcome
+            self._shown[report.nodeid] = "flaky" if details.flaky else details.outcome
             self._stop_after_errors(report, details)
         if details.outcome == "error" and hasattr(report, "wasxfail"):
             record = deciding_record(self.run.cases.records_of(report.nodeid))
@@ -265,6 +267,7 @@ class Controller:
             on_miss_fails = self.state.on_miss_fails
             details.outcome = decide_report(report, records, on_miss_fails=on_miss_fails)
             details.unchecked = deciding_record(records).scores.unchecked
+            details.flaky = is_flaky(records)
             details.put_on(report)
             add_json_metadata(report, case_metadata(records))
 
@@ -300,6 +303,8 @@ class Controller:
             return "unchecked", "u", ("UNCHECKED", {"yellow": True})
         if details.outcome in {None, "passed"} or not hasattr(report, "wasxfail"):
             return None  # of a case that passed it is the user's own expectation
+        if details.flaky:
+            return "flaky", "v", ("FLAKY", {"yellow": True})
         if details.outcome == "error":
             return "errored", "e", ("ERRORED", {"red": True})
         word = details.outcome
@@ -314,9 +319,9 @@ class Controller:
             raise usage_error(error.within(resume=self.run.resumable), self.config) from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
         self._changed = {
-            nodeid: deciding_record(records)
+            nodeid: records
             for nodeid, records in decided.items()
-            if records and deciding_record(records).scores.outcome != self._shown[nodeid]
+            if records and item_outcome(records) != self._shown[nodeid]
         }
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
@@ -335,7 +340,7 @@ class Controller:
 
     def _change_notes(self) -> Iterator[str]:
         """Say which outcomes the facts of the whole run have changed after they were shown."""
-        pairs = Counter((self._shown[n], r.scores.outcome) for n, r in self._changed.items())
+        pairs = Counter((self._shown[n], item_outcome(of)) for n, of in self._changed.items())
         for (shown, outcome), n in pairs.items():
             said = f"{counted(n, 'case', ('is', 'are'))} {outcome}, not {shown} as shown above"
             yield f"{said}, by the facts of the whole run, such as whether any answer cites"
@@ -358,8 +363,9 @@ class Controller:
         """Return the cases that fail the run though pytest has reported them as passed."""
         return [
             record.name
-            for nodeid, record in self._changed.items()
-            if self._shown[nodeid] == "passed" and self._must_fail(record)
+            for nodeid, records in self._changed.items()
+            if self._shown[nodeid] == "passed"
+            and self._must_fail(record := deciding_record(records))
         ]
 
     def _log_checks(self) -> None:
@@ -367,7 +373,7 @@ class Controller:
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is not None:
             checks_apart(terminal)
-            recount(terminal, {n: record.scores.outcome for n, record in self._changed.items()})
+            recount(terminal, {n: item_outcome(of) for n, of in self._changed.items()})
         file = self.state.settings.thresholds
         reports = [check_report(result, file) for result in self.finished.gate.checks]
         if self.config.option.verbose <= 0:

@@ -25,7 +25,7 @@ from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
 from pytest_rageval.plugin.private import fixture_info
-from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
+from pytest_rageval.plugin.reports import ReportDetails, decide_report, is_flaky, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.plugin.terminal import error_text
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, nodeid_of, read_set
@@ -365,6 +365,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
             return details  # the process that has the other records decides
     details.outcome = decide_report(report, records, on_miss_fails=item.state.on_miss_fails)
     details.unchecked = deciding_record(records).scores.unchecked
+    details.flaky = is_flaky(records)
     item.user_properties[:] = set_properties(item.user_properties, records)
     report.user_properties = list(item.user_properties)
     return details

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 
@@ -24,6 +24,8 @@ class ReportDetails:
 
     outcome: Outcome | None = None
     """Outcome of the case; None: not known in this process, or not a report of a case."""
+    flaky: bool = False
+    """Whether some of its repeats passed, although the outcome is another."""
     unchecked: bool = False
     """Whether a case passed because nothing of what it asks for could be checked."""
     check: CheckStatus | None = None
@@ -107,6 +109,20 @@ def decide_report(
         report.outcome = "skipped"
         report.wasxfail = report.longrepr = reason  # plugins show one of them
     return record.scores.outcome
+
+
+def item_outcome(records: Sequence[CaseRecord]) -> Outcome | Literal["flaky"]:
+    """Return the worst outcome of an item; ``flaky`` if it passed some repeats and not all."""
+    return "flaky" if is_flaky(records) else deciding_record(records).scores.outcome
+
+
+def is_flaky(records: Sequence[CaseRecord]) -> bool:
+    """Whether an item, with all of its turns, passed in some repeats and not in all."""
+    passed: dict[int, bool] = {}
+    for record in records:
+        so_far = passed.get(record.repeat, True)
+        passed[record.repeat] = so_far and record.scores.outcome == "passed"
+    return len({*passed.values()}) > 1
 
 
 def case_reason(records: Sequence[CaseRecord]) -> str:

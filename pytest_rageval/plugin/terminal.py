@@ -17,7 +17,6 @@ from pytest_rageval.values.errors import RagEvalError
 if TYPE_CHECKING:
     from pytest_rageval.report.view.summary import FinishedRun
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
-    from pytest_rageval.values.record import Outcome
 
 
 def write_blocks(reporter: pytest.TerminalReporter, heading: str, blocks: Iterable[Block]) -> None:
@@ -61,7 +60,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: FinishedRun) ->
     write_blocks(reporter, "errors of the target" if errors else "replies of the target", blocks)
 
 
-_LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm", "flawed": "x"}
+_LISTED: Final = {"errored": "Ee", "unchecked": "xu", "missed": "xm", "flawed": "x", "flaky": "xv"}
 """By outcome, the characters of ``-r`` that list its cases; ``-ra`` stands for ``sxXEf``."""
 _NOT_ASKED: Final = "fE"
 """Value of ``-r`` where the user gave none: errors are shown by cause already."""
@@ -87,14 +86,14 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
                     yield from text.splitlines()
 
 
-def recount(reporter: pytest.TerminalReporter, outcomes: Mapping[str, Outcome]) -> None:
+def recount(reporter: pytest.TerminalReporter, outcomes: Mapping[str, str]) -> None:
     """Count cases in the last line by another outcome than the one that was reported.
 
     Args:
         reporter: with the reports by category; failed ones stay failed.
         outcomes: by node id.
     """
-    for category in ("passed", "flawed", "missed"):
+    for category in ("passed", "flaky", "flawed", "missed"):
         found = reporter.stats.get(category, [])
         every = found.copy()
         found.clear()

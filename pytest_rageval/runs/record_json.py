@@ -101,7 +101,7 @@ def _unspoken(given: Judgement) -> Judgement:
     verdict = given.verdict and replace(
         given.verdict, not_applicable={}, reasoning="", claims=(), key_facts_found=None
     )
-    return replace(given, verdict=verdict, prompt_hash="", truncated_chunk_ids=())
+    return replace(given, verdict=verdict, truncated_chunk_ids=())
 
 
 def record_line(record: CaseRecord) -> bytes:

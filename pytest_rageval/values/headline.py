@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from pytest_rageval.values.diagnoses.table import WORDS
 
-PatternCode = Literal["error", "chunks", "rank", "group", "stage", "repeats"]
+PatternCode = Literal["error", "chunks", "rank", "group", "stage", "repeats", "again"]
 
 _SENTENCES: Final[Mapping[PatternCode, str]] = {
     "error": "{kind} in {n} of {of} cases",
@@ -16,7 +16,8 @@ _SENTENCES: Final[Mapping[PatternCode, str]] = {
     "rank": "the evidence came back for {n} of {of}, at mean rank {rank}",
     "group": "{n} of {of} {where}",
     "stage": "all {n} {stage}",
-    "repeats": "{n} of {of} cases vary between {repeats} repeats: {cases}",
+    "repeats": "{n} of {of} cases vary between {repeats} repeats, {every} % pass all: {cases}",
+    "again": "{n} of {of} cases that were asked again vary: {cases}",
 }
 
 
@@ -79,6 +80,8 @@ class Since:
     """Cases that are compared."""
     broke: Named = Named()
     """Passed then, and miss or are flawed now."""
+    flaky: Named = Named()
+    """Passed then, and pass some of their repeats now."""
     erred: Named = Named()
     """Answered then, and are errors now."""
     fixed: Named = Named()
@@ -106,6 +109,8 @@ class Since:
     def sentence(self, *, names: bool = True) -> str:
         """Say the changes, with the names of the cases unless those of failures are known."""
         parts = [self.broke.counted("newly failing", names=names)]
+        if self.flaky.n:
+            parts.append(self.flaky.counted("newly flaky", names=names))
         if self.erred.n:
             parts.append(self.erred.counted("newly erroring", names=names))
         parts.append(self.fixed.counted("fixed"))
@@ -114,14 +119,22 @@ class Since:
     @property
     def changed(self) -> bool:
         """Whether any case is worse or better."""
-        return bool(self.broke.n or self.erred.n or self.fixed.n or self.worse or self.better)
+        return bool(
+            self.broke.n
+            or self.flaky.n
+            or self.erred.n
+            or self.fixed.n
+            or self.worse
+            or self.better
+        )
 
     @property
     def counts(self) -> str:
         """The changes without names: ``14 broke, 2 fixed, of 60``."""
+        flaky = [f"{self.flaky.n} flaky now"] if self.flaky.n else []
         erred = [f"{self.erred.n} error now"] if self.erred.n else []
         counts = ", ".join(
-            (f"{self.broke.n} broke", f"{self.fixed.n} fixed", *erred, *self._others)
+            (f"{self.broke.n} broke", f"{self.fixed.n} fixed", *flaky, *erred, *self._others)
         )
         return f"{counts}, of {self.n}"
 

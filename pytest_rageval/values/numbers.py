@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytest_rageval.values.case import count_cases
 from pytest_rageval.values.diagnoses.table import WORDS
-from pytest_rageval.values.record import SCHEMA_VERSION
+from pytest_rageval.values.record import SCHEMA_VERSION, AgainReason
 
 
 def plain(value: Any) -> Any:
@@ -141,6 +141,8 @@ class FlakyCase:
     """Its id."""
     passes: int
     """Repeats that passed."""
+    asked: int = 0
+    """Repeats that could be checked; 0: not stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,19 +152,24 @@ class RepeatSummary:
     repeats: int
     """R, the largest number of repeats of any case; at least 2."""
     n: int
-    """Cases that were asked more than once."""
-    flaky_rate: float
+    """Cases of which more than one repeat could be checked."""
+    again: Mapping[AgainReason, int] = field(default_factory=dict)
+    """Of cases that were asked again for their first answer, the number by reason. They are no
+    sample of all, so that the figures below are None or empty."""
+    every: int = 0
+    """Cases that passed all of their repeats."""
+    flaky_rate: float | None = None
     """Cases that passed some but not all repeats / ``n``; an error is not a pass."""
-    flip_probability: float
+    flip_probability: float | None = None
     """Probability that two repeats of a case disagree on passing, mean over cases."""
-    pass_at_k: Mapping[int, float]
+    pass_at_k: Mapping[int, float] = field(default_factory=dict)
     """For k = 1 to R: probability that at least one of k repeats passes, mean over the cases
     asked at least k times."""
-    pass_hat_k: Mapping[int, float]
+    pass_hat_k: Mapping[int, float] = field(default_factory=dict)
     """The same for all of k repeats ("pass^k")."""
-    flaky_cases: tuple[FlakyCase, ...]
-    """At most 50, nearest to half first."""
-    variance: Mapping[str, Mapping[str, float | None]]
+    flaky_cases: tuple[FlakyCase, ...] = ()
+    """At most 50, those that pass least often first."""
+    variance: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     """By metric: n, within, between, icc, se_mean and noise_share, over the cases scored R
     times."""
 
@@ -328,8 +335,8 @@ class LocalNumbers:
     by_turn: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
     """Metrics of the first, second and later turns of conversations: ``1``, ``2`` and ``3+``."""
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of the cases that are ``error``, ``missed`` and ``flawed``, in the order of file and
-    id."""
+    """Ids of the cases that are ``error``, ``missed``, ``flawed`` and ``flaky``, in the order of
+    file and id."""
     target_warnings: tuple[str, ...] = ()
     """Warnings of the target about its index; they may quote documents."""
 
@@ -353,6 +360,8 @@ class Aggregate(LocalNumbers):
     """Those that they do not."""
     passed: int
     """Cases whose retrieval and answer are as expected."""
+    flaky: int = 0
+    """Cases that passed some but not all of their repeats."""
     flawed: int
     """Cases whose retrieval passed and whose answer did not."""
     missed: int

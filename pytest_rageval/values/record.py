@@ -22,6 +22,8 @@ MOST_SCORE: Final = 1e50
 """Powers and sums of larger scores overflow, which only metrics of a project's own code reach."""
 
 Outcome = Literal["passed", "flawed", "missed", "error"]
+AgainReason = Literal["failed", "flipped", "unsure"]
+"""The first answer did not pass, passed unlike that of the baseline, or left the judge unsure."""
 """From good to bad; docs/metrics.md#outcome-of-a-case."""
 FailureStage = Literal[
     "not_indexed",
@@ -262,6 +264,9 @@ class CaseRecord:
     """Cutoff that it was scored with: the case's own, else the run's."""
     repeat: int = 0
     """Number of the repeat, from 0."""
+    again: AgainReason | None = None
+    """Reason why the case was asked again, in the first record and in those that follow; None: it
+    was not, or as often as every other."""
     parameters: str = ""
     """Parameters of fixtures, as pytest appends them to the name of the item: ``[small]``."""
     status: Literal["ok", "error"]
@@ -308,6 +313,11 @@ class CaseRecord:
     def may_clarify(self) -> bool:
         """Whether there is an answer, and the case allows it to ask back."""
         return self.error is None and "clarify" in self.case.expected_behavior
+
+    @property
+    def selected(self) -> bool:
+        """Whether it was asked for what an earlier answer was, so that no figure may read it."""
+        return self.again is not None and self.repeat > 0
 
     @property
     def place(self) -> tuple[str, int, int, int]:

@@ -125,5 +125,5 @@ def test_cases_that_vary_between_repeats_are_counted_the_worst_first() -> None:
     found = headline_of(records)
     assert found.patterns[0] == Pattern(
         code="repeats",
-        facts={"n": 2, "of": 3, "repeats": 5, "cases": "seldom 1/5, often 4/5"},
+        facts={"n": 2, "of": 3, "repeats": 5, "every": 33, "cases": "seldom 1/5, often 4/5"},
     )

@@ -134,7 +134,7 @@ def test_another_number_of_repeats_breaks_the_line_of_figures_of_outcomes() -> N
     def runs(metric: str) -> list[TrendRun]:
         return [run(day, metric=metric, settings={"repeats": day}) for day in (1, 3)]
 
-    for metric in ("pass_rate", "flaky_rate", "stage.not_retrieved"):
+    for metric in ("pass_hat_k", "flaky_rate", "stage.not_retrieved"):
         _, now = trend(*runs(metric), metric=metric)
         assert [(one.name, one.base, one.new) for one in now.breaks] == [("repeats", 1, 3)]
         assert (now.delta, now.changed) == (None, ())

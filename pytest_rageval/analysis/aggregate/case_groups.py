@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.values.record import CaseRecord, CaseScores, FailureStage
 
-CaseOutcome = Literal["passed", "flawed", "missed", "error", "unchecked"]
+CaseOutcome = Literal["passed", "flaky", "flawed", "missed", "error", "unchecked"]
 CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
     "passed": "passed",
+    "flaky": "flaky",
     "flawed": "flawed",
     "missed": "missed",
     "error": "errored",
@@ -62,14 +63,42 @@ class CaseGroup:
         return self.records[0]
 
     @property
+    def unselected(self) -> tuple[CaseRecord, ...]:
+        """The repeats that figures read: those asked whatever the answers before them were."""
+        found = tuple(record for record in self.records if not record.selected)
+        return found or self.records[:1]  # the line of the first may be damaged
+
+    @property
+    def outcomes(self) -> list[CaseOutcome]:
+        """The outcome of each repeat."""
+        return [*map(record_outcome, self.records)]
+
+    @property
     def outcome(self) -> CaseOutcome:
         """The case's outcome over its repeats."""
-        return outcome_of_repeats(map(record_outcome, self.records))
+        return outcome_of_repeats(self.outcomes)
+
+    @property
+    def worst(self) -> CaseOutcome:
+        """The worst outcome of its repeats, an error only if every one is: that of a gate."""
+        return worst_of_repeats(self.outcomes)
+
+    @property
+    def passes(self) -> str:
+        """The repeats that pass and all that could be checked, such as ``3/5``."""
+        return f"{self.outcomes.count('passed')}/{self.n_checked}"
+
+    @property
+    def n_checked(self) -> int:
+        """Number of the repeats that could be checked."""
+        return len(self.records) - self.outcomes.count("unchecked")
 
     @property
     def deciding(self) -> CaseRecord:
-        """The first repeat that has the case's outcome, one with a failure stage if there is."""
-        outcome = self.outcome
+        """The first of its worst repeats, one with a failure stage if there is."""
+        outcome = self.worst
+        if self.outcome == "flaky" and outcome == "passed":
+            outcome = "error"
         found = [r for r in self.records if record_outcome(r) == outcome]
         return next((r for r in found if r.scores.failure_stage is not None), found[0])
 
@@ -80,7 +109,7 @@ class CaseGroup:
 
     def mean(self, key: str) -> float | None:
         """The mean of the case's scored repeats; None: none was scored."""
-        return fmean([v for r in self.records if (v := r.scores.metrics.get(key)) is not None])
+        return fmean([v for r in self.unselected if (v := r.scores.metrics.get(key)) is not None])
 
 
 def record_outcome(record: CaseRecord) -> CaseOutcome:
@@ -96,14 +125,29 @@ _FOLDED: Final[tuple[CaseOutcome, ...]] = ("missed", "flawed", "passed", "unchec
 """The worst first, of repeats that did not err."""
 
 
-def outcome_of_repeats(outcomes: Iterable[CaseOutcome]) -> CaseOutcome:
+def outcome_of_repeats(outcomes: Collection[CaseOutcome]) -> CaseOutcome:
     """Fold the outcomes of a case's repeats.
+
+    ``flaky`` if it passed some and not all of them, else the worst outcome. A repeat that could not
+    be checked tells nothing.
+    """
+    share = pass_share(outcomes)
+    return worst_of_repeats(outcomes) if share in {None, 0.0, 1.0} else "flaky"
+
+
+def worst_of_repeats(outcomes: Iterable[CaseOutcome]) -> CaseOutcome:
+    """Return the worst outcome of a case's repeats.
 
     ``error`` if every repeat erred, else ``missed`` if any missed, else ``flawed`` if any is, else
     ``passed``; ``unchecked`` if nothing could be scored in any of them.
     """
     found = set(outcomes)
     return next((outcome for outcome in _FOLDED if outcome in found), "error")
+
+
+def pass_share(outcomes: Iterable[CaseOutcome]) -> float | None:
+    """Return the share of a case's repeats that passed, 0 to 1; None: none could be checked."""
+    return fmean([float(one == "passed") for one in outcomes if one != "unchecked"])
 
 
 def stage_of_repeats(
@@ -152,6 +196,12 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 
+def flaky_first(cases: Iterable[CaseGroup]) -> list[CaseGroup]:
+    """Return the flaky ones of some cases, those that pass least often first."""
+    found = [case for case in cases if case.outcome == "flaky"]
+    return sorted(found, key=lambda c: (pass_share(c.outcomes) or 0.0, c.first.nodeid))
+
+
 def case_names(records: Iterable[CaseRecord]) -> Mapping[str, str]:
     """Return the shortest name of each case in its run, by node id."""
     found = {record.nodeid: (record.file, record.name) for record in records}
@@ -165,7 +215,9 @@ def shared_names(cases: Iterable[tuple[str, str]]) -> frozenset[str]:
     return frozenset(name for file, name in cases if files.setdefault(name, file) != file)
 
 
-BADNESS: Final[Mapping[str, int]] = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
+BADNESS: Final[Mapping[str, int]] = {
+    outcome: place for place, outcome in enumerate(("passed", "flaky", "flawed", "missed", "error"))
+}
 """Order of the outcomes, the worst last."""
 
 

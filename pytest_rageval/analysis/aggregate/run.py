@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, shared_names
+from pytest_rageval.analysis.aggregate.case_groups import pass_share, shared_names
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     summarise_latency,
@@ -28,6 +28,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
 )
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
 from pytest_rageval.analysis.aggregate.weighted import weighted_means
+from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.conversation import CONTEXT_CARRY
 from pytest_rageval.metrics.deciding import UNDECIDED
@@ -103,7 +104,7 @@ def aggregate_rows(
     coverages = table.coverages()
     answerable = sum(row.profile.answerable for row in table.firsts)
     repeats = summarise_repeats(table)
-    costs = sum_usage(row.judged for row in table.rows if row.judged is not None)
+    costs = sum_usage(row.judged for row in columns.rows if row.judged is not None)
     usage: dict[str, list[float]] = {
         name: [row.usage[name] for row in table.rows if name in row.usage] for name in USAGE
     }
@@ -113,6 +114,7 @@ def aggregate_rows(
         answerable=answerable,
         unanswerable=len(table) - answerable,
         passed=outcomes["passed"],
+        flaky=outcomes["flaky"],
         flawed=outcomes["flawed"],
         missed=outcomes["missed"],
         errored=outcomes["error"],
@@ -126,7 +128,7 @@ def aggregate_rows(
         by_answerable=by["answerable"],
         by_vault=by["vault"],
         by_turn=by["turn"],
-        rates=_rates(table, outcomes, repeats),
+        rates=_rates(table, repeats),
         latency=summarise_latency(
             [(row.attempt, row.latency.get("total_ms"), False) for row in table.rows],
             timeout_ms=timeout_ms,
@@ -137,7 +139,11 @@ def aggregate_rows(
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
         usage={
-            name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
+            name: UsageSummary(
+                n=len(found),
+                mean=fsum(found) / len(found),
+                total=fsum(row.usage[name] for row in columns.rows if name in row.usage),
+            )
             for name, found in usage.items()
             if found
         },
@@ -158,7 +164,7 @@ def aggregate_rows(
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
     """Return the shortest names of the cases that did not pass, by outcome."""
     shared = shared_names([row.name for row in table.firsts])
-    found: dict[str, list[str]] = {"error": [], "missed": [], "flawed": []}
+    found: dict[str, list[str]] = {"error": [], "missed": [], "flawed": [], "flaky": []}
     for row, outcome in zip(table.firsts, table.outcomes, strict=True):
         if outcome in found:
             file, name = row.name
@@ -222,17 +228,16 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
 # --- what is not a mean --------------------------------------------------------------------
 
 
-def _rates(
-    table: CaseTable, outcomes: Mapping[CaseOutcome, int], repeats: RepeatSummary | None
-) -> dict[str, Any]:
-    checked = len(table) - outcomes["unchecked"]
+def _rates(table: CaseTable, repeats: RepeatSummary | None) -> dict[str, Any]:
     rates = operational_rates([row.attempt for row in rows] for rows in table.cases)
-    rates["pass_rate"] = outcomes["passed"] / checked if checked else None
+    shares = (pass_share([row.outcome for row in rows]) for rows in table.cases)
+    rates["pass_rate"] = fmean([share for share in shares if share is not None])
     if needed := sum(row.verdicts[1] for row in table.rows):
         rates["judge_error_rate"] = sum(row.verdicts[0] for row in table.rows) / needed
     if asked := [row.clarifies for row in table.rows if row.clarifies is not None]:
         rates["clarify_rate"] = sum(asked) / len(asked)
-    if repeats is not None:
+    if repeats is not None and repeats.flaky_rate is not None:
+        rates["pass_hat_k"] = repeats.every / repeats.n
         rates["flaky_rate"] = repeats.flaky_rate
     return rates
 

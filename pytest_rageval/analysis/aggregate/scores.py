@@ -40,9 +40,10 @@ class ScoreTable:
     @classmethod
     def of(cls, cases: Sequence[CaseGroup], keys: Sequence[str]) -> ScoreTable:
         """Return some metrics of cases."""
-        rows = [coded_scores(record.scores, keys) for case in cases for record in case.records]
+        repeats = [case.unselected for case in cases]
+        rows = [coded_scores(record.scores, keys) for case in repeats for record in case]
         scores = np.array(rows, dtype=float).reshape(len(rows), len(keys))
-        return cls(scores, [len(case.records) for case in cases], keys)
+        return cls(scores, [*map(len, repeats)], keys)
 
     def metric(self, key: str) -> Floats:
         """Return a metric of every case."""

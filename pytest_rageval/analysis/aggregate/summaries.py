@@ -44,7 +44,6 @@ def summarise_metric(
     info: MetricInfo | None = None,
     *,
     clusters: Sequence[str | None] | None = None,
-    repeated: bool = False,
     confidence: float = 0.95,
 ) -> MetricSummary:
     """Macro mean over scored cases with its counts and intervals.
@@ -53,7 +52,6 @@ def summarise_metric(
         values: one per case: finite, `NOT_APPLICABLE` or `ERROR`.
         info: scale and direction; None: unknown, taken as unbounded.
         clusters: of the cases; None: each is its own.
-        repeated: whether any value is a mean over repeats.
         confidence: of the intervals, 0 to 1.
 
     >>> from pytest_rageval.analysis.aggregate.case_groups import ERROR
@@ -64,7 +62,7 @@ def summarise_metric(
     """
     codes = cluster_codes([None] * len(values) if clusters is None else clusters)
     sample = Sample(np.array(values, dtype=float), codes)
-    intervals = mean_intervals(sample, _scale(info, once=not repeated), confidence=confidence)
+    intervals = mean_intervals(sample, _scale(info), confidence=confidence)
     return _summary(sample, len(values), info, intervals)
 
 
@@ -80,7 +78,6 @@ def summarise_groups(
         values,
         info,
         clusters=[case.first.cluster for case in cases],
-        repeated=any(len(case.records) > 1 for case in cases),
         confidence=confidence,
     )
 
@@ -103,8 +100,7 @@ def summarise_parts(
         intervals = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
     else:
         intervals = [
-            mean_intervals(sample, _scale(info, once=part.once), confidence=confidence)
-            for sample, part in zip(samples, parts, strict=True)
+            mean_intervals(sample, _scale(info), confidence=confidence) for sample in samples
         ]
     return [
         _summary(sample, len(part.cases), info, found)
@@ -112,8 +108,8 @@ def summarise_parts(
     ]
 
 
-def _scale(info: MetricInfo | None, *, once: bool = True) -> Scale:
-    return Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
+def _scale(info: MetricInfo | None) -> Scale:
+    return Scale(None, None) if info is None else Scale(*info.scale, binary=info.binary)
 
 
 def _summary(
@@ -197,7 +193,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
             found[key] = compare_orders(
                 before[both.cases].tolist(),
                 after[both.cases].tolist(),
-                Scale(*info.scale, binary=info.binary and both.once),
+                _scale(info),
                 clusters=both.clusters.tolist(),
                 confidence=confidence,
             )
@@ -237,30 +233,38 @@ def compare_orders(
 
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
-    """Summarise the agreement of repeats; None if every case was asked once."""
-    most = max(map(len, table.cases), default=0)
-    if most < 2:
+    """Summarise the agreement of repeats that could be checked; None: no case has two."""
+    counts = {}
+    for rows in table.asked:
+        checked = [row.outcome for row in rows if row.outcome != "unchecked"]
+        if len(checked) > 1:
+            counts[rows[0].name] = len(checked), checked.count("passed")
+    if not counts:
         return None
-    repeated = {
-        rows[0].name: (len(rows), sum(row.outcome in {"passed", "unchecked"} for row in rows))
-        for rows in table.cases
-        if len(rows) > 1
-    }
-    mixed = [(*name, c) for name, (asked, c) in repeated.items() if 0 < c < asked]
-    mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
-    flips = [flip_probability(*pair) for pair in repeated.values()]
-    curves = {pair: pass_curves(*pair) for pair in set(repeated.values())}
-    return RepeatSummary(
-        repeats=most,
-        n=len(repeated),
-        flaky_rate=len(mixed) / len(repeated),
-        flip_probability=math.fsum(flips) / len(flips),
-        pass_at_k=_mean_curve([curves[pair].at_k for pair in repeated.values()], most),
-        pass_hat_k=_mean_curve([curves[pair].hat_k for pair in repeated.values()], most),
+    mixed = sorted(
+        (passes / n, *name, passes, n) for name, (n, passes) in counts.items() if 0 < passes < n
+    )
+    found = RepeatSummary(
+        repeats=max(n for n, _ in counts.values()),
+        n=len(counts),
+        every=sum(passes == n for n, passes in counts.values()),
+        again=Counter(row.again for row in table.firsts if row.again is not None),
         flaky_cases=tuple(
-            FlakyCase(file=file, case_id=case_id, passes=n) for file, case_id, n in mixed[:50]
+            FlakyCase(file=file, case_id=case_id, passes=passes, asked=n)
+            for _, file, case_id, passes, n in mixed[:50]
         ),
-        variance=_variance(table, most),
+    )
+    if found.again:
+        return found
+    flips = [flip_probability(*pair) for pair in counts.values()]
+    curves = {pair: pass_curves(*pair) for pair in set(counts.values())}
+    return replace(
+        found,
+        flaky_rate=len(mixed) / len(counts),
+        flip_probability=math.fsum(flips) / len(flips),
+        pass_at_k=_mean_curve([curves[pair].at_k for pair in counts.values()], found.repeats),
+        pass_hat_k=_mean_curve([curves[pair].hat_k for pair in counts.values()], found.repeats),
+        variance=_variance(table, found.repeats),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from struct import pack
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -35,7 +35,7 @@ from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import case_weight, is_unsure
-from pytest_rageval.values.record import CaseRecord, FailureStage
+from pytest_rageval.values.record import AgainReason, CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 
 _Value = TypeVar("_Value")
@@ -61,6 +61,9 @@ class Row(NamedTuple):
     """File and name of the case."""
     case_id: str
     repeat: int
+    again: AgainReason | None
+    selected: bool
+    """As of the record."""
     scores: bytes
     """A float for each metric of the registry: finite, `NOT_APPLICABLE` or `ERROR`."""
     other_scores: Mapping[str, float]
@@ -145,6 +148,8 @@ class RecordRows:
                 name=(self._once(record.file), record.name),
                 case_id=case.id,
                 repeat=record.repeat,
+                again=record.again,
+                selected=record.selected,
                 scores=pack(f"{len(coded)}d", *coded),
                 other_scores=dict(zip(others, coded_scores(scores, others), strict=True))
                 if others
@@ -204,8 +209,6 @@ class CasePart:
     def __init__(self, cases: Iterable[int], table: CaseTable) -> None:
         self.cases: Places = np.array([*cases], dtype=np.intp)
         self.clusters: Places = np.unique(table.clusters[self.cases], return_inverse=True)[1]
-        self.once = bool((table.scores.repeats[self.cases] == 1).all())
-        """Whether each of them was asked once."""
 
 
 class CaseTable:
@@ -217,14 +220,14 @@ class CaseTable:
 
     def __init__(self, columns: RecordRows) -> None:
         self.columns = columns
-        self.rows = sorted(columns.rows, key=lambda row: (row.name, row.repeat))
-        names = [row.name for row in self.rows]
-        starts = [at for at, name in enumerate(names) if not at or name != names[at - 1]]
-        ends = [*starts[1:], len(names)]
-        self.cases = [self.rows[at:end] for at, end in zip(starts, ends, strict=False)]
+        every = sorted(columns.rows, key=lambda row: (row.name, row.repeat))
+        self.asked = [[*rows] for _, rows in groupby(every, key=lambda row: row.name)]
         """The rows of each case, its first repeat first."""
+        self.cases = [[row for row in rows if not row.selected] or rows[:1] for rows in self.asked]
+        """Those of them that figures read."""
+        self.rows = [row for rows in self.cases for row in rows]
         self.firsts = [rows[0] for rows in self.cases]
-        self.outcomes = [outcome_of_repeats([row.outcome for row in rows]) for rows in self.cases]
+        self.outcomes = [outcome_of_repeats([row.outcome for row in rows]) for rows in self.asked]
         self.stages = [
             stage_of_repeats([(row.outcome, row.stage) for row in rows]) for rows in self.cases
         ]

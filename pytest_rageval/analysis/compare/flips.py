@@ -223,6 +223,8 @@ class CaseFlip:
     """By the outcome, or if that is the same, by the first changed metric."""
     base_outcome: CaseOutcome
     new_outcome: CaseOutcome
+    passes: tuple[str, str]
+    """Repeats that pass then and now, of all that could be checked, such as ``5/5`` and ``3/5``."""
     changes: tuple[MetricFlip, ...]
     """Most significant first; empty: only the outcome changed."""
     reason: str
@@ -242,19 +244,18 @@ def find_flips(
     """Return the cases that changed, worse ones first.
 
     Args:
-        pairs: each of equally many repeats.
+        pairs: cases of both runs.
         keys: metrics that may be compared; None: all.
         outcomes: whether outcomes may be compared.
     """
-    found = filter(None, (_flip(pair.base, pair.new, keys, outcomes) for pair in pairs))
+    found = filter(None, (_flip(pair, keys, outcomes) for pair in pairs))
     return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
 
 
-def _flip(
-    base: CaseGroup, new: CaseGroup, keys: Collection[str] | None, outcomes: bool
-) -> CaseFlip | None:
+def _flip(pair: CasePair, keys: Collection[str] | None, outcomes: bool) -> CaseFlip | None:
+    base, new = pair.alike.base, pair.alike.new
     changes = tuple(_changes(base, new, keys))
-    was, now = base.outcome, new.outcome
+    was, now = pair.outcomes
     direction: Direction | None = changes[0].direction if changes else None
     if outcomes and was in BADNESS and now in BADNESS and was != now:
         direction = CHANGE[BADNESS[now] < BADNESS[was]]
@@ -271,6 +272,7 @@ def _flip(
         direction=direction,
         base_outcome=was,
         new_outcome=now,
+        passes=(pair.base.passes, pair.new.passes),
         changes=ordered,
         reason=explain_flip(before, after, metric),
         brief_reason=explain_flip(before, after, metric, named=False),

@@ -307,7 +307,7 @@ def compare_records(
     alike = [pair.alike for pair in pairs]
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
     clustering = choose_clustering([pair.new.first for pair in pairs], given.cluster)
-    flips = find_flips(alike, keys=given.keys, outcomes=outcomes)
+    flips = find_flips(pairs, keys=given.keys, outcomes=outcomes)
     latency = _latency(base, new, given)
     passed, time = pass_values(pairs, clustering), time_values(pairs, clustering)
     p_of_documents = None
@@ -371,8 +371,10 @@ def _latency(
 ) -> dict[str, UnpairedChange]:
     if not given.with_latency or (given.keys is not None and not given.keys):
         return {}
-    one = record_latency([r for r in base if r.counted], given.base_timeout_ms)
-    other = record_latency([r for r in new if r.counted], given.new_timeout_ms)
+    one, other = (
+        record_latency([r for r in records if r.counted and not r.selected], timeout_ms)
+        for records, timeout_ms in ((base, given.base_timeout_ms), (new, given.new_timeout_ms))
+    )
     if not (one.n or other.n):
         return {}
     rows = {
@@ -401,9 +403,10 @@ class JudgeNoise:
     n_checked: int
     """Scores given twice."""
     repeat_sd: float | None
-    """Standard deviation between repeats of one case; None: no case was asked twice."""
+    """Standard deviation between scores that were given for one prompt; None: each had its own, or
+    there is none, as with the offline judge. What answers differ by is noise of the target."""
     n_repeated: int
-    """Cases, of either run, with two scored repeats or more."""
+    """Prompts, of either run, with two scores or more."""
 
 
 def judge_noise(
@@ -417,10 +420,14 @@ def judge_noise(
         key: a judged metric.
     """
     rate = None if checked is None else checked.disagreement_rate
-    scored = [
-        [v for r in repeats if (v := r.scores.metrics.get(key)) is not None] for repeats in cases
-    ]
-    spreads = [variance(values) for values in scored if len(values) > 1]
+    spreads = []
+    for repeats in cases:
+        scores: dict[tuple[str, ...], list[float]] = {}
+        for one in repeats:
+            prompts = tuple(given.prompt_hash for given in one.verdicts.judgements.values())
+            if any(prompts) and (value := one.scores.metrics.get(key)) is not None:
+                scores.setdefault(prompts, []).append(value)
+        spreads += [variance(values) for values in scores.values() if len(values) > 1]
     within = fmean(spreads)
     if rate is None and within is None:
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from math import nan
 from typing import Final, Literal
@@ -11,7 +11,13 @@ from unicodedata import normalize
 
 import numpy as np
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import (
+    CaseGroup,
+    CaseOutcome,
+    group_repeats,
+    pass_share,
+    record_outcome,
+)
 from pytest_rageval.analysis.aggregate.scores import Floats, ScoreTable
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.stats.difference_test import DifferenceTest, difference_test
@@ -46,9 +52,23 @@ class CasePair:
     @property
     def alike(self) -> CasePair:
         """The pair with as many repeats of each run: of more, the worst one is worse by chance."""
-        n = min(len(self.base.records), len(self.new.records))
-        base, new = (CaseGroup(records=case.records[:n]) for case in (self.base, self.new))
+        both = self.base.unselected, self.new.unselected
+        n = min(map(len, both))
+        base, new = (CaseGroup(records=records[:n]) for records in both)
         return CasePair(base=base, new=new)
+
+    @property
+    def outcomes(self) -> tuple[CaseOutcome, CaseOutcome]:
+        """The outcomes of as many repeats of each run; further ones only tell that a case varies.
+
+        A case that failed as often as the other run asked it is flaky if it passes later on.
+        """
+        alike = self.alike
+        base, new = (
+            whole.outcome if whole.outcome == "flaky" and one.outcome != "passed" else one.outcome
+            for whole, one in ((self.base, alike.base), (self.new, alike.new))
+        )
+        return base, new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +101,6 @@ class PairedValues:
     new: tuple[float, ...]
     clusters: tuple[str | None, ...]
     nodeids: tuple[str, ...]
-    repeated: bool
-    """Whether any value is a mean over repeats, so that a 0/1 metric is no longer binary."""
     n_base_only: int = 0
     n_new_only: int = 0
     whole_clusters: bool = False
@@ -101,16 +119,12 @@ class PairedValues:
         pairs = zip(self.base, self.new, strict=True)
         return all(abs(new - base) <= TOLERANCE for base, new in pairs)
 
-    def scale(self, info: MetricInfo) -> Scale:
-        """The scale of the metric; not binary for means over repeats."""
-        return Scale(*info.scale, binary=info.binary and not self.repeated)
-
     def test(self, info: MetricInfo) -> DifferenceTest | None:
         """Test the mean of new - base; None: too few pairs."""
         return difference_test(
             self.base,
             self.new,
-            self.scale(info),
+            Scale(*info.scale, binary=info.binary),
             clusters=self.clusters,
             whole_clusters=self.whole_clusters,
         )
@@ -172,7 +186,6 @@ class PairedColumns:
         self._clusters = clustering.ids(pair.new.first for pair in pairs)
         self._whole_clusters = clustering.whole
         self._nodeids = [pair.new.first.nodeid for pair in pairs]
-        self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in pairs]
 
     def both(self, key: str) -> tuple[Floats, Floats]:
         """Return one metric of every pair in both runs, repeats averaged."""
@@ -191,27 +204,30 @@ class PairedColumns:
             new=tuple(new[both].tolist()),
             clusters=tuple(compress(self._clusters, both)),
             nodeids=tuple(compress(self._nodeids, both)),
-            repeated=any(compress(self._repeated, both)),
             n_base_only=int((known & ~scored).sum()),
             n_new_only=int((scored & ~known).sum()),
             whole_clusters=self._whole_clusters,
         )
 
 
-def pass_values(pairs: Iterable[CasePair], clustering: Clustering) -> PairedValues:
-    """Pair whether each case passes in as many repeats as both runs have."""
+def pass_values(pairs: Sequence[CasePair], clustering: Clustering) -> PairedValues:
+    """Pair the share of the repeats of each case that pass."""
 
     def passes(case: CaseGroup) -> float:
-        return nan if case.outcome in {"error", "unchecked"} else float(case.outcome == "passed")
+        share = (
+            None if case.outcome == "error" else pass_share(map(record_outcome, case.unselected))
+        )
+        return nan if share is None else share
 
-    return _paired([pair.alike for pair in pairs], passes, clustering)
+    return _paired(pairs, passes, clustering)
 
 
 def time_values(pairs: Sequence[CasePair], clustering: Clustering) -> PairedValues:
     """Pair the mean time of the answers of each case."""
 
     def time(case: CaseGroup) -> float:
-        known = [r.latency for r in case.records if r.status == "ok" and "total_ms" in r.latency]
+        answered = (r.latency for r in case.unselected if r.status == "ok")
+        known = [latency for latency in answered if "total_ms" in latency]
         mean = fmean([latency["total_ms"] for latency in known])
         return nan if mean is None else mean
 
@@ -223,7 +239,7 @@ def _paired(
 ) -> PairedValues:
     base = np.array([value(pair.base) for pair in pairs], dtype=float)
     new = np.array([value(pair.new) for pair in pairs], dtype=float)
-    return replace(PairedColumns(pairs, (), clustering).paired(base, new), repeated=False)
+    return PairedColumns(pairs, (), clustering).paired(base, new)
 
 
 MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})
@@ -236,9 +252,7 @@ def newly_missed(pairs: Iterable[CasePair]) -> tuple[CaseRecord, ...]:
     A flaw is no miss on either side: judges are noisy.
     """
     return tuple(
-        pair.new.first
-        for pair in pairs
-        if pair.base.outcome in MET and pair.new.outcome == "missed"
+        pair.new.first for pair in pairs if pair.base.worst in MET and pair.new.worst == "missed"
     )
 
 

@@ -196,7 +196,7 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str, names: Mapping[str,
     }
     found = []
     for noun, outcome in product(groups, ("missed", "flawed", "error")):
-        ids = [names[case.first.nodeid] for case in groups[noun] if case.outcome == outcome]
+        ids = [names[case.first.nodeid] for case in groups[noun] if case.worst == outcome]
         # An error of another case is up to the limits of its rate.
         if ids and (noun, outcome) != ("case", "error"):
             verb = "failed" if outcome == "error" else outcome

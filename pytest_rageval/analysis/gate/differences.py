@@ -255,7 +255,9 @@ def check_differences(
         elif check.metric == PASSED.key:
             of_check = [pair for pair in pairs if in_table(pair.new.first, check)]
             passed = _tested(check, PASSED, of_check, pass_values(of_check, clustering))
-            erred = sum(p.base.outcome == "passed" and p.new.outcome == "error" for p in of_check)
+            erred = sum(
+                p.base.outcome in {"passed", "flaky"} and p.new.outcome == "error" for p in of_check
+            )
             found[check] = replace(passed, n_lost=erred)
         else:
             both = both or runs()
@@ -267,7 +269,7 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     if not pairs:
         return Difference(estimate=None)
     missed = tuple(record.nodeid for record in newly_missed(pairs))
-    lost = sum(pair.base.outcome in MET and pair.new.outcome == "error" for pair in pairs)
+    lost = sum(pair.base.worst in MET and pair.new.outcome == "error" for pair in pairs)
     return Difference(
         estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:MOST_CASES]
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats, pass_share
 from pytest_rageval.analysis.aggregate.operational import (
     ERROR_KINDS,
     LatencyObservation,
@@ -36,8 +36,12 @@ from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import sum_usage
 from pytest_rageval.values.words import VERDICT
 
-BY_OUTCOME: Final = ("pass_rate", "flaky_rate", STAGE_PREFIX)
+BY_OUTCOME: Final = ("pass_hat_k", "flaky_rate", STAGE_PREFIX)
 """Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
+_ONE_EACH: Final = "no case was asked several times"
+_SELECTED: Final = (
+    "only cases with a certain first answer were asked again, and they are no sample of all"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +82,11 @@ def find_figure(check: Check, run: StoredRun, *, confidence: float = 0.95) -> Ch
     }.get(check.metric)
     if known is not None:
         return CheckFigure(estimate=known)
-    records = [record for record in run.records if record.counted]
+    every = [record for record in run.records if not record.selected]
+    records = [record for record in every if record.counted]
     if check.metric in ERROR_KINDS:
         # Whether the target answered can be told of cases that nobody has reviewed.
-        records = records or list(run.records)
+        records = records or every
     cases = [case for case in group_repeats(records) if in_table(case.first, check)]
     if check.metric.startswith("latency_ms."):
         return _latency_figure(check, cases, run.timeout_ms, confidence)
@@ -247,12 +252,15 @@ _SHARE: Final = MetricInfo(
 
 
 def _pass_share(case: CaseGroup) -> float | None:
-    return None if case.outcome == "unchecked" else float(case.outcome == "passed")
+    return pass_share(case.outcomes)
 
 
 def _mixed_share(case: CaseGroup) -> float | None:
-    n, passed = len(case.records), sum(r.scores.outcome == "passed" for r in case.records)
-    return float(0 < passed < n) if n > 1 else None
+    return None if case.n_checked < 2 else float(case.outcome == "flaky")
+
+
+def _every_share(case: CaseGroup) -> float | None:
+    return None if case.n_checked < 2 else float(case.outcome == "passed")
 
 
 def _run_figure(
@@ -265,9 +273,11 @@ def _run_figure(
         )
     if metric == "pass_rate":
         return _rate_figure(cases, _pass_share, 1, confidence)
-    if metric == "flaky_rate":
-        figure = _rate_figure(cases, _mixed_share, 0, confidence)
-        return replace(figure, no_data="no case was asked several times")
+    if metric in {"pass_hat_k", "flaky_rate"}:
+        some, best = (_mixed_share, 0) if metric == "flaky_rate" else (_every_share, 1)
+        figure = _rate_figure(cases, some, best, confidence)
+        selected = any(record.selected for record in run.records)
+        return replace(figure, no_data=_SELECTED if selected else _ONE_EACH)
     if metric.startswith(STAGE_PREFIX):
         stage = metric.removeprefix(STAGE_PREFIX)
         failed = tuple(case.first.nodeid for case in cases if case.stage == stage)

@@ -47,8 +47,6 @@ class Measures:
     """The constraints that the figures break or that have no figure, in words."""
     proven: tuple[str, ...] = ()
     """Those of them that are broken with confidence."""
-    repeated: bool = False
-    """Whether any value is a mean over repeats."""
 
 
 def measure(run: StoredRun, goal: Goal, cases: Collection[str] | None = None) -> Measures:
@@ -89,7 +87,6 @@ def measure(run: StoredRun, goal: Goal, cases: Collection[str] | None = None) ->
         figures=figures,
         broken=tuple(_broken(*one) for one in limits if _outcome(*one, "estimate") != "pass"),
         proven=tuple(_broken(*one) for one in limits if _outcome(*one, "prove_fail") == "fail"),
-        repeated=any(len(group.records) > 1 for group in groups),
     )
 
 

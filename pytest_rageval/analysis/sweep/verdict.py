@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.compare.pairs import PairedValues
-from pytest_rageval.analysis.stats.distributions import cluster_indices
+from pytest_rageval.analysis.stats.distributions import cluster_indices, is_binary
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.analysis.stats.paired import (
     holm,
     mcnemar,
@@ -130,7 +131,6 @@ def paired_values(one: Measures, other: Measures) -> PairedValues:
         new=tuple(one.values[id] for id in ids),
         clusters=tuple(one.clusters.get(id) for id in ids),
         nodeids=tuple(ids),
-        repeated=one.repeated or other.repeated,
     )
 
 
@@ -140,7 +140,7 @@ def paired_p(values: PairedValues, goal: Goal) -> float | None:
         return None
     differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
     alone = len(cluster_indices(values.n, values.clusters)) == values.n
-    if alone and values.scale(goal.main.info).binary:
+    if alone and goal.main.info.binary and is_binary((*values.base, *values.new)):
         gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
         return mcnemar(gained, lost).p_two_sided
     return sign_flip(differences, clusters=values.clusters).p_two_sided
@@ -159,7 +159,7 @@ def _tests(
         gap = paired_difference(
             values.base,
             values.new,
-            values.scale(goal.main.info),
+            Scale(*goal.main.info.scale, binary=goal.main.info.binary),
             clusters=values.clusters,
             confidence=goal.confidence,
         )

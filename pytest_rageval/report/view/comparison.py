@@ -290,7 +290,8 @@ def _noise_text(change: MetricChange) -> str:
         )
     if noise.repeat_sd is not None:
         parts.append(
-            f"repeats of a case differ by a standard deviation of {format_value(noise.repeat_sd)}"
+            "scores of equal answers differ by a standard deviation of "
+            f"{format_value(noise.repeat_sd)}"
         )
     return "; ".join(parts)
 
@@ -380,6 +381,8 @@ def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:
 
 def flip_value(flip: CaseFlip) -> str:
     """Show the change of a case, such as ``recall 1.00 -> 0.00``."""
+    if "flaky" in {flip.base_outcome, flip.new_outcome}:
+        return "passes {} -> {}".format(*flip.passes)
     if not flip.changes:
         return f"{flip.base_outcome} -> {flip.new_outcome}"
     first = flip.changes[0]

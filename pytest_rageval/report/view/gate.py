@@ -55,13 +55,13 @@ def headline_facts(
     """
     since = headline.since
     if since is not None:
-        n_new = since.broke.n + since.erred.n
+        n_new = since.broke.n + since.flaky.n + since.erred.n
         verdict = f"{since.verdict}: " if since.verdict else ""
         said = since.sentence(names=named)
         yield Fact("since", f"{since.name}, {verdict}{said}", status=BAD[n_new > 0])
     head = "pattern"
     for one in headline.patterns:
-        if repeats or one.code != "repeats":
+        if repeats or one.code not in {"repeats", "again"}:
             yield Fact(head, one.public if public else one.sentence)
             head = ""
 

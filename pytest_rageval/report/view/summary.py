@@ -11,6 +11,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     CASE_OUTCOMES,
     case_names,
     first_to_see,
+    flaky_first,
     group_repeats,
     worst_misses,
 )
@@ -57,6 +58,7 @@ from pytest_rageval.support.text import (
     format_limit_pair,
     format_value,
     part,
+    plural,
 )
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import (
@@ -269,9 +271,13 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
     names = case_names(view.run.records)
     labels = {r.nodeid: g.label for g in group_errors(view.run.records) for r in g.records}
     since = view.gate.headline.since
-    new = {*since.broke.names, *since.erred.names} if since else set()
+    new = {*since.broke.names, *since.flaky.names, *since.erred.names} if since else set()
     found: dict[tuple[str, bool, str], list[str]] = {}
+    flaky = flaky_first(cases)
+    aside = {case.first.nodeid for case in flaky}
     for record in sorted((case.deciding for case in cases), key=first_to_see):
+        if record.nodeid in aside:
+            continue
         if not _failed(record) or (record.error and not errors):
             continue
         cause = (stage_of(record) or "").replace("_", " ")
@@ -279,7 +285,11 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
             cause = ": ".join(filter(None, (record.error.kind, labels.get(record.nodeid))))
         name = names[record.nodeid]
         found.setdefault((record.scores.outcome, name not in new, cause), []).append(name)
+    for case in flaky:
+        name = names[case.first.nodeid]
+        found.setdefault(("flaky", name not in new, ""), []).append(f"{name} {case.passes}")
     named = {name for listed in found.values() for name in listed}
+    named |= {names[nodeid] for nodeid in aside}
     for outcome, every in view.aggregate.failed_cases.items() if errors else ():
         if rest := [name for name in every if name not in named]:  # without their records
             found[outcome, True, ""] = rest
@@ -297,14 +307,23 @@ def _new(view: FinishedRun, *, public: bool, named: bool = False) -> Iterator[Fa
 def _repeats(view: FinishedRun) -> Iterator[Fact]:
     """Yield how many cases vary between repeats, and how many would pass every time."""
     found = view.aggregate.repeats
-    if found is not None:
-        r = found.repeats
-        varies = next((p for p in view.gate.headline.patterns if p.code == "repeats"), None)
-        said = "no case varies"
-        if varies is not None:
-            said = "{n} of {of} cases vary: {cases}".format_map(varies.facts)
-        every = f"all {r} pass: {found.pass_hat_k[r] * 100:.0f} %"
-        yield Fact("repeats", f"{r} of each; {said}; {every}")
+    if found is None:
+        return
+    n = view.aggregate.flaky
+    vary = f"{n} of {counted(found.n, 'case')} {plural(n, 'varies', 'vary')}"
+    if found.again:
+        why = ", ".join(f"{n} {reason}" for reason, n in found.again.items())
+        asked = f"{counted(found.n, 'case')} asked again ({why}), {found.repeats} times in all"
+        yield Fact(
+            "repeats", f"{asked}; {n} {plural(n, 'varies', 'vary')}; figures are of first answers"
+        )
+        return
+    shares = (view.aggregate.rates["pass_rate"], found.every / found.n)
+    one, every = (f"{100 * (share or 0.0):.0f} %" for share in shares)
+    yield Fact(
+        "repeats",
+        f"{found.repeats} of each; {vary}; pass rate {one}, all {found.repeats} pass: {every}",
+    )
 
 
 def _scores(view: FinishedRun) -> Iterator[Fact]:

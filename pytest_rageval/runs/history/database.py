@@ -44,7 +44,7 @@ _PSYCOPG: Final = {
 _LOCK: Final = "SELECT pg_advisory_xact_lock(7205759403)"
 _TOO_LARGE: Final = "54"
 """Class of PostgreSQL's errors about values that are too large."""
-INDEX_VERSION: Final = 5
+INDEX_VERSION: Final = 6
 """Another version is rebuilt from the folders, not migrated."""
 _VERSION: Final = sa.Table(
     "rageval_history",

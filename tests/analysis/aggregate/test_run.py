@@ -78,6 +78,26 @@ def test_binary_metrics_of_one_repeat_have_a_wilson_interval() -> None:
     assert (found.low, found.high) == pytest.approx((0.7148578, 0.9166258), abs=1e-6)
 
 
+def test_repeats_of_equal_answers_change_no_interval() -> None:
+    once = hits(1, 1, 1, 0)
+    thrice = [replace(one, repeat=n) for one in once for n in range(3)]
+    assert aggregate(thrice).metrics["hit_at_k"] == aggregate(once).metrics["hit_at_k"]
+
+
+def test_what_was_asked_again_for_its_answer_enters_no_figure() -> None:
+    once = [record("a", {"hit_at_k": 1.0}), record("b", {"hit_at_k": 0.0}, outcome="missed")]
+    more = [
+        record("b", {"hit_at_k": 1.0}, repeat=n, again="failed", latency={"total_ms": 1.0})
+        for n in (1, 2)
+    ]
+    plain, found = aggregate(once), aggregate([once[0], replace(once[1], again="failed"), *more])
+    assert found.metrics == plain.metrics
+    assert (found.rates, found.latency) == (plain.rates, plain.latency)
+    assert (found.flaky, found.missed, found.passed) == (1, 0, 1)
+    assert found.repeats is not None
+    assert (found.repeats.again, found.repeats.flaky_rate) == ({"failed": 1}, None)
+
+
 def test_cases_about_one_document_are_clustered() -> None:
     records = [
         record(f"c{i}", {"hit_at_k": v}, cluster=c)
@@ -167,8 +187,8 @@ def test_outcomes_are_counted_by_case() -> None:
     ("repeats", "outcome"),
     [
         (["passed", "passed"], "passed"),
-        (["passed", "missed"], "missed"),
-        (["passed", "error"], "passed"),
+        (["passed", "missed"], "flaky"),
+        (["passed", "error"], "flaky"),
         (["missed", "error"], "missed"),
         (["error", "error"], "error"),
     ],
@@ -295,7 +315,8 @@ def test_flawed_cases_and_stages_are_counted_once_each_by_the_repeat_that_decide
         ]
     )  # fmt: skip
     counts = found.passed, found.flawed, found.missed, found.errored
-    assert counts == (1, 1, 2, 1)
+    assert (*counts, found.flaky) == (1, 0, 2, 1, 1)
     assert found.stages == {"incorrect": 2, "not_retrieved": 2}
-    assert found.rates["pass_rate"] == 1 / 5
-    assert found.failed_cases == {"error": ("d",), "missed": ("b", "c"), "flawed": ("a",)}
+    assert found.rates["pass_rate"] == pytest.approx((1 / 3 + 1) / 5)
+    failed = {"error": ("d",), "missed": ("b", "c"), "flawed": (), "flaky": ("a",)}
+    assert found.failed_cases == failed

@@ -100,8 +100,8 @@ def test_repeats_tell_how_far_one_answer_can_be_trusted() -> None:
     assert found is not None
     assert (found.repeats, found.n) == (4, 3)
     assert found.flaky_rate == pytest.approx(2 / 3)
-    flaky = [(one.file, one.case_id, one.passes) for one in found.flaky_cases]
-    assert flaky == [("evals/set.jsonl", "b", 2), ("evals/set.jsonl", "c", 1)]
+    flaky = [(one.file, one.case_id, one.passes, one.asked) for one in found.flaky_cases]
+    assert flaky == [("evals/set.jsonl", "c", 1, 4), ("evals/set.jsonl", "b", 2, 4)]
     assert found.pass_at_k[1] == pytest.approx(7 / 12)
     assert found.pass_at_k[2] == pytest.approx((1 + 5 / 6 + 1 / 2) / 3)
     assert found.pass_hat_k[2] == pytest.approx((1 + 1 / 6 + 0) / 3)

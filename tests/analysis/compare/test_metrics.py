@@ -16,6 +16,7 @@ from pytest_rageval.analysis.compare.pairs import LeftOut
 from pytest_rageval.analysis.stats.paired import mcnemar
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.verdict import Judgement
 from tests.build.records import failed, record
 from tests.build.runs import random_churn, run_of, scored
 
@@ -188,9 +189,16 @@ def judged(case_id: str, score: float, **fields: Any) -> CaseRecord:
     return record(case_id, {"groundedness": score}, **fields)
 
 
-def test_repeats_tell_how_noisy_a_judge_is() -> None:
-    base = [judged("a", 4.0), judged("a", 5.0, repeat=1)]
-    new = [judged("a", 3.0), judged("a", 5.0, repeat=1)]
+def test_repeats_of_one_prompt_tell_how_noisy_a_judge_is() -> None:
+    def verdict(prompt: str) -> dict[str, Judgement]:
+        given = Judgement(rubric="groundedness", rubric_version="", judge="m", prompt_hash=prompt)
+        return {"groundedness": given}
+
+    base = [judged("a", 4.0, judgements=verdict("p")),
+            judged("a", 5.0, judgements=verdict("p"), repeat=1)]  # fmt: skip
+    new = [judged("a", 3.0, judgements=verdict("p")),
+           judged("a", 5.0, judgements=verdict("p"), repeat=1),
+           judged("a", 1.0, judgements=verdict("other answer"), repeat=2)]  # fmt: skip
     noise = compared(base, new).metrics["groundedness"].noise
     assert noise is not None
     assert noise.repeat_sd == pytest.approx((0.5 * (0.5 + 2.0)) ** 0.5)

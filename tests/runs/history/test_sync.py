@@ -384,7 +384,7 @@ def test_an_index_of_another_version_is_refused_and_can_be_made_anew(url: str) -
     sync(url)
     change(url, "UPDATE rageval_history SET version = 7")
     change(url, "ALTER TABLE metrics DROP COLUMN se")
-    with pytest.raises(StorageError, match="an index of version 7, expected 5; `rageval runs sync"):
+    with pytest.raises(StorageError, match="an index of version 7, expected 6; `rageval runs sync"):
         sync(url)
     with pytest.raises(StorageError, match="an index of version 7"):
         IndexDatabase(url, rootdir=Path.cwd(), write=False)

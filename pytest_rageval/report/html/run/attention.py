@@ -90,27 +90,33 @@ def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
 
     The most frequent kind comes first, and cases that were not asked last.
     """
-    kinds = Counter((row.outcome, row.stage) for row in rows if _failed(row))
-    first: dict[tuple[str, str], CaseRow] = {}
+    kinds = Counter((row.outcomes, row.stage) for row in rows if _failed(row))
+    first: dict[tuple[tuple[str, ...], str], CaseRow] = {}
     for row in rows:
-        first.setdefault((row.outcome, row.stage), row)
-    by_number = sorted(kinds.most_common(), key=lambda kind: kind[0][1] == "not_attempted")
-    for (outcome, stage), n in by_number:
-        row = first[outcome, stage]
+        first.setdefault((row.outcomes, row.stage), row)
+    by_number = sorted(
+        kinds.most_common(), key=lambda kind: (kind[0][1] == "not_attempted", len(kind[0][0]))
+    )
+    for (outcomes, stage), n in by_number:
+        row = first[outcomes, stage]
         if (error := row.record.error) is not None:
             why = f"{error.kind}, one of {counted(n, 'error')}"
             yield _reading(row, "error", why)
             continue
-        words = stage.replace("_", " ") or outcome
+        words = _words(row)
         scores = _scores(row.record)
         others = plural(n, "the only case", f"{'lowest' if scores else 'one'} of {n} cases")
         yield _reading(row, "worst", f"{words}, {others}{scores}")
     if not kinds:
         yield from _lowest(rows)
-    for row in filter(_failed, rows):
-        words = row.stage.replace("_", " ") or row.outcome
+    for row in sorted(filter(_failed, rows), key=lambda row: row.flaky):
+        words = _words(row)
         kind = "worst" if row.record.error is None else "error"
         yield _reading(row, kind, f"{words}{_scores(row.record)}")
+
+
+def _words(row: CaseRow) -> str:
+    return f"{'flaky, ' if row.flaky else ''}{row.stage.replace('_', ' ') or row.outcome}"
 
 
 def _failed(row: CaseRow) -> bool:

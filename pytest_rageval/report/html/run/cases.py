@@ -8,7 +8,11 @@ from operator import attrgetter
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.analysis.aggregate.case_groups import first_to_see, record_outcome
+from pytest_rageval.analysis.aggregate.case_groups import (
+    first_to_see,
+    group_repeats,
+    record_outcome,
+)
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
@@ -39,7 +43,11 @@ def view_cases(
         options: extent of the page.
         baseline: the run to compare with and the comparison; None: none.
     """
-    repeated = {record.nodeid for record in run.records if record.repeat}
+    repeated = {
+        case.first.nodeid: case
+        for case in group_repeats(run.records)
+        if any(record.repeat for record in case.records)
+    }
     columns = tuple(
         key
         for key in _COLUMNS
@@ -82,11 +90,16 @@ def view_cases(
             ),
             marks=", ".join(
                 [f"turn {talk.turn} of {talk.turns}" for talk in [record.case.talk] if talk]
-                + [f"repeat {record.repeat}"] * (record.nodeid in repeated)
+                + (
+                    [f"repeat {record.repeat}, {repeated[record.nodeid].passes} pass"]
+                    if record.nodeid in repeated
+                    else []
+                )
                 + ["asks back"] * record.scores.clarifies
                 + ["not reviewed"] * (not record.counted)
             ),
             outcome=record_outcome(record),
+            flaky=record.nodeid in repeated and repeated[record.nodeid].outcome == "flaky",
             flip=flips.get((record.file, record.name), ""),
             stage=stage_of(record),
             checks=checks_of(record, rules),

@@ -55,7 +55,7 @@ def _groups(kind: str, row: CaseRow) -> Iterable[str]:
 
 
 _NAMES: Final[Mapping[str, Callable[[CaseRow], Iterable[str]]]] = {
-    "outcome": lambda row: (row.outcome,),
+    "outcome": lambda row: row.outcomes,
     "stage": lambda row: (row.stage,),
     **{kind: partial(_groups, kind) for kind in GROUP_KINDS},
     "flip": lambda row: (row.flip,),

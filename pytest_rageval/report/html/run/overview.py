@@ -51,7 +51,7 @@ _ASPECTS: Final = (
 )
 """Metrics of the first tiles: of each aspect the first that the run has."""
 _FILL: Final = ("recall_at_k", "mrr", "recall_all_at_k", "ndcg_at_k", "attribution_recall")
-_OUTCOMES: Final = ("error", "missed", "flawed", "unchecked", "passed")
+_OUTCOMES: Final = ("error", "missed", "flawed", "flaky", "unchecked", "passed")
 _SHADES: Final = 8
 """Colours of stages, which words repeat."""
 _MESSAGE_CHARS: Final = 600
@@ -305,7 +305,8 @@ def _latency_tile(
 
 def _bars(cases: Sequence[CaseGroup]) -> Iterator[Bar]:
     outcomes = Counter[str](case.outcome for case in cases)
-    stages = Counter(filter(None, (stage_of(case.deciding) for case in cases)))
+    failed = [case for case in cases if case.outcome != "flaky"]
+    stages = Counter(filter(None, (stage_of(case.deciding) for case in failed)))
     shown = [name for name in _OUTCOMES if name in outcomes]
     if shown:
         yield _bar("Outcome", "outcome", {name: outcomes[name] for name in shown}, shown)
@@ -333,6 +334,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "error": "The target gave no answer, so nothing could be scored.",
     "missed": "Retrieval is not as expected, or the answer is wrong about abstaining.",
     "flawed": "Retrieval is as expected, and the answer is not.",
+    "flaky": "Some of its repeats pass and others do not, so that one answer says little.",
     "unchecked": "Nothing of the case could be scored, or the judge is unsure of its answer.",
 }
 """Outcomes that a reader may not know, in the order in which they are explained."""

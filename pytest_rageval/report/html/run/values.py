@@ -149,10 +149,12 @@ class CaseRow:
     turns: tuple[TurnLink, ...]
     """All turns of its conversation, or itself alone."""
     marks: str
-    """``turn 2 of 3`` in a conversation, ``repeat 1`` if a case was asked several times, ``asks
-    back`` if that is what it got for an answer, ``not reviewed`` if it does not count."""
+    """``turn 2 of 3`` in a conversation, ``repeat 1, 3/5 pass`` if a case was asked several times,
+    ``asks back`` if that is what it got for an answer, ``not reviewed`` if it does not count."""
     outcome: str
     """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
+    flaky: bool
+    """Whether the case passes in some of its repeats and not in all."""
     flip: str
     """``worse``, ``better`` or empty."""
     stage: str
@@ -162,6 +164,11 @@ class CaseRow:
     brief: bool
     """Whether the details leave out what was retrieved, to keep the page small."""
     make_detail: Callable[[], CaseDetail]
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The names of its outcome: of a flaky case two, that and the one of the repeat."""
+        return ("flaky", self.outcome) if self.flaky else (self.outcome,)
 
     @property
     def labels(self) -> str:

@@ -139,7 +139,7 @@ def _news(run: StoredRun, page: str, *, redact: bool) -> Iterator[Part]:
     """Yield the headline of a run, whose cases lead to its page."""
     if run.gate is not None:
         headline, since = run.gate.headline, run.gate.headline.since
-        groups = [since.broke, since.erred, since.fixed] if since and page else []
+        groups = [since.broke, since.flaky, since.erred, since.fixed] if since and page else []
         names = [name for group in groups for name in group.names if "::" not in name]
         links = {name: f"{page}#case-{quote(name, safe='/')}" for name in names}
         yield from parts(news_blocks(headline, run.run_id, redact=redact), links)

@@ -17,6 +17,7 @@ def flip(case_id: str, direction: Direction = "worse") -> CaseFlip:
         direction=direction,
         base_outcome="passed",
         new_outcome="missed",
+        passes=("1/1", "0/1"),
         changes=(),
         reason="abstains now",
         brief_reason="abstains",

@@ -3,7 +3,7 @@ const list = (() => {
   const byId = (id) => document.getElementById(id);
   const table = byId("case-table"), head = table.tHead, body = table.tBodies[0];
   const STEP = 100;
-  const SYMBOLS = { passed: "\u2713", missed: "\u2717", flawed: "~", error: "!", unchecked: "?", worse: "\u25bc", better: "\u25b2" };
+  const SYMBOLS = { passed: "\u2713", missed: "\u2717", flawed: "~", flaky: "\u2248", error: "!", unchecked: "?", worse: "\u25bc", better: "\u25b2" };
   const TITLES = { outcome: "Outcome", stage: "Stage", category: "Category", tag: "Tag", difficulty: "Difficulty",
     turn: "Turn", flip: "Since the baseline", check: "Check" };
   const MOST_NAMES = 300;  // 5,000 take more than a second at every key of a search
