@@ -37,7 +37,7 @@ TESTED_BY = {
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "api/test_evaluation": "engine.asking",
     "authoring/labelling/test_agreement": "report.view.agreement",
-    "authoring/labelling/test_app_tmux": "authoring.keyed.app",
+    "authoring/labelling/test_screen_tmux": "authoring.keyed.app",
     "authoring/labelling/web/test_page": "authoring.keyed.page",
     "authoring/review/test_session": "authoring.keyed.session report.view.review",
     "authoring/viewing/test_app": "authoring.viewing.project",

@@ -13,7 +13,7 @@ from pytest_rageval.cli.output import CommandError, ExitCode, switch
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.keyed.app import KeyApp
+    from pytest_rageval.authoring.keyed.app import Screen
     from pytest_rageval.authoring.keyed.page import KeyPage
     from pytest_rageval.authoring.keyed.session import KeySession
 
@@ -59,8 +59,11 @@ def require_terminal() -> None:
         raise CommandError.of("", "no_terminal")
 
 
-def run_app(app: KeyApp, session: KeySession) -> ExitCode:
-    """Run the app to its end."""
+def run_app(session: KeySession, look: Callable[[], Screen]) -> ExitCode:
+    """Run the app to its end; ``look`` returns what a terminal shows of the session."""
+    from pytest_rageval.authoring.keyed.app import KeyApp
+
+    app = KeyApp(session, look)
     app.run()
     if app.failure is not None:
         raise app.failure

@@ -57,8 +57,6 @@ class KeyPage(ABC, Generic[View]):
 
     command: ClassVar[str]
     """Name of the command, and of the folder of its templates ``head`` and ``work``."""
-    waiting: ClassVar[str] = "working ..."
-    """Text of the status line while a key takes long."""
 
     def __init__(self, session: KeySession) -> None:
         self.session = session
@@ -111,7 +109,7 @@ class KeyPage(ABC, Generic[View]):
         given = {
             "revision": self._revision,
             "place": self.session.place,
-            "waiting": self.waiting,
+            "waiting": self.session.waiting,
             "early": EARLY,
             **self.values(view),
         }

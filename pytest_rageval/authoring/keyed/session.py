@@ -14,6 +14,8 @@ MAX_INPUT: Final = 10_000
 class KeySession(Protocol):
     """Anything that keys drive."""
 
+    waiting: str
+    """Said while a key takes long."""
     notice: str
     """Effect of the last key, in one sentence."""
 

@@ -62,6 +62,7 @@ class LabelSession:
         self._markings = [CaseMarking(item, self._settings) for item in queue]
         self.index = 0
         self.mode = Mode.BROWSE
+        self.waiting = "asking the target ..."
         self.notice = ""
         """Effect of the last key, in one sentence."""
         self.typed = ""

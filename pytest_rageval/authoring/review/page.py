@@ -36,7 +36,7 @@ _GROUP: Final = {
     "q": "Leave",
 }
 _TEXT: Final = {"enter": "Keep", "escape": "Leave as it was"}
-_FIRST: Final = ("p", "f", "s", "space", "c", "enter")
+_FIRST: Final = ("p", "f", "space", "c", "enter")
 """Keys of the bar that a phone always shows."""
 _WHOLE: Final = 50_000
 _EXCERPT: Final = 280

@@ -76,6 +76,7 @@ class ReviewSession:
         self.reviewer = reviewer
         self.blind = blind
         self.mode = Mode.READ
+        self.waiting = "writing ..."
         self.notice = ""
         self.prompt = ""
         """Name of the text that is typed; empty: none is."""
@@ -92,7 +93,7 @@ class ReviewSession:
         self._hashes, self._readable = source.hashes, source.readable
         self.reviews = latest_reviews(self._lines, self._hashes)
         self.index = self._first_unread() or 0
-        self._decided: set[ReviewKey] = set()
+        self._n_written = 0
         self._keys = {Mode.READ: self._reading(), Mode.GROUP: self._grouping()}
 
     # --- state ---------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ class ReviewSession:
     def result(self) -> str:
         """Numbers of what was read, in words."""
         n, total = len(self.reviews), len(self.source.answers)
-        return f"{counted(len(self._decided), 'verdict')} written, {n} of {total} answers read"
+        return f"{counted(self._n_written, 'verdict')} written, {n} of {total} answers read"
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -264,6 +265,7 @@ class ReviewSession:
 
     def _keep(self, what: AnswerReview | CategoryChange) -> bool:
         """Write a line; False: it could not be, and nothing changed."""
+        before = self.reviews
         try:
             self._lines.append(self._write(what))
         except StorageError as error:
@@ -271,7 +273,8 @@ class ReviewSession:
             return False
         self.reviews = latest_reviews(self._lines, self._hashes)
         if isinstance(what, AnswerReview):
-            self._decided.add(what.key)
+            verdict = before[what.key].verdict if what.key in before else None
+            self._n_written += what.verdict not in {verdict, None}
         return True
 
     @property

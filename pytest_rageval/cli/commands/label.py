@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,9 +154,9 @@ def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
 
 def _run(session: LabelSession, wanted: _Wanted) -> ExitCode:
     if not wanted.web:
-        from pytest_rageval.authoring.labelling.app import LabelApp
+        from pytest_rageval.authoring.labelling.screen import screen_of
 
-        return run_app(LabelApp(session), session)
+        return run_app(session, partial(screen_of, session))
     from pytest_rageval.authoring.labelling.web.page import WebFace
 
     face = WebFace(session)

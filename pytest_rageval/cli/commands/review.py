@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,9 @@ def _read(source: ReadSource, wanted: _Wanted) -> ExitCode:
         blind=wanted.blind,
     )
     if not wanted.web:
-        from pytest_rageval.authoring.review.app import ReviewApp
+        from pytest_rageval.authoring.review.screen import screen_of
 
-        return run_app(ReviewApp(session), session)
+        return run_app(session, partial(screen_of, session))
     from pytest_rageval.authoring.review.page import ReviewPage
 
     face = ReviewPage(session)

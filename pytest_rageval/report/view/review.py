@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.analysis.review import (
@@ -36,7 +36,7 @@ def figures_blocks(figures: ReviewFigures) -> Iterator[Block]:
     yield Fact("read", read)
     weighted = ", weighted by the requests that each stands for" if figures.weighted else ""
     skipped = part(", {} skipped", figures.n_random - figures.failed.n)
-    sample = f"{figures.n_random} of them were drawn at random{skipped}"
+    sample = f"{figures.n_random} of them, drawn at random{skipped}"
     yield Fact("sample", f"{sample}; shares count these alone{weighted}")
     yield Fact("failed", share_text(figures.failed))
     if figures.categories:
@@ -61,9 +61,8 @@ def _counts(share: Share) -> str:
 
 
 def category_table(figures: ReviewFigures) -> Table:
-    """Return categories by our stage, each with its share of the random sample."""
-    stages = list(dict.fromkeys(s for one in figures.categories for s in one.by_stage))
-    stages = [] if stages == ["unscored"] else stages
+    """Return categories with our stages of their answers, and their share of the random sample."""
+    scored = any(one.by_stage.keys() - {"unscored"} for one in figures.categories)
     rows: list[Row] = [
         (
             clean(one.name, _NAME),
@@ -71,12 +70,17 @@ def category_table(figures: ReviewFigures) -> Table:
             _counts(one.share),
             one.share.value,
             interval_text(one.share.low, one.share.high),
-            *(one.by_stage.get(stage) or None for stage in stages),
+            *([_stages(one.by_stage)] if scored else ()),
         )
         for one in figures.categories
     ]
-    columns = ("category", ">read", ">in sample", ">share", ">95% CI", *(f">{s}" for s in stages))
-    return Table(columns, rows)
+    ours = ("our stages",) if scored else ()
+    return Table(("category", ">read", ">in sample", ">share", ">95% CI", *ours), rows)
+
+
+def _stages(counts: Mapping[str, int]) -> str:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{n} {stage}" for stage, n in ordered)
 
 
 def saturation_text(figures: ReviewFigures) -> str:

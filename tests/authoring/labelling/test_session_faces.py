@@ -43,9 +43,10 @@ def drive_directly(session: LabelSession, keys: Sequence[str]) -> str:
 
 
 def drive_terminal(session: LabelSession, keys: Sequence[str]) -> str:
-    from pytest_rageval.authoring.labelling.app import LabelApp
+    from pytest_rageval.authoring.keyed.app import KeyApp
+    from pytest_rageval.authoring.labelling.screen import screen_of
 
-    app = LabelApp(session)
+    app = KeyApp(session, lambda: screen_of(session))
 
     async def run() -> str:
         shown = ""

@@ -45,6 +45,12 @@ def go(tab: Page, *keys: str) -> None:
         settled(tab)
 
 
+def at_once(tab: Page, *keys: str) -> None:
+    """Press keys before any reply can come."""
+    script = "keys => keys.forEach(key => document.body.dispatchEvent(new KeyboardEvent("
+    tab.evaluate(f"{script}'keydown', {{ key, bubbles: true }})))", list(keys))
+
+
 def violations(tab: Page) -> str:
     from axe_playwright_python.sync_playwright import Axe
 
@@ -61,7 +67,7 @@ def test_fifty_answers_are_read_and_grouped_by_keyboard(
     for i in range(50):
         assert tab.inner_text("h1") == f"Question {i}?"
         go(tab, *(["f", f"'fault {i % 3}", "enter"] if i % 5 == 0 else ["p"]))
-    assert tab.inner_text("#head .over span") == "50 of 50 read"
+    assert tab.inner_text("#head .over span").startswith("50 of 50 read")
     go(tab, "g")
     assert tab.locator("#rows li").count() == 10
     go(tab, "space", "c", "'dates", "c", "'tone", *"jjjjjjjjj", "r", "'dates")
@@ -84,12 +90,12 @@ def test_keys_that_come_before_an_answer_is_shown_do_nothing_to_it(
 ) -> None:
     written = Written()
     tab = open_page(serve(session_of(written=written)))
-    press(tab, ["p", "f"])
+    at_once(tab, "p", "f")
     settled(tab)
     press(tab, ["f", *"late", "enter"])
     settled(tab)
     assert tab.inner_text("h1") == "Question 1?"
-    press(tab, ["c", *"proofs", "enter", "enter", "p"])
+    at_once(tab, "c", *"proofs", "Enter", "Enter", "p")
     settled(tab)
     assert tab.inner_text("#said") == EARLY
     found = [one.review for one in written.lines if one.review]

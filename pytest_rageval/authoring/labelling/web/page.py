@@ -90,7 +90,6 @@ class WebFace(KeyPage[SessionView]):
     """Page of a labelling session."""
 
     command = "label"
-    waiting = "asking the target ..."
     session: LabelSession
 
     def look(self) -> SessionView:

@@ -41,7 +41,7 @@ def terminal(cases: Path) -> Iterator[Terminal]:
 
 def test_a_case_is_labelled_by_keyboard_in_80_columns(terminal: Terminal, cases: Path) -> None:
     screen = terminal.wait_for("? help")
-    assert "1/2 queue  [answerable]" in screen
+    assert "1/2 queue [answerable]" in screen
     assert "> [ ]  1 work/queue.md" in screen
     terminal.press("Space")
     assert "> [x]  1 work/queue.md" in terminal.wait_for("row 1 is evidence")

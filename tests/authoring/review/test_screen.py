@@ -7,12 +7,19 @@ import asyncio
 from textual.events import Key
 from textual.widgets import Static
 
+from pytest_rageval.authoring.keyed.app import KeyApp
 from pytest_rageval.authoring.keyed.session import EARLY
-from pytest_rageval.authoring.review.app import ReviewApp
+from pytest_rageval.authoring.review.screen import screen_of
+from pytest_rageval.authoring.review.session import ReviewSession
 from tests.authoring.review.builders import Written, session_of
 
 
-def drawn(app: ReviewApp) -> str:
+def app_of(session: ReviewSession) -> KeyApp:
+    """The app over a session."""
+    return KeyApp(session, lambda: screen_of(session))
+
+
+def drawn(app: KeyApp) -> str:
     """Texts of the app, without styles."""
     with app.console.capture() as captured:
         for name in ("head", "body", "said", "keys"):
@@ -22,7 +29,7 @@ def drawn(app: ReviewApp) -> str:
 
 def test_answers_are_read_by_keyboard() -> None:
     written = Written()
-    app = ReviewApp(session_of(written=written))
+    app = app_of(session_of(written=written))
 
     async def work() -> list[str]:
         shown = []
@@ -63,7 +70,7 @@ def test_answers_are_read_by_keyboard() -> None:
 
 def test_keys_act_on_no_answer_that_is_not_on_the_screen() -> None:
     written = Written()
-    app = ReviewApp(session_of(written=written))
+    app = app_of(session_of(written=written))
 
     async def work() -> tuple[str, str]:
         async with app.run_test(size=(100, 40)) as pilot:
@@ -90,7 +97,7 @@ def test_keys_act_on_no_answer_that_is_not_on_the_screen() -> None:
 
 def test_an_error_of_the_session_ends_the_app_and_is_kept() -> None:
     session = session_of()
-    app = ReviewApp(session)
+    app = app_of(session)
 
     def broken(key: str) -> None:
         raise RuntimeError(key)
