@@ -22,6 +22,7 @@ from benchmarks import (
     retrieval_kernels,
     run_page,
     score_stream,
+    sequential_gate,
     throughput,
 )
 
@@ -54,6 +55,7 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
     ),
     "run_page": (run_page.main, "--cases 8", ("times that of reading", "first paint", "search")),
     "score_stream": (score_stream.main, "--cases 20 --repeats 1", tuple(score_stream.CONTENDERS)),
+    "sequential_gate": (sequential_gate.main, "--runs 20", ("| 60 | 4 % |", "0 of 6 rows")),
     "throughput": (
         throughput.main,
         "--cases 2 6 --concurrency 2 --zero-latency --contenders ours",

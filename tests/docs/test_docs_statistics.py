@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import gate_error_rates as bench
+from benchmarks import sequential_gate
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
@@ -100,6 +101,21 @@ def test_the_table_of_detectable_effects_follows_from_the_formula() -> None:
         expected = [minimum_detectable_effect(sd / int(n) ** 0.5) for sd in sds]
         assert effects == [f"{effect:.3f}" for effect in expected]
     assert shown[-1] == ["**cases for 0.05**", *(str(required_n(sd, 0.05)) for sd in sds)]
+
+
+def test_stopping_early_is_shown_for_the_rows_of_its_script_and_saves_too_little() -> None:
+    (shown,) = tables_under("Stopping early", PAGE)
+    row = sequential_gate.Row(
+        n=1, flips=0, drop=0, false_alarms=0, caught=0, asked_equal=1, asked_worse=1, n_check=2
+    )
+    (printed_rows,) = tables(sequential_gate.render([row]))
+    assert shown[0] == printed_rows[0]
+    sizes = [
+        [str(n), f"{flips:.0%}"] for n in sequential_gate.SIZES for flips in sequential_gate.FLIPS
+    ]
+    assert [[line[0], line[1].replace(" ", "")] for line in shown[1:]] == sizes
+    percent = [[float(cell.removesuffix(" %")) / 100 for cell in line[-2:]] for line in shown[1:]]
+    assert all(max(saved) < sequential_gate.WORTH for saved in percent)
 
 
 def test_no_row_falls_short_of_what_it_promises() -> None:
