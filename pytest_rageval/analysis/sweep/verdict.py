@@ -189,7 +189,7 @@ class Sensitivity:
     """The smallest differences that a number of cases can show."""
 
     n: int
-    """Independent cases of the verdict; those about one document count as one."""
+    """Independent cases of the verdict: those of a conversation or about a document are one."""
     n_cases: int
     """All cases of the verdict."""
     least_cases: int

@@ -31,11 +31,13 @@ class Power:
     n: int
     """Number of cases with recall: reviewed, answerable, with evidence."""
     n_documents: int
-    """Number of documents of their first golds."""
+    """Number of documents of their first golds, without those of conversations."""
+    n_conversations: int
     drop: float | None
     """Smallest drop, 0 to 1, with independent cases; None: no cases."""
     drop_clustered: float | None
-    """The same if the cases of a document are fully correlated."""
+    """The same if the cases of a document, and the turns of a conversation, are fully
+    correlated."""
     n_for_small_drop: int
     """Number of cases needed to detect ``SMALL_DROP``."""
 
@@ -46,10 +48,11 @@ class Power:
             return "with no reviewed case that has evidence, no change of recall can be seen"
         cases = f"{plural(self.n, 'this', 'these')} {counted(self.n, 'case')}"
         text = f"with {cases} a drop of {_shown(self.drop)} in recall can be seen"
-        if self.drop_clustered is not None and self.n_documents < self.n:
-            documents = counted(self.n_documents, "document")
+        if self.drop_clustered is not None and self.n_documents + self.n_conversations < self.n:
+            counts = {"document": self.n_documents, "conversation": self.n_conversations}
+            groups = " and ".join(counted(n, noun) for noun, n in counts.items() if n)
             text += (
-                f" ({_shown(self.drop_clustered)} if the cases of each of their {documents} stand "
+                f" ({_shown(self.drop_clustered)} if the cases of each of their {groups} stand "
                 "or fall together)"
             )
         if self.drop > SMALL_DROP:
@@ -66,11 +69,18 @@ def compute_power(cases: Sequence[PlacedCase]) -> Power:
     measured = [one.case for one in cases if one.case.answerable and one.case.gold_supports]
     measured = [case for case in measured if case.review != "generated"]
     n = len(measured)
-    sizes = Counter(norm_path(case.gold_supports[0].rel_path) for case in measured)
+    sizes = Counter(
+        (norm_path(case.gold_supports[0].rel_path), "")
+        if case.talk is None
+        else ("", case.talk.conversation)
+        for case in measured
+    )
+    n_conversations = sum(path == "" for path, _ in sizes)
     squares = sum(size * size for size in sizes.values())
     return Power(
         n=n,
-        n_documents=len(sizes),
+        n_documents=len(sizes) - n_conversations,
+        n_conversations=n_conversations,
         drop=minimum_detectable_effect(SD / math.sqrt(n)) if n else None,
         drop_clustered=minimum_detectable_effect(SD * math.sqrt(squares) / n) if n else None,
         n_for_small_drop=required_n(SD, SMALL_DROP) or 0,

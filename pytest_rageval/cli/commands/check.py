@@ -23,6 +23,7 @@ from pytest_rageval.cli.output import (
     warn,
 )
 from pytest_rageval.support.text import clean, clean_lines, counted
+from pytest_rageval.values.case import count_cases
 from pytest_rageval.values.errors import ConfigError, DatasetError
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | 
         "file": path.as_posix(),
         "ok": False,
         "n_cases": None,
+        "n_turns": None,
+        "n_conversations": None,
         "n_answerable": None,
         "n_unanswerable": None,
         "n_generated": None,
@@ -243,6 +246,8 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | 
             "file": loaded.display,
             "ok": True,
             "n_cases": len(cases),
+            "n_turns": sum(case.turn is not None for case in cases),
+            "n_conversations": sum(case.turn == 1 for case in cases),
             "n_answerable": answerable,
             "n_unanswerable": len(cases) - answerable,
             "n_generated": sum(case.review == "generated" for case in cases),
@@ -266,10 +271,11 @@ def _print(result: dict[str, Any], error: DatasetError | None) -> None:
                 "none of its lines is a case; `rageval import` reads other tools' sets", err=True
             )
         return
+    n = count_cases(result["n_cases"], result["n_turns"], result["n_conversations"])
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
     click.echo(
         clean(
-            f"{result['file']}: {counted(result['n_cases'], 'case')} "
+            f"{result['file']}: {n} "
             f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
             f"{categories or 'no category'}; hash {result['dataset_hash']}"
         )

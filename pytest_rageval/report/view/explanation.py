@@ -142,6 +142,8 @@ def _brief(explanation: Explanation, run_id: str, repeats: str) -> Iterator[Bloc
     yield Fact("", _origin(explanation, run_id, repeats), status="weak", lines=1)
     yield from history_facts(record.history[-2:], lines=1)
     yield Fact("question", record.case.question, lines=2)
+    if record.case.standalone:
+        yield Fact("in full", record.case.standalone, lines=2)
     yield from _expected(explanation)
     if record.answer is not None:
         kind = "(abstained) " if record.reply.abstained else ""
@@ -277,7 +279,7 @@ def _stack(*parts: tuple[str, Status]) -> Line:
 def _details(explanation: Explanation, *, trace: bool) -> Iterator[Block]:
     """Yield what the reply reports beside its answer, further steps and notes."""
     record = explanation.record
-    if record.case.standalone:
+    if record.case.standalone and not trace:  # else it stands below the question
         yield _beside("  in full  ", record.case.standalone)
     if record.reply.abstained and record.reply.abstain_reason:
         yield _beside("  abstained  ", record.reply.abstain_reason)

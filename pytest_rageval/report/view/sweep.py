@@ -36,7 +36,7 @@ VERDICTS: Final[Mapping[SweepVerdict, tuple[str, Status]]] = {
 }
 _SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
 """Parameters of questions that are settings of their own."""
-GROUP_WORDS: Final = "those about one document count as one"
+GROUP_WORDS: Final = "those of one conversation or about one document count as one"
 _REASON_CHARS: Final = 160
 _SHOWN: Final = 20
 

@@ -5,6 +5,7 @@ import pytest
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.authoring.linting.balance import compute_power, find_imbalance
 from pytest_rageval.authoring.linting.findings import PlacedCase
+from pytest_rageval.values.case import Case, Turn
 from tests.authoring.linting.builders import anchor, numbered, placed
 
 
@@ -54,3 +55,13 @@ def test_what_is_lopsided_is_named(found: list[PlacedCase], said: str) -> None:
     findings = list(find_imbalance(found))
     assert all(one.severity == "warning" and one.rule == "balance" for one in findings)
     assert any(said in one.message for one in findings)
+
+
+def test_the_turns_of_a_conversation_stand_or_fall_together() -> None:
+    turns = tuple(Turn(question=f"{n}?", gold_supports=(anchor(f"{n}.md"),)) for n in range(4))
+    asked = Case(id="talk", turns=turns).expanded()
+    talk = [PlacedCase(case=case, file="set.jsonl", lineno=1) for case in asked]
+    power = compute_power([*talk, *cases(4)])
+    assert (power.n, power.n_documents, power.n_conversations) == (8, 4, 1)
+    assert power.drop_clustered == pytest.approx(minimum_detectable_effect(0.35 * 20**0.5 / 8))
+    assert "each of their 4 documents and 1 conversation stand" in power.sentence
