@@ -279,8 +279,6 @@ def _stack(*parts: tuple[str, Status]) -> Line:
 def _details(explanation: Explanation, *, trace: bool) -> Iterator[Block]:
     """Yield what the reply reports beside its answer, further steps and notes."""
     record = explanation.record
-    if record.case.standalone and not trace:  # else it stands below the question
-        yield _beside("  in full  ", record.case.standalone)
     if record.reply.abstained and record.reply.abstain_reason:
         yield _beside("  abstained  ", record.reply.abstain_reason)
     if record.error is not None:

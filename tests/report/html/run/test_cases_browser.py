@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from unicodedata import normalize
 
 import pytest
 
 from tests.build.browser import Open, Watched
-from tests.build.records import talk
+from tests.build.records import changed, talk
 from tests.report.html.builders import check, errored, gated, missed, page, passed, run
 from tests.report.html.run.case_list import address, example, facet, opened, searched, shown
 
@@ -159,10 +160,13 @@ def test_the_way_back_to_all_cases_leads_to_the_case_that_was_open(
 
 def test_links_lead_from_turn_to_turn_of_a_conversation(open_page: Open) -> None:
     records = [*talk("ada", "passed", "missed", "passed"), passed("other")]
+    whole = replace(records[1].case, standalone="What does ada ask second?")
+    records[1] = changed(records[1], case=whole)
     tab = open_page(page(run(records)), "#turn=2")
     assert shown(tab) == ["ada#2"]
     tab.click("a.open")
     assert tab.locator("#opened").get_by_text("turn 2 of 3").is_visible()
+    assert tab.locator("#opened").get_by_text("In full: What does ada ask second?").is_visible()
     links = tab.locator("#opened .labels a")
     assert links.all_text_contents() == ["1", "3"]  # the turn itself is no link
 
