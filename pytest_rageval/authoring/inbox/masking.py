@@ -21,16 +21,20 @@ _KEY: Final = re.compile(
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
     r"|\bxox[abeprs]-[\w-]{10,}|\bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{20,}"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|\bdapi[0-9a-f]{32}|\bya29\.[\w-]{20,}"
     r"|\bnpm_[A-Za-z0-9]{20,}|\bSG\.[\w-]{10,}\.[\w-]{10,}|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
     r"|(?i:(?:(?<=\bbearer )|(?<=\bbasic ))[\w.~+/-]{12,}=*)"
 )
 _NAMED: Final = re.compile(
-    r"((?:api[-_]?key|client[-_]?secret|secret|token|passw(?:or)?d|pwd)[\"']?\s*[:=]\s*[\"']?)"
-    r"[^\s\"'&,;\[]{4,}",
+    r"((?:(?:api|access|account|private|auth|encryption|secret)[-_ ]?key|secret|token"
+    r"|passw(?:or[dt])?|kennwort|pwd|passphrase|mot de passe|contraseña|senha|wachtwoord)[\"']?"
+    r"(?:\s*[:=]\s*[\"']?|\s+(?:is|ist|est|es|è)\s+[\"']?(?=\S*\d)))[^\s\"'&,;\[]{4,}",
     re.IGNORECASE,
 )
 """A value after a name that says that it is secret."""
-_EMAIL: Final = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?:@|%40)[\w-]+(?:\.[\w-]+)+")
+_EMAIL: Final = re.compile(
+    r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?:@|%40|\s?[\[(]at[\])]\s?)[\w-]+(?:\.[\w-]+)+"
+)
 _IBAN: Final = re.compile(
     r"\b[A-Za-z]{2}\d{2}(?:[\s-]?[A-Za-z0-9]{4}){2,7}(?:[\s-]?[A-Za-z0-9]{1,4})?\b"
 )

@@ -58,8 +58,9 @@ _UP: Final = frozenset("up thumbs_up thumbsup positive good like liked yes true 
 _DOWN: Final = frozenset(
     "down thumbs_down thumbsdown negative bad dislike disliked no false unhelpful 👎".split()
 )
-_SINCE_1970: Final = re.compile(r"(\d{10})((?:\d{3}){0,3})(?:\.\d*)?")
-"""Seconds, or with more digits milliseconds, microseconds or nanoseconds."""
+_SINCE_1970: Final = re.compile(r"(1\d{9})((?:\d{3}){0,3})(?:\.\d*)?")
+"""Seconds from 2001 to 2033, or with more digits milliseconds, microseconds or nanoseconds; later
+ones could be numbers of cards."""
 
 
 def opinion(value: object) -> float | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 from pytest_rageval.authoring.interchange.parsing import (
     MAX_FIELD_CHARS,
@@ -16,7 +18,7 @@ from pytest_rageval.authoring.interchange.parsing import (
 )
 from pytest_rageval.authoring.interchange.values import fault
 from pytest_rageval.support.json_text import json_fault
-from pytest_rageval.support.jsonl import iterate_lines, open_lines
+from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.reading import not_utf8
 from pytest_rageval.values.errors import ConfigError, Fault, faults_error
 
@@ -29,7 +31,8 @@ def iterate_rows(path: Path, lists: Sequence[str]) -> Iterator[tuple[int, dict[s
     """Yield the objects of a log file with the numbers of their lines, or of the objects.
 
     Args:
-        path: JSON Lines, one JSON document, or a table named ``.csv`` or ``.tsv``.
+        path: JSON Lines, one JSON document, or a table named ``.csv`` or ``.tsv``; with ``.gz``
+            after its name compressed.
         lists: keys below which a document that is an object has its rows, from the outside in;
             the deepest that are found in a large document are yielded.
 
@@ -37,14 +40,20 @@ def iterate_rows(path: Path, lists: Sequence[str]) -> Iterator[tuple[int, dict[s
         DatasetError: the file cannot be read, or with the first faults of its lines.
         ConfigError: a library that a large document needs is missing.
     """
-    name, suffix = path.as_posix(), path.suffix.casefold()
-    with open_lines(path, name) as file:
-        if suffix in {".csv", ".tsv"}:
-            yield from _table(file, name)
-        elif _is_document(file, suffix):
-            yield from _document(file, name, lists)
-        else:
-            yield from _lines(file, name)
+    name, is_packed = path.as_posix(), path.suffix.casefold() == ".gz"
+    suffix = Path(path.stem if is_packed else path).suffix.casefold()
+    with open_lines(path, name) as given:
+        # A file that gzip reads has what the readers ask of a binary one.
+        file: IO[bytes] = cast("IO[bytes]", gzip.GzipFile(fileobj=given)) if is_packed else given
+        try:
+            if suffix in {".csv", ".tsv"}:
+                yield from _table(file, name)
+            elif _is_document(file, suffix):
+                yield from _document(file, name, lists)
+            else:
+                yield from _lines(file, name)
+        except (OSError, EOFError, zlib.error) as error:
+            raise cannot_be_read(name, OSError(str(error))) from error
 
 
 def _is_document(file: IO[bytes], suffix: str) -> bool:

@@ -414,7 +414,7 @@ def _import_log(
         if others := [one for one in given if one not in known]:
             raise click.UsageError(f"{flag} {others[0]}: expected one of {', '.join(known)}")
     paths = [Path(one) for one in files]
-    output = output or Path("evals/inbox") / f"{paths[0].stem}.jsonl"
+    output = output or Path("evals/inbox", f"{Path(paths[0].name.removesuffix('.gz')).stem}.jsonl")
     refuse_existing([output])
     found = collect(
         paths,

@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ LINES = "".join(f"{json.dumps(row)}\n" for row in ROWS)
 def test_rows_are_read_in_each_form(
     name: str, text: str, is_large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(text.encode("utf-8")))
+    assert [row for _, row in iterate_rows(path, ["data"])] == ROWS
     path = tmp_path / name
     path.write_text(text, encoding="utf-8", newline="")
     if is_large:
@@ -51,6 +55,8 @@ def test_rows_are_read_in_each_form(
         ("log.csv", b"id,question\n1\n", ["many_cells"], 2),
         ("log.csv", b"sep=;\nid;question\n1;a?;b\n", ["many_cells"], 3),
         ("log.jsonl", b'{"messages": [["user", ' + b"[" * 960 + b"]" * 960 + b"]]}", ["deep"], 1),
+        ("log.jsonl.gz", gzip.compress(LINES.encode())[:-12], ["unreadable"], 0),
+        ("log.jsonl.gz", LINES.encode(), ["unreadable"], 0),
         ("log.jsonl", b'{"other": 1}\n', ["no_requests"], 0),
         ("log.jsonl", b"", ["no_requests"], 0),
     ],
