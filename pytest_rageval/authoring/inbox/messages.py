@@ -117,10 +117,10 @@ def without_courtesy(text: str) -> str:
     >>> without_courtesy("Hello! It is me again. How long is it valid, please?")
     'How long is it valid?'
     """
-    sentences = [one.strip() for one in _SENTENCES.split(text)]
+    sentences = [one.strip() for one in _SENTENCES.split(text) if one.strip(" ?!.")]
     asking = " ".join(map(_bare, (one for one in sentences if one.endswith(("?", "？")))))
     if len(words(asking)) <= _GREETING:
-        asking = " ".join(_bare(one) for one in sentences if one)
+        asking = " ".join(map(_bare, sentences))
     return asking if len(words(asking)) > _GREETING else text
 
 

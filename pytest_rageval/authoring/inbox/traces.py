@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from pytest_rageval.authoring.inbox.messages import passages, without_courtesy
 from pytest_rageval.authoring.inbox.values import (
-    STRATA,
     Feedback,
     Logged,
     Piece,
@@ -33,13 +32,12 @@ MOST_COMPARED: Final = 20_000
 _AT_ONCE: Final = 1_000
 _LONG: Final = 0.9
 """Share of the requests that are shorter than a long one, by characters of question and answer."""
-_BITS: Final[Mapping[Stratum, int]] = {one: 1 << n for n, one in enumerate(STRATA)}
 _TABLES: Final = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-16000;
 CREATE TABLE pieces (
     trace, span, rank, at, question, history, answer, retrieved, refs, feedback, scale, abstained
 );
-CREATE TABLE requests (trace, turn, norm, question, bits, length, pick);
+CREATE TABLE requests (trace, turn, norm, question, stratum, length, pick);
 """
 _INSERT: Final = "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _EACH: Final = (
@@ -192,34 +190,35 @@ class Traces:
     def sample(self, number: int | None, by: Sequence[Stratum]) -> Iterator[Sampled]:
         """Yield the requests that stand for the sampled families, those of each stratum together.
 
-        A family is in the first of the strata that one of its requests is in. The families of a
-        stratum are sampled with equal probability, by a hash of their question: the same log gives
-        the same sample.
+        A request is in the first of the strata that it fits, and a family in each that one of its
+        requests is in: there it stands for those. The families of a stratum are sampled with equal
+        probability, by a hash of their question, and a request of each by one of its trace: the
+        same log gives the same sample.
 
         Args:
             number: of families in all, shared evenly by the strata as far as they have so many;
                 None: every family.
             by: strata; all but ``random`` come first.
         """
-        self._survey(by)
+        self._survey([one for one in by if one != "random"])
         strata = self._strata(by)
         quotas = _quotas({one: len(found) for one, found in strata.items()}, number)
         for stratum, found in strata.items():
             n = quotas[stratum]
             self.tally.strata[stratum] = (len(found), n)
-            for size, _, norms in sorted(found, key=lambda one: _hash(one[1]))[:n]:
-                trace, turn = self._representative(norms, stratum)
+            for part in sorted(found, key=lambda one: _hash(one.norms[0]))[:n]:
+                trace, turn = self._representative(part.norms, stratum)
                 rows = self._db.execute(_OF_TRACE, (trace,))
                 yield Sampled(
                     request=self._of_trace([*map(_Row._make, rows)])[turn],
                     stratum=stratum,
-                    size=size,
-                    share=size / self.tally.requests,
-                    weight=size * len(found) / n,
+                    size=part.size,
+                    share=part.size / self.tally.requests,
+                    weight=part.n * len(found) / n,
                 )
 
     def _survey(self, by: Sequence[Stratum]) -> None:
-        """Write down the question of each request, and what it is an example of."""
+        """Write down the question of each request, and the first stratum that it fits."""
         self._match()
         self._db.execute("BEGIN")
         for one in self._requests(retrieved="no_chunks" in by):
@@ -231,35 +230,37 @@ class Traces:
             norm = " ".join(words(asked)) or asked
             length = len(one.question) + len(one.answer)
             pick = _hash(f"{one.trace}\n{one.turn}" if one.turn else one.trace)
-            row = (one.trace, one.turn, norm, asked, _bits(one, by), length, pick)
+            stratum = next((name for name in by if name in _FITS and _FITS[name](one)), "random")
+            row = (one.trace, one.turn, norm, asked, stratum, length, pick)
             self._db.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         self._db.execute("COMMIT")
-        if self.tally.requests:
+        if self.tally.requests and "long" in by:
             at = int(_LONG * self.tally.requests)
             lengths = "SELECT length FROM requests ORDER BY length LIMIT 1 OFFSET ?"
-            limit, bit = self._one(lengths, at), _BITS["long"]
-            self._db.execute("UPDATE requests SET bits = bits | ? WHERE length > ?", (bit, limit))
-        self._db.executescript("CREATE INDEX by_norm ON requests (norm)")
+            limit, later = self._one(lengths, at), ["random", *by[by.index("long") :]]
+            self._db.execute(
+                "UPDATE requests SET stratum = 'long' WHERE length > ? AND stratum IN "
+                "(SELECT value FROM json_each(?))",
+                (limit, json.dumps(later)),
+            )
+        self._db.executescript("CREATE INDEX by_norm ON requests (norm, stratum)")
 
-    def _strata(self, by: Sequence[Stratum]) -> dict[Stratum, list[tuple[int, str, list[str]]]]:
-        """Return size, first question and questions of each family, by stratum."""
-        wanted = [one for one in by if one != "random"]
-        columns = ", ".join(f"max(bits & {_BITS[one]})" for one in wanted)
-        query = f"SELECT norm, min(question), count(*){', ' if columns else ''}{columns}"
+    def _strata(self, by: Sequence[Stratum]) -> dict[Stratum, list[_Part]]:
+        """Return the families of each stratum that is asked for."""
+        columns = ", ".join(f"sum(stratum = '{one}')" for one in by)
+        query = f"SELECT norm, min(question), count(*), {columns}"
         rows = self._db.execute(f"{query} FROM requests GROUP BY norm ORDER BY count(*) DESC, norm")
-        kinds: dict[str, tuple[str, int, list[int]]] = {
-            norm: (question, n, bits) for norm, question, n, *bits in rows
+        kinds: dict[str, tuple[str, tuple[int, ...]]] = {
+            norm: (question, tuple(counts)) for norm, question, *counts in rows
         }
-        found: dict[Stratum, list[tuple[int, str, list[str]]]] = {one: [] for one in by}
+        found: dict[Stratum, list[_Part]] = {one: [] for one in by}
         for norms in self._families({norm: one[0] for norm, one in kinds.items()}):
             self.tally.families += 1
-            bits = [max(column) for column in zip(*(kinds[one][2] for one in norms), strict=True)]
-            first = next((one for one, bit in zip(wanted, bits, strict=True) if bit), None)
-            stratum: Stratum = first or "random"
-            if stratum not in found:
-                self.tally.left_out += 1
-                continue
-            found[stratum].append((sum(kinds[one][1] for one in norms), norms[0], norms))
+            size, *counts = map(sum, zip(*(kinds[norm][1] for norm in norms), strict=True))
+            self.tally.left_out += size - sum(counts)
+            for stratum, n in zip(by, counts, strict=True):
+                if n:
+                    found[stratum].append(_Part(n, size, norms))
         return found
 
     def _families(self, questions: Mapping[str, str]) -> Iterator[list[str]]:
@@ -281,15 +282,24 @@ class Traces:
         yield from families.values()
 
     def _representative(self, norms: Sequence[str], stratum: Stratum) -> tuple[str, int]:
-        """Return trace and turn of the request that stands for a family: one in its stratum."""
-        bit = 0 if stratum == "random" else _BITS[stratum]
+        """Return trace and turn of the request that stands for a family in a stratum."""
         query = (
-            "SELECT pick, trace, turn FROM requests WHERE norm = ? AND bits & ? = ? "
+            "SELECT pick, trace, turn FROM requests WHERE norm = ? AND stratum = ? "
             "ORDER BY pick LIMIT 1"
         )
-        found = (self._db.execute(query, (norm, bit, bit)).fetchone() for norm in norms)
+        found = (self._db.execute(query, (norm, stratum)).fetchone() for norm in norms)
         _, trace, turn = min(one for one in found if one is not None)
         return trace, turn
+
+
+class _Part(NamedTuple):
+    """Requests of a family that are in one stratum."""
+
+    n: int
+    size: int
+    """Requests of the family in all."""
+    norms: Sequence[str]
+    """Questions of the family, the most frequent first."""
 
 
 def _turns(rows: Sequence[_Row]) -> list[_Row]:
@@ -349,17 +359,14 @@ def _columns(one: Piece) -> _Row:
     return _Row(*head, one.answer, retrieved, refs, one.feedback, one.scale, one.abstained)
 
 
-_IS_IN: Final[Mapping[Stratum, Callable[[Logged], bool]]] = {
+_FITS: Final[Mapping[Stratum, Callable[[Logged], bool]]] = {
     "thumbs_down": lambda one: one.feedback == "down",
     "abstained": lambda one: (
         read_abstention(one.answer).abstained is True if one.abstained is None else one.abstained
     ),
     "no_chunks": lambda one: one.chunks == (),
 }
-
-
-def _bits(one: Logged, by: Sequence[Stratum]) -> int:
-    return sum(_BITS[name] for name in by if name in _IS_IN and _IS_IN[name](one))
+"""By stratum, but for the long ones, which all lengths decide."""
 
 
 def _hash(text: str) -> str:

@@ -65,19 +65,19 @@ class Logged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """One family of near-equal questions that was sampled."""
+    """The requests of one family of near-equal questions in one stratum, sampled."""
 
     request: Logged
-    """The request that stands for the family."""
+    """The request that stands for them."""
     stratum: Stratum
     """Group that it was sampled from."""
     size: int
-    """Requests of the family."""
+    """Requests of the family, in all strata."""
     share: float
     """``size`` over all requests with a question, 0 to 1."""
     weight: float
-    """Requests of the log that it stands for: its size times the families of its stratum over
-    those sampled (its size over the probability of sampling it: Horvitz and Thompson 1952)."""
+    """Requests of the log that it stands for: those of the family in the stratum, times the
+    families of the stratum over those sampled (Horvitz and Thompson 1952)."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,6 +94,6 @@ class Tally:
     strata: dict[Stratum, tuple[int, int]] = field(default_factory=dict)
     """Families of a stratum, and those sampled from it."""
     left_out: int = 0
-    """Families in no stratum that was asked for."""
+    """Requests in no stratum that was asked for."""
     compared: int | None = None
     """Number of questions among which near-duplicates were looked for, if not among all."""

@@ -458,7 +458,7 @@ def _log_lines(document: Mapping[str, Any], tally: Tally) -> Iterator[Block]:
     notes = {
         "requests without a question are left out": tally.without_question,
         "rows about a step that no row has are left out": tally.unmatched,
-        "questions in none of these groups are left out; random samples from them": tally.left_out,
+        "requests in none of these groups are left out; random samples from them": tally.left_out,
     }
     yield from (f"note    {n:,} {note}" for note, n in notes.items() if n)
     if tally.compared is not None:

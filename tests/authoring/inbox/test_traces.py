@@ -1,4 +1,5 @@
 import json
+import random
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,42 @@ def test_a_request_in_a_group_stands_for_its_family(tmp_path: Path) -> None:
     assert {line["metadata"]["by"]: line["metadata"]["trace"] for line in found.lines} == {
         "thumbs_down": "disliked", "abstained": "declined", "no_chunks": "empty",
     }  # fmt: skip
+
+
+def test_a_disliked_answer_does_not_stand_for_the_others_to_its_question(tmp_path: Path) -> None:
+    rows = requests(tea=10, cake=4)
+    for row in rows[:3]:
+        row["feedback"] = "down"
+
+    found = collect([write(tmp_path / "log.jsonl", rows)], "jsonl", by=["random", "thumbs_down"])
+    lines = {(one["question"].split()[2], one["metadata"]["by"]): one for one in found.lines}
+
+    assert {key: one["metadata"]["weight"] for key, one in lines.items()} == {
+        ("tea", "random"): 7, ("tea", "thumbs_down"): 3, ("cake", "random"): 4,
+    }  # fmt: skip
+    assert {one["metadata"]["family"]["size"] for key, one in lines.items() if "tea" in key} == {10}
+    assert found.tally.families == 2
+    left = collect([tmp_path / "log.jsonl"], "jsonl", by=["thumbs_down"]).tally.left_out
+    assert left == 11
+
+
+def test_weighted_answers_estimate_those_of_the_log_without_bias(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    rows = requests(**{f"topic{n}" + "abcdefgh"[n % 8] * (n + 3): n % 7 + 1 for n in range(60)})
+    for row in rows:
+        if draw.random() < 0.3:
+            row |= {"answer": "I don't know.", "feedback": draw.choice(["down", None])}
+    truth = sum("don't" in row["answer"] for row in rows) / len(rows)
+    means = []
+    for seed in range(10):  # other traces, other draws within a family
+        again = [{**row, "id": f"{row['id']}/{seed}"} for row in rows]
+        path = write(tmp_path / "log.jsonl", again)
+        found = collect([path], "jsonl", by=["random", "thumbs_down"]).lines
+        weight = {one["id"]: one["metadata"]["weight"] for one in found}
+        failed = sum(weight[one["id"]] for one in found if "don't" in one["response"]["answer"])
+        means.append(failed / sum(weight.values()))
+
+    assert sum(means) / len(means) == pytest.approx(truth, abs=0.03)
 
 
 def test_the_longest_tenth_is_long(tmp_path: Path) -> None:
