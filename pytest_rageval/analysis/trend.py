@@ -27,11 +27,18 @@ from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import STAGES
 from pytest_rageval.values.run import TIMED, other_concurrency
 
-Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
+Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault", "turn"]
 """Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-_RATES: Final = ("pass_rate", *ERROR_KINDS, "judge_error_rate", "pass_hat_k", "flaky_rate")
+_RATES: Final = (
+    "pass_rate",
+    *ERROR_KINDS,
+    "judge_error_rate",
+    "pass_hat_k",
+    "flaky_rate",
+    "clarify_rate",
+)
 _INDEXING: Final = (
     "no_chunks_generated_rate",
     "chunks_skipped_rate",

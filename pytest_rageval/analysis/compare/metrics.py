@@ -442,7 +442,7 @@ def judge_noise(
 # --- groups of cases ---------------------------------------------------------------------------
 
 
-GroupTable = Literal["category", "tag"]
+GroupTable = Literal["category", "tag", "turn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -458,8 +458,8 @@ class GroupChange:
 
     @property
     def name(self) -> str:
-        """The group as checks name it: ``multi_hop``, ``tag work``."""
-        return self.group if self.table == "category" else f"tag {self.group}"
+        """The group as checks name it, ``multi_hop`` or ``tag work``, or ``turn 2``."""
+        return self.group if self.table == "category" else f"{self.table} {self.group}"
 
 
 def compare_groups(
@@ -469,7 +469,7 @@ def compare_groups(
     *,
     min_n: int = 20,
 ) -> tuple[GroupChange, ...]:
-    """Compare the main metrics of every category, then of every tag.
+    """Compare the main metrics of every category, tag and position in a conversation.
 
     Descriptive, not a test: nothing is adjusted for the number of groups, and groups are not part
         of the family of tests over all cases.
@@ -482,9 +482,12 @@ def compare_groups(
     """
     groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
     for pair in pairs:
-        groups.setdefault(("category", pair.new.first.case.category), []).append(pair)
-        for tag in dict.fromkeys(pair.new.first.case.tags):
+        case = pair.new.first.case
+        groups.setdefault(("category", case.category), []).append(pair)
+        for tag in dict.fromkeys(case.tags):
             groups.setdefault(("tag", tag), []).append(pair)
+        if case.turn_group is not None:
+            groups.setdefault(("turn", case.turn_group), []).append(pair)
     keys = frozenset(ASPECT_KEYS if settings.keys is None else settings.keys & {*ASPECT_KEYS})
     settings = replace(settings, keys=keys)
     found: list[GroupChange] = []

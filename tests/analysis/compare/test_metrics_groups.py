@@ -15,6 +15,7 @@ from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import CheckedComparison, compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
 from pytest_rageval.values.record import CaseRecord
+from tests.build.records import changed, talk
 from tests.build.runs import run_of, scored, side
 
 SETTINGS = ComparisonSettings(keys=frozenset({"recall_at_k", "mrr", "hit_at_k"}))
@@ -85,3 +86,20 @@ def test_looking_at_groups_changes_no_p() -> None:
     assert ("category", "general", "mrr") in [
         (one["table"], one["group"], one["change"]["key"]) for one in beside["groups"]
     ]
+
+
+def test_turns_of_conversations_are_groups() -> None:
+    def run(second: float) -> list[CaseRecord]:
+        return [
+            changed(one, metrics={"recall_at_k": second if one.case.turn == 2 else 1.0})
+            for number in range(30)
+            for one in talk(f"t{number}", "passed", "passed", "passed", "passed")
+        ]
+
+    pairs = pair_cases(run(1.0), run(0.0)).pairs
+    turns = {
+        one.group: (one.change.n, one.change.delta, one.verdict == "worse")
+        for one in compare_groups(pairs, SETTINGS)
+        if one.table == "turn" and one.change.key == "recall_at_k"
+    }
+    assert turns == {"1": (30, 0.0, False), "2": (30, -1.0, True), "3+": (60, 0.0, False)}

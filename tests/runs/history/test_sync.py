@@ -58,7 +58,7 @@ def test_every_figure_of_the_folders_is_in_the_index(url: str) -> None:
     for run_id in ("r1", "r2", "r3"):
         document = metrics_on_disk(run_id)
         places = {("overall", ""): document["metrics"]}
-        for scope in ("tag", "category", "difficulty", "answerable", "vault"):
+        for scope in ("tag", "category", "difficulty", "answerable", "vault", "turn"):
             for group, found in document[f"by_{scope}"].items():
                 places[scope, group] = found
         for (scope, group), statistics in places.items():
