@@ -23,8 +23,9 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import accumulate, combinations_with_replacement
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,8 @@ from pytest_rageval.analysis.stats.agreement import (
     kappa,
     precision_recall_f1,
 )
+from pytest_rageval.analysis.stats.intervals import wilson
+from pytest_rageval.analysis.trust.admission import group_biases, is_dev, judge_rates
 from pytest_rageval.judges.offline import comparison, correctness, facts, grounding
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import plain_text
@@ -47,6 +50,8 @@ from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
 from pytest_rageval.judges.offline.support import AGAINST, FEATURES
 from pytest_rageval.judges.offline.vocabulary import CORE_WORDS
+from pytest_rageval.values.admission import StoredCalibration
+from pytest_rageval.values.settings import ADMIT_AT
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 STRICT: Final = 2.0
@@ -71,6 +76,13 @@ LENGTHS: Final = ((15, 20), (21, 30), (31, 60))
 DIGITS: Final = 3
 ROOT: Final = Path(__file__).resolve().parents[1]
 TARGET: Final = ROOT / "pytest_rageval" / "judges" / "offline" / "parameters.json"
+ADMISSION: Final = TARGET.with_name("admission.json")
+AGREED: Final = 0.95
+"""Share of the verdicts outside a band with which people agree."""
+LARGEST: Final = 5.1
+"""More than any score."""
+RUBRICS: Final = ("correctness", "groundedness")
+"""Rubrics with scores."""
 
 Matrix = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
@@ -388,13 +400,11 @@ def length_of(answer: Answer) -> str | None:
 
 
 def measure_by(
-    answers: Sequence[Answer], kind: str, fit: Callable[[Sequence[Answer]], Layer],
-    layer: Layer, floor: Callable[[Row], float],
+    answers: Sequence[Answer], unseen: Mapping[int, Scored], fitted: Mapping[int, Scored],
+    floor: Callable[[Row], float],
     part_of: Callable[[Answer], str | None] = source_of,
 ) -> list[Agreement]:  # fmt: skip
-    """Measure each source, or each other part."""
-    unseen = unseen_scores(answers, kind, fit)
-    fitted = dict(zip(map(id, answers), score_with(layer, kind, answers), strict=True))
+    """Measure each source, or each other part, by the scores of fits and of the stored numbers."""
     found = []
     names = [part_of(a) for a in answers]
     for name in sorted({one for one in names if one is not None}):
@@ -431,6 +441,128 @@ def measure_abstention(rows: Sequence[Row]) -> dict[str, PrecisionRecall]:
     return found
 
 
+# --- admission -------------------------------------------------------------------------------
+
+
+class Side(NamedTuple):
+    """The sides of the pass line on which people and the judge put an answer."""
+
+    language: str
+    source: str
+    cluster: str
+    bad: bool
+    said: bool
+
+
+def sides_of(answers: Iterable[Answer], scores: Mapping[int, Scored]) -> list[Side]:
+    """Return both sides of the English answers that the judge is sure of."""
+    return [
+        Side("en", source_of(a), a.row["question"] or a.row["context"], not a.good, not one.passed)
+        for a in answers
+        if not (one := scores[id(a)]).unsure
+    ]
+
+
+def sides_of_abstentions(rows: Iterable[Row]) -> list[Side]:
+    """Return both sides of answers and abstentions; abstaining is the positive class."""
+    return [
+        Side("en", row["source"], row["id"], row["label"] == "abstain",
+            read_abstention(row["answer"]).abstained is True)
+        for row in rows
+        if row["label"] in {"answer", "abstain"}
+    ]  # fmt: skip
+
+
+def sides_of_short_answers(path: Path) -> Iterator[Side]:
+    """Yield both sides of the short answers in other languages than English, where they are."""
+    judge = OfflineJudge()
+    for row in read_rows(path) if path.is_file() else ():
+        request = JudgeRequest(
+            question=row["question"],
+            answer=row["answer"],
+            expected_answer=row.get("expected_answer"),
+            expected_key_facts=tuple(row.get("expected_key_facts", ())),
+        )
+        verdict = judge.judge("correctness", request).verdict
+        score = None if verdict is None else verdict.scores.get("correctness")
+        if row.get("language") and score is not None:
+            yield Side(
+                row["language"], path.stem, row["question"], not row["correct"], score < PASS
+            )
+
+
+def admission_of(rubric: str, sides: Sequence[Side]) -> StoredCalibration:
+    """Return what the package says of its judge under a rubric, by language."""
+    test, bias = {}, {}
+    for language in sorted({one.language for one in sides}):
+        _, sources, clusters, bad, said = zip(
+            *[s for s in sides if s.language == language], strict=True
+        )
+        test[language] = judge_rates(bad, said, clusters)
+        bias[language] = group_biases(sources, bad, said, clusters)
+    identity = OfflineJudge.identity
+    return StoredCalibration(
+        schema_version=1,
+        judge=identity,
+        rubric=rubric,
+        rubric_version=f"{rubric}-{identity}",
+        test=test,
+        bias=bias,
+        bundled=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Scores between which verdicts would go to another judge."""
+
+    name: str
+    n: int
+    """Answers that it was not chosen by, like the next two."""
+    low: float
+    """Below it an answer is bad."""
+    high: float
+    """From it on an answer is good."""
+    n_outside: int
+    """Those with a verdict outside the band."""
+    agreement: float
+    """Share of these verdicts that people agree with."""
+
+
+def find_band(name: str, answers: Sequence[Answer], scores: Mapping[int, Scored]) -> Band:
+    """Choose the band on a third of the questions, and measure it on the others.
+
+    The lower bound of the agreement outside it is to be ``AGREED``, with as many verdicts as can
+    be; those that the judge is not sure of lie inside any.
+    """
+    rows = [(a, scores[id(a)]) for a in answers]
+    dev, test = list[tuple[Answer, Scored]](), list[tuple[Answer, Scored]]()
+    for a, one in rows:
+        (dev if is_dev(a.row["question"] or a.row["context"]) else test).append((a, one))
+    sure = sorted((one.score, a.good) for a, one in dev if not one.unsure)
+    good = [0, *accumulate(is_good for _, is_good in sure)]
+    cuts = [0, *(i for i in range(1, len(sure)) if sure[i - 1][0] < sure[i][0]), len(sure)]
+    best = (0, 0, len(sure))
+    for low, high in combinations_with_replacement(cuts, 2):
+        n, right = low + len(sure) - high, low - good[low] + good[-1] - good[high]
+        if n > best[0] and (wilson(right, n).low or 0.0) >= AGREED:
+            best = n, low, high
+    below, above = (sure[at][0] if at < len(sure) else LARGEST for at in best[1:])
+    kept = [
+        (one.score >= above) == a.good
+        for a, one in test
+        if not one.unsure and not below <= one.score < above
+    ]
+    return Band(
+        name=name,
+        n=len(test),
+        low=below,
+        high=above,
+        n_outside=len(kept),
+        agreement=sum(kept) / max(len(kept), 1),
+    )
+
+
 # --- output ----------------------------------------------------------------------------------
 
 
@@ -448,6 +580,9 @@ class Report:
     """Of long key facts by source and length."""
     raters: float | None
     abstention: Mapping[str, PrecisionRecall]
+    admission: Sequence[StoredCalibration]
+    """The content of ``admission.json``, on unseen sources or questions."""
+    bands: Sequence[Band]
 
 
 def fit_all(labels: Path) -> tuple[Mapping[str, Any], list[Answer], list[Answer], list[Answer]]:
@@ -469,22 +604,43 @@ def report(labels: Path) -> Report:
     enough = {s for s, n in Counter(a.row["source"] for a in stated).items() if n >= FEWEST}
     fitted = parse_parameters(document)
 
-    def keep(_: Sequence[Answer]) -> Layer:
-        return fitted.correct  # fitted on other answers anyway
+    def scored(kind: str, answers: Sequence[Answer], layer: Layer) -> dict[int, Scored]:
+        return dict(zip(map(id, answers), score_with(layer, kind, answers), strict=True))
 
-    lengths = measure_by(stated, "correctness", keep, fitted.correct, overlap, length_of)
+    of_grounded = unseen_scores(grounded, "groundedness", fit_grounding)
+    of_correct = unseen_scores(correct, "correctness", fit_correctness)
+    of_stated = scored("correctness", stated, fitted.correct)  # fitted on other answers anyway
+    refusals = read_rows(labels / "abstention.jsonl")
+    lengths = measure_by(stated, of_stated, of_stated, overlap, length_of)
+    short = sides_of_short_answers(labels.parent / "short_answers.jsonl")
+    sides = {
+        "groundedness": sides_of(grounded, of_grounded),
+        "correctness": [*sides_of(correct, of_correct), *short],
+        "abstention": sides_of_abstentions(refusals),
+    }
     return Report(
         parameters=document,
-        groundedness=measure_by(grounded, "groundedness", fit_grounding, fitted.grounded, overlap),
-        correctness=measure_by(correct, "correctness", fit_correctness, fitted.correct, contained),
+        groundedness=measure_by(
+            grounded, of_grounded, scored("groundedness", grounded, fitted.grounded), overlap
+        ),
+        correctness=measure_by(
+            correct, of_correct, scored("correctness", correct, fitted.correct), contained
+        ),
         statements=[
-            one
-            for one in measure_by(stated, "correctness", keep, fitted.correct, overlap)
-            if one.name in enough
+            one for one in measure_by(stated, of_stated, of_stated, overlap) if one.name in enough
         ],
         lengths=[one for one in lengths if one.n >= FEWEST_OF_LENGTH],
         raters=measure_raters([a.row for a in grounded]),
-        abstention=measure_abstention(read_rows(labels / "abstention.jsonl")),
+        abstention=measure_abstention(refusals),
+        admission=[admission_of(rubric, found) for rubric, found in sides.items()],
+        bands=[
+            find_band("correctness", correct, of_correct),
+            find_band("groundedness", grounded, of_grounded),
+            *(
+                find_band(name, [a for a in grounded if source_of(a) == name], of_grounded)
+                for name in sorted({source_of(a) for a in grounded})
+            ),
+        ],
     )
 
 
@@ -512,14 +668,47 @@ def render_tables(found: Report) -> str:
     lines += ["", "| source | precision of abstained | recall |", "|---|---|---|"]
     for source, found_of in found.abstention.items():
         lines.append(f"| {source} | {found_of.precision or 0:.2f} | {found_of.recall or 0:.2f} |")
+    lines += ["", render_admission(found.admission), "", render_bands(found.bands)]
     if found.raters is not None:
         lines += ["", f"One rater of mtrag against the median of the others: {found.raters:.2f}."]
     return "\n".join(lines)
 
 
-def write_parameters(document: Mapping[str, Any], path: Path) -> None:
-    """Write the fitted numbers."""
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+def render_admission(found: Sequence[StoredCalibration]) -> str:
+    """Return the table of the rates by rubric and language."""
+    lines = ["| rubric | language | bad | found (TPR) | good | passed (TNR) | admitted at 0.80 |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for one in found:
+        for language, r in one.test.items():
+            rates = [
+                f"{n} | {rate or 0:.2f} [{low or 0:.2f}, {high or 0:.2f}]"
+                for n, rate, low, high in (
+                    (r.n_bad, r.tpr, r.tpr_low, r.tpr_high),
+                    (r.n_good, r.tnr, r.tnr_low, r.tnr_high),
+                )
+            ]
+            admitted = "yes" if one.admits(language, ADMIT_AT) else "no"
+            lines.append(f"| {one.rubric} | {language} | {' | '.join(rates)} | {admitted} |")
+    return "\n".join(lines)
+
+
+def render_bands(found: Sequence[Band]) -> str:
+    """Return the table of the verdicts that need no other judge."""
+    lines = ["| labels | n | band | outside | of these right |", "|---|---|---|---|---|"]
+    for one in found:
+        band = f"{one.low:.2f} to {one.high:.2f}" if one.n_outside else "all"
+        right = f"{one.agreement:.1%}" if one.n_outside else "-"
+        lines.append(f"| {one.name} | {one.n} | {band} | {one.n_outside / one.n:.0%} | {right} |")
+    both = [one for one in found if one.name in RUBRICS]
+    n, outside = sum(one.n for one in both), sum(one.n_outside for one in both)
+    lines.append(f"| {' and '.join(RUBRICS)} | {n} | | {outside / n:.0%} | |")
+    return "\n".join(lines)
+
+
+def write_numbers(document: object, path: Path) -> None:
+    """Write fitted or measured numbers."""
+    rounded = json.loads(json.dumps(document), parse_float=lambda text: round(float(text), 4))
+    path.write_text(json.dumps(rounded, indent=2) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -528,7 +717,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shared = os.environ.get("RAGEVAL_SHARED", ROOT.parent / "shared")
     default = Path(shared) / "data" / "labels"
     parser.add_argument("--labels", type=Path, default=default, help="folder of the label files")
-    parser.add_argument("--write", action="store_true", help=f"write {TARGET.name}")
+    parser.add_argument("--write", action="store_true", help="write what the package holds")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     if not options.labels.is_dir():
@@ -536,7 +725,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = report(options.labels)
     print(json.dumps(asdict(found), indent=2) if options.json else render_tables(found))
     if options.write:
-        write_parameters(found.parameters, TARGET)
+        write_numbers(found.parameters, TARGET)
+        write_numbers([asdict(one) for one in found.admission], ADMISSION)
     return 0
 
 

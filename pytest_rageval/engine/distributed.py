@@ -58,8 +58,6 @@ class Scored:
         self.columns.extend(other.columns)
         self.findings.extend(other.findings)
         self.failures.extend(other.failures)
-        for judge, found in other.judged.versions.items():
-            self.judged.versions.setdefault(judge, {}).update(found)
 
 
 def shards_of(cases: Path, responses: Path, settings: Settings, n: int) -> list[FilesPart]:

@@ -26,6 +26,7 @@ from pytest_rageval.engine.own_metrics import own_notes, run_scores
 from pytest_rageval.engine.parts import reported_cases, selection_of
 from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.engine.sections import computed_sections
+from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
@@ -173,6 +174,7 @@ class EndedRun:
             n_expected=self.n_expected,
             n_reported=self.n_reported,
             baseline=baseline,
+            admissions=read_admissions(self.project),
         )
         return replace(decided, headline=self._headline(baseline))
 
@@ -227,6 +229,7 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
         notes=[
             *ended.notes,
             *judged.notes(project),
+            *(read_admissions(project).problems if run.settings.judged else ()),
             *own_notes(records),
             *filter(None, [run.saturation]),
             *(f"{key}: {reason}" for key, reason in run.run_metric_reasons.items()),

@@ -1,4 +1,4 @@
-"""Notes on the judges of a run: verdicts that failed, and whether people agree with the others."""
+"""Notes on the judges of a run: verdicts that failed, and names that mean no version."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_rageval.analysis.trust.judge import validation_of
-from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
 from pytest_rageval.support.text import clean, counted, cut
-from pytest_rageval.values.errors import JudgeError, StorageError
+from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
@@ -23,8 +21,6 @@ _OTHER: Final = "other causes"
 class JudgeFacts:
     """Facts of verdicts about their judges, in memory that does not grow with the records."""
 
-    versions: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By judge and rubric, where it gave scores."""
     failures: dict[str, Counter[str]] = field(default_factory=dict)
     """By judge: how often each cause."""
     models: set[str] = field(default_factory=set)
@@ -36,11 +32,7 @@ class JudgeFacts:
         """Take the verdicts of a record."""
         if any(one.level != "offline" for one in record.verdicts.second):
             self.second = True
-        for rubric, found in record.verdicts.judgements.items():
-            # The metrics of a user's rubric are calibrated one by one.
-            if found.verdict is not None and found.verdict.scores:
-                known = self.versions.setdefault(found.judge, {})
-                known |= dict.fromkeys((rubric, *found.verdict.scores), found.rubric_version)
+        for found in record.verdicts.judgements.values():
             if found.level != "offline":
                 self.models.add(found.judge)
             if found.failure is not None:
@@ -59,12 +51,12 @@ class JudgeFacts:
         return found
 
     def notes(self, settings: Settings) -> list[str]:
-        """Describe for every judge why verdicts failed, and its agreement with people.
+        """Describe for every judge why verdicts failed, and a name without a version.
 
         Args:
-            settings: with the folder of calibrations and the name by which the judge was asked for.
+            settings: with the name by which the judge was asked for.
         """
-        found = [*self.causes(), *_validations(self.versions, settings)]
+        found = self.causes()
         # A judge in code may name its model, too, but not by that of the settings.
         asked = any(judge.startswith(f"{settings.judge} at ") for judge in self.models)
         found += _alias(settings.judge) if asked else ()
@@ -108,18 +100,6 @@ def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:
     for record in records:
         facts.add(record)
     return facts
-
-
-def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:
-    if not versions:
-        return
-    try:
-        calibrations = read_calibrations(calibration_folder(settings))
-    except StorageError as error:
-        yield str(error)
-        calibrations = []
-    for judge, rubrics in sorted(versions.items()):
-        yield f"{judge}: {validation_of(judge, calibrations, rubric_versions=rubrics)}"
 
 
 def _alias(model: str) -> Iterator[str]:

@@ -72,6 +72,7 @@ class _ScoreLine(TypedDict, total=False):
     rubric: Required[Literal["groundedness", "correctness"]]
     label: Required[Any]
     file: NotBlank | None
+    answer: str | None
 
 
 _SCORE_LINE: Final = ObjectLine[_ScoreLine](
@@ -85,8 +86,8 @@ def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
 
     Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
     ``correctness``) and ``label`` (a score from 0 to 5, or true or false), and ``file`` (the case
-    file) where several files have the id; other fields are ignored. The labels of one rubric are
-    all of one kind.
+    file) where several files have the id, and ``answer``, without which a label counts for any
+    answer; other fields are ignored. The labels of one rubric are all of one kind.
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
@@ -120,6 +121,7 @@ def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
             rubric=line["rubric"],
             label=line["label"] if isinstance(line["label"], bool) else float(line["label"]),
             file=line.get("file"),
+            answer=line.get("answer"),
             line=number,
         )
         for number, line in read_objects(path, _SCORE_LINE, rules, display=display)

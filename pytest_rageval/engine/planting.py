@@ -27,6 +27,7 @@ from pytest_rageval.analysis.two_runs import as_baseline, compare_runs, with_num
 from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.engine.rejudge import VECTORS, refuse_cut_texts, rejudge
 from pytest_rageval.judges.asking import Judges, case_verdicts, judge_case
+from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.judges.offline.judge import OfflineJudge, has_rubric
 from pytest_rageval.metrics.answer import CITED_METRICS
@@ -107,6 +108,7 @@ class _Trial:
 
     def __init__(self, ended: EndedRun) -> None:
         run, settings = ended.run, ended.run.settings
+        self._admissions = read_admissions(ended.project)
         registry = stored_registry(run.config)
         limited = {check.metric for check in ended.thresholds.checks}
         held = {key for record in run.records for key in record.scores.metrics}
@@ -241,6 +243,7 @@ class _Trial:
             n_expected=ended.n_expected,
             n_reported=ended.n_reported,
             baseline=baseline,
+            admissions=self._admissions,
         )
         found = compared.comparison
         changes = [*found.metrics.values(), *([] if found.passed is None else [found.passed])]

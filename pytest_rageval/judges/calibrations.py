@@ -1,19 +1,25 @@
-"""Stored calibrations of judges: one small JSON file for each judge and rubric, without texts."""
+"""Stored calibrations of judges: one small JSON file for each judge and rubric, without texts.
+
+Those of the offline judge come with the package, in ``offline/admission.json``, which
+``benchmarks/fit_offline_judge.py`` writes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.files import named_errors, read_plain, refuse_link, write_file
+from pytest_rageval.values.admission import Admissions, StoredCalibration
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -36,24 +42,6 @@ def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
     return folder / f"{name}-{rubric}.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredCalibration:
-    """Part of a stored calibration that later commands read."""
-
-    schema_version: Literal[1]
-    judge: str
-    rubric: str
-    rubric_version: str = ""
-    n: int
-    """Number of labels."""
-    auroc: float | None = None
-    kappa: float | None = None
-    kappa_low: float | None = None
-    """Lower end of the interval of ``kappa``."""
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """By hash of the answer."""
-
-
 def read_calibration(path: Path) -> StoredCalibration | None:
     """Read one stored calibration; None: the file does not exist.
 
@@ -69,14 +57,24 @@ def read_calibration(path: Path) -> StoredCalibration | None:
         raise StorageError.of(path, "no_calibration", reason=reason) from error
 
 
-def read_calibrations(folder: Path) -> list[StoredCalibration]:
-    """Read every stored calibration of a folder, by name; none if the folder does not exist.
+def read_admissions(settings: Settings) -> Admissions:
+    """Read the calibrations of the package, then every stored one of a project, by name."""
+    stored, problems = [*_bundled()], []
+    for path in sorted(calibration_folder(settings).glob("*.json")):
+        try:
+            found = read_calibration(path)
+        except StorageError as error:
+            problems.append(str(error))
+        else:
+            stored += [] if found is None else [found]
+    bar = settings.judging.admit_at
+    return Admissions(stored=tuple(stored), bar=bar, problems=tuple(problems))
 
-    Raises:
-        StorageError: one of them cannot be read.
-    """
-    found = map(read_calibration, sorted(folder.glob("*.json")))
-    return [one for one in found if one is not None]
+
+@cache
+def _bundled() -> tuple[StoredCalibration, ...]:
+    text = files("pytest_rageval.judges.offline").joinpath("admission.json").read_bytes()
+    return msgspec.json.decode(text, type=tuple[StoredCalibration, ...])
 
 
 def write_calibration(path: Path, document: Mapping[str, Any]) -> None:

@@ -29,6 +29,8 @@ OKAY: Final = 0.5
 """Weight of a key fact that is not vital."""
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""
+CORRECTED: Final = ("groundedness", "correctness")
+"""Metrics whose mean labels of people can correct."""
 _JUDGED_KEYS: Final = tuple(
     key for key, info in BUILT_IN.cases.items() if info.judged and key != "context_utilization"
 )

@@ -138,7 +138,7 @@ def unknown_group(table: str, name: str, known: Collection[str], write: str = ""
 
 # --- plain keys ------------------------------------------------------------------------------
 
-DEFAULTS: Final = keys_of(Check, "decide", "min_n", "on_small_n")
+DEFAULTS: Final = keys_of(Check, "decide", "min_n", "on_small_n", "require_admitted")
 CASES: Final = keys_of(Thresholds, "on_miss", "judged_on")
 TOP: Final[Keys] = {
     "version": Annotated[int, Limits(strict=True, ge=1, le=1), Described(const=1)],
@@ -148,7 +148,7 @@ _CHANGE: Final = Annotated[Distance, Described(description="Against the baseline
 LIMIT: Final[Keys] = {
     **dict.fromkeys(("min", "max"), Finite),
     **dict.fromkeys(("max_drop", "max_rise"), _CHANGE),
-    **keys_of(Check, "severity"),
+    **keys_of(Check, "severity", "use"),
     **DEFAULTS,
 }
 TABLES: Final = ("cases", "overall", "category", "tag", "defaults")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.judged import CORRECTED
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import (
     ANY_NAMES,
@@ -37,7 +38,14 @@ from pytest_rageval.support.reading import Keys, hint
 from pytest_rageval.support.text import part, shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_text, read_toml
 from pytest_rageval.values.errors import ConfigError, Fault
-from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
+from pytest_rageval.values.gate import (
+    CHANGE_WORDS,
+    Check,
+    CheckKind,
+    CheckTable,
+    Thresholds,
+    needs_baseline,
+)
 from pytest_rageval.values.settings import JUDGED_ON, Settings
 
 _GATE: Final = re.compile(
@@ -282,12 +290,20 @@ class _Reader:
         if "min" in good and "max" in good and good["min"] > good["max"]:
             found, most = str(good["min"]), str(good["max"])
             self.source.fault((*path, "min"), "above_max", name="min", found=found, most=most)
+        if good.get("use") == "corrected" and not self._is_corrected(limits, blank):
+            expected = "plain, unless it is min or max of groundedness or correctness in [overall]"
+            self.source.unfit((*path, "use"), "corrected", expected)
         extras = {key: item for key, item in good.items() if key not in LIMITS}
         for kind in limits:
             here = (*path, kind)
             if kind in good and self._fits(here, blank.metric, (kind, good[kind])):
                 line, limit = self.source.line(here), float(good[kind])
                 self.checks.append(replace(blank, kind=kind, limit=limit, line=line, **extras))
+
+    def _is_corrected(self, limits: Iterable[str], blank: Check) -> bool:
+        """Say whether labels of people correct the limited figures."""
+        plain = CHANGE_WORDS.keys().isdisjoint(limits) and blank.table == "overall"
+        return plain and blank.metric in CORRECTED
 
     def _fits(self, path: KeyPath, metric: str, limit: tuple[CheckKind, float]) -> bool:
         """Say whether a limit is on the scale of its metric; otherwise it is a fault."""

@@ -76,12 +76,22 @@ class Check:
     """The category or tag."""
     severity: Literal["fail", "warn"] = "fail"
     """Whether a breach fails the run or only warns."""
+    use: Annotated[
+        Literal["plain", "corrected"],
+        Described(description="corrected: the mean that labels of people correct (PPI++)."),
+    ] = "plain"
+    """Mean that is limited: the judge's, or the one that labels of people correct."""
     decide: Annotated[Decide, Described(description=_DECIDE)] = "estimate"
     """By the estimate, or by an end of its interval."""
     min_n: Natural = 20
     """Number of cases below which the evidence counts as weak."""
     on_small_n: Literal["warn", "skip", "fail"] = "warn"
     """Consequence of fewer cases."""
+    require_admitted: Annotated[
+        Flag,
+        Described(description="A judge that is not admitted shows its figure and decides nothing."),
+    ] = False
+    """Whether the check only warns where the judge behind its figure is not admitted."""
     line: int = 0
     """Line in thresholds.toml from 1; 0 for a check that is not in a file."""
     implicit: bool = False
@@ -156,6 +166,8 @@ class CheckResult:
     """Smallest difference that this check detects with 80 % power; None: none on its scale."""
     small_n: bool = False
     """Whether there are fewer cases than ``min_n``."""
+    judge_admitted: bool | None = None
+    """Whether the judge behind the value is admitted; None: no verdict is behind it."""
     missed_cases: tuple[str, ...] = ()
     """Up to ``MOST_CASES`` cases that made the value worse, worst first, by their shortest name."""
     name: str = ""

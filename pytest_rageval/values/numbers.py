@@ -253,6 +253,12 @@ class CorrectedMean:
     """Lower end of its interval."""
     high: float | None
     """The upper end."""
+    low_one_sided: float | None = None
+    """One-sided lower bound at the run's confidence, for proofs in the gate."""
+    high_one_sided: float | None = None
+    """One-sided upper bound."""
+    detectable_se: float | None = None
+    """Standard error of the one-sided interval, as of a plain mean."""
     judge_mean: float | None
     """Mean of all scores, uncorrected."""
     human_mean: float | None
@@ -264,7 +270,7 @@ class CorrectedMean:
     n_judge_only: int
     """Cases with a score alone."""
     n_unused: int
-    """Labels of cases without a score."""
+    """Labels of cases without a score, or of another answer than that of the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from pytest_rageval.values.declared import (
     Repeats,
     Setting,
 )
+from pytest_rageval.values.limits import Limits
 from pytest_rageval.values.portable import is_portable
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
@@ -35,6 +36,9 @@ Aspect = Literal["retrieval", "answer"]
 JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
 """Aspects that a case is judged on unless thresholds.toml says otherwise; ``retrieval`` includes
 abstention."""
+
+ADMIT_AT: Final = 0.80
+"""Value that the lower bounds of both error rates of an admitted judge reach, unless it is set."""
 
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
 RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
@@ -168,6 +172,11 @@ class JudgeSettings:
     history_supports: Annotated[Flag, Setting("judged",
         "whether a claim may be grounded in the conversation before the question, not in passages "
         "alone")] = False
+    admit_at: Annotated[
+        float, Limits("a number between 0.5 and 1, such as 0.8", strict=True, ge=0.5, lt=1),
+        Setting("nothing",
+        "value that the lower bounds of both error rates of a judge reach before it is admitted")
+    ] = ADMIT_AT
     spot_check: Annotated[Natural, Setting("nothing",
         "number of cases that a second judge also judges", "--judge-spot-check", "N")] = 0
     spot_check_model: Annotated[str | None, Setting("nothing",

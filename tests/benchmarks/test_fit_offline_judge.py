@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks import fit_offline_judge as bench
+from pytest_rageval.values.admission import StoredCalibration
 from tests.build.shared_data import shared_path
 
 FIGURES = Path(__file__).parents[2] / "benchmarks" / "README.md"
@@ -34,6 +37,16 @@ def test_the_stored_numbers_are_what_the_script_fits() -> None:
 @pytest.mark.slow
 def test_the_page_shows_what_the_script_prints() -> None:
     assert bench.render_tables(report()) in FIGURES.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_package_ships_the_rates_that_the_script_measures() -> None:
+    stored = msgspec.json.decode(bench.ADMISSION.read_bytes(), type=list[StoredCalibration])
+    for one, measured in zip(stored, report().admission, strict=True):
+        assert (one.judge, one.rubric_version) == (measured.judge, measured.rubric_version)
+        assert one.test.keys() == measured.test.keys()
+        for language, rates in measured.test.items():
+            assert asdict(one.test[language]) == pytest.approx(asdict(rates), abs=0.005)
 
 
 @pytest.mark.slow

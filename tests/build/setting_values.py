@@ -18,7 +18,7 @@ _BY_KIND: Mapping[str, Any] = {
     "run_id": "nightly-1",
     "shard": "2/3",
     "integer": 7,
-    "number": 2.5,
+    "number": 0.75,
     "judge": "some-model",
     "texts": ("one", "two"),
     "gates": ("recall_at_k>=0.9", "error_rate<=0"),

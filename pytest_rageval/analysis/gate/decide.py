@@ -20,8 +20,10 @@ from pytest_rageval.analysis.gate.figures import (
     LimitDecision,
     decide_limit,
     find_figure,
+    in_table,
     no_interval,
 )
+from pytest_rageval.analysis.trust.admission import JudgesBehind
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
@@ -33,6 +35,7 @@ from pytest_rageval.support.text import (
     part,
     plural,
 )
+from pytest_rageval.values.admission import NOT_ADMITTED, Admissions
 from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.gate import (
     WHOLE_SET,
@@ -56,6 +59,7 @@ NO_BASELINE: Final = (
 
 
 SHOWN_FAILURES: Final = 3
+NONE_ADMITTED: Final = Admissions()
 
 _ANSWERS: Final = "answer metrics"
 _NO_JUDGE: Final = "the run has no judge"
@@ -120,6 +124,8 @@ def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     words = f"is {within if met else beyond}"
     value, limit = format_limit_pair(estimate, check.limit, unit_of(check.metric))
     more = " (a lower bound: calls timed out)" if figure.censored else ""
+    if check.use == "corrected":
+        more = f" (corrected by {counted(figure.n or 0, 'label')})"
     sentence = f"{value}{more} {words} {check.kind} {limit}"
     if check.decide == "estimate" or met == (check.decide == "prove_fail"):
         return sentence
@@ -158,12 +164,30 @@ def _decide_absolute(check: Check, run: StoredRun, confidence: float) -> CheckRe
     )
 
 
+def _with_judge(result: CheckResult, run: StoredRun, judges: JudgesBehind) -> CheckResult:
+    """Return a result that says whether the judge behind it is admitted."""
+    check = result.check
+    if result.status == "skip" or check.use == "corrected":
+        return result
+    records = [one for one in run.records if one.counted and in_table(one, check)]
+    admitted = judges.admitted(check.metric, records)
+    if admitted is not False:
+        return replace(result, judge_admitted=admitted)
+    return replace(
+        result,
+        judge_admitted=False,
+        status="warn" if check.require_admitted else result.status,
+        message=f"{result.message}; {NOT_ADMITTED}",
+    )
+
+
 def _decide_checks(
     thresholds: Thresholds,
     run: StoredRun,
     selection: Selection,
     baseline: GateBaseline | None,
     nothing: str,
+    admissions: Admissions,
 ) -> tuple[CheckResult, ...]:
     skipped = {
         check: CheckResult(check=check, status="skip", message=reason)
@@ -174,14 +198,15 @@ def _decide_checks(
     compared = decide_differences(
         {c: d for c, d in differences.items() if c not in skipped}, confidence=thresholds.confidence
     )
-    results = []
+    results, judges = [], JudgesBehind(run.records, admissions, thresholds.judged_on)
     for check in thresholds.checks:
         result = skipped.get(check) or compared.get(check)
         if result is None and needs_baseline(check):
             status: CheckStatus = check.severity if thresholds.require_baseline else "skip"
             problem = None if baseline is None else baseline.info.problem
             result = CheckResult(check=check, status=status, message=problem or NO_BASELINE)
-        results.append(result or _decide_absolute(check, run, thresholds.confidence))
+        result = result or _decide_absolute(check, run, thresholds.confidence)
+        results.append(_with_judge(result, run, judges))
     return tuple(results)
 
 
@@ -270,6 +295,8 @@ def _check_sentences(
         parts.append(counted(warned, "warning"))
     if skipped:
         parts.append(f"{len(skipped)} skipped{_skipped_for(skipped, baseline)}")
+    if any(r.judge_admitted is False for r in results):
+        parts.append(NOT_ADMITTED)
     return 0, ", ".join(parts), ", ".join(parts)
 
 
@@ -281,6 +308,7 @@ def decide_gate(
     n_expected: int,
     n_reported: int,
     baseline: GateBaseline | None = None,
+    admissions: Admissions = NONE_ADMITTED,
 ) -> GateResult:
     """Decide a run.
 
@@ -293,13 +321,14 @@ def decide_gate(
         n_reported: number of cases that it reported.
         baseline: differences of the checks against it; None or not comparable: those checks are
             skipped (or fail, if thresholds require a baseline).
+        admissions: what is known of the judges.
     """
     info = None if baseline is None else baseline.info
     nothing = _nothing_counts(run, n_reported)
     names = case_names(run.records)
     results = tuple(
         replace(result, missed_cases=tuple(names[nodeid] for nodeid in result.missed_cases))
-        for result in _decide_checks(thresholds, run, selection, baseline, nothing)
+        for result in _decide_checks(thresholds, run, selection, baseline, nothing, admissions)
     )
     cases = group_repeats(run.records)
     unchecked = _nothing_checked(cases)

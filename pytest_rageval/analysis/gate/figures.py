@@ -30,7 +30,13 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof
-from pytest_rageval.values.numbers import Aggregate, JudgeReliability, MetricSummary, no_data_reason
+from pytest_rageval.values.numbers import (
+    Aggregate,
+    CorrectedMean,
+    JudgeReliability,
+    MetricSummary,
+    no_data_reason,
+)
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.verdict import sum_usage
@@ -92,6 +98,8 @@ def find_figure(check: Check, run: StoredRun, *, confidence: float = 0.95) -> Ch
         return _latency_figure(check, cases, run.timeout_ms, confidence)
     registry = stored_registry(run.config)
     info = registry.info(check.metric)
+    if info is not None and check.use == "corrected":
+        return _corrected_figure(reliability.corrected.get(info.key), info, confidence)
     if info is None or info.key in registry.cases:
         return _mean_figure(check, run.numbers, cases, info, confidence)
     return _run_figure(check, run, cases, confidence)
@@ -165,6 +173,28 @@ def _of_summary(
         is_mean=info is not _SHARE,
         no_data=no_data,
         missed_cases=missed_cases,
+    )
+
+
+def _corrected_figure(
+    found: CorrectedMean | None, info: MetricInfo, confidence: float
+) -> CheckFigure:
+    if found is None or found.quantity != "mean":
+        lacking = "no label of people" if found is None else "labels that say true or false"
+        no_data = f"{lacking} to correct it by, and it takes scores (--judge-labels)"
+        return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
+    return CheckFigure(
+        estimate=found.estimate,
+        n=found.n_labels,
+        low=found.low,
+        high=found.high,
+        low_one_sided=found.low_one_sided,
+        high_one_sided=found.high_one_sided,
+        mde=minimum_detectable_effect(
+            found.detectable_se, confidence=confidence, widest=info.width
+        ),
+        is_mean=True,
+        no_data="no case has both a label and a score",
     )
 
 

@@ -10,8 +10,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_rageval.analysis.stats.distributions import student_t_quantile
-from pytest_rageval.analysis.stats.intervals import fmean, tail_level
+from pytest_rageval.analysis.stats.distributions import normal_quantile, student_t_quantile
+from pytest_rageval.analysis.stats.intervals import (
+    NO_INTERVAL,
+    Interval,
+    Scale,
+    fmean,
+    tail_level,
+)
 from pytest_rageval.analysis.stats.paired import sign_flip
 from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE
@@ -24,8 +30,14 @@ class PpiMean:
     estimate: float | None
     """None: no human label."""
     low: float | None
+    """Two-sided, with ``high``."""
     high: float | None
+    low_one_sided: float | None
+    """Each bound alone, for gates."""
+    high_one_sided: float | None
     se: float | None
+    detectable_se: float | None
+    """The standard error that minimum detectable effects use, which take normal quantiles."""
     weight: float
     """Lambda, the weight of the judge, from 0 to 1."""
     human_only: float | None
@@ -68,7 +80,7 @@ def ppi_mean(
         judge_only: the judge's scores of further answers.
         lo: lower end of the scale.
         hi: upper end.
-        confidence: two-sided.
+        confidence: of the pair of bounds, and of each bound alone.
 
     >>> people, same = [1] * 7 + [0] * 3, [1] * 9 + [0]
     >>> round(ppi_mean(people, same, [1] * 36 + [0] * 4).estimate, 2)
@@ -78,7 +90,7 @@ def ppi_mean(
         raise ValueError(f"{len(human)} human scores for {len(judge)} judge scores")
     n = len(human)
     if not human:
-        return PpiMean(estimate=None, low=None, high=None, se=None, weight=0.0, human_only=None)
+        return _ppi(None, [NO_INTERVAL] * 2, None, 0.0, None)
     weight, spread = 0.0, _variance([*judge, *judge_only])
     if judge_only and spread > 0:
         mean_y, mean_f = math.fsum(human) / n, math.fsum(judge) / n
@@ -90,29 +102,53 @@ def ppi_mean(
     variance = _variance(rest) / n
     if judge_only:
         variance += weight**2 * _variance(judge_only) / len(judge_only)
-    low, high = _plus_two_around(estimate, variance, n, lo, hi, confidence)
+    intervals = _plus_twos_around(estimate, variance, n, Scale(lo, hi), confidence)
+    return _ppi(estimate, intervals, math.sqrt(variance), weight, fmean(human))
+
+
+def _ppi(
+    estimate: float | None,
+    intervals: Sequence[Interval],
+    se: float | None,
+    weight: float,
+    human_only: float | None,
+) -> PpiMean:
+    two, one = intervals
     return PpiMean(
         estimate=estimate,
-        low=low,
-        high=high,
-        se=math.sqrt(variance),
+        low=two.low,
+        high=two.high,
+        low_one_sided=one.low,
+        high_one_sided=one.high,
+        se=se,
+        detectable_se=one.detectable_se,
         weight=weight,
-        human_only=fmean(human),
+        human_only=human_only,
     )
 
 
-def _plus_two_around(
-    mean: float, variance: float, n: int, lo: float, hi: float, confidence: float
-) -> tuple[float | None, float | None]:
-    """Plus-two t of n values with this mean and variance of the mean."""
+def _plus_twos_around(
+    mean: float, variance: float, n: int, scale: Scale, confidence: float
+) -> list[Interval]:
+    """Two-sided and one-sided plus-two t of n values with this mean and variance of the mean."""
+    lo, hi = scale.lo or 0.0, scale.hi or 0.0
     if n < 2:
-        return None, None
+        return [NO_INTERVAL, NO_INTERVAL]
     centre = (n * mean + lo + hi) / (n + 2)
     squares = variance * n * (n - 1) + n * (mean - centre) ** 2
     ends = (lo - centre) ** 2 + (hi - centre) ** 2
     se = math.sqrt(n / (n - 1) * (squares + ends)) / (n + 2)
-    half = student_t_quantile(tail_level(confidence, 2), n - 1) * se
-    return max(lo, centre - half), min(hi, centre + half)
+    return [
+        Interval(
+            low=max(lo, centre - half),
+            high=min(hi, centre + half),
+            method="plus_two",
+            se=se,
+            detectable_se=half / normal_quantile(level) * (1 + 2 / n),
+        )
+        for level in (tail_level(confidence, 2), tail_level(confidence, 1))
+        for half in [student_t_quantile(level, n - 1) * se]
+    ]
 
 
 def canary_drift(

@@ -15,13 +15,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.agreement import auroc, bootstrap_agreement, precision_recall_f1
+from pytest_rageval.analysis.trust.admission import (
+    group_biases,
+    is_dev,
+    judge_rates,
+    languages,
+)
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.values.admission import GroupBias, JudgeRates
 from pytest_rageval.values.case import NotBlank
 from pytest_rageval.values.diagnoses.table import JudgeErrorKind
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
@@ -62,6 +69,8 @@ class LabelledAnswer:
     reference: tuple[str, ...] | None = None
     """Accepted answers; one of them suffices."""
     source: NotBlank | None = None
+    language: NotBlank | None = None
+    """Such as ``de``; None: that of most of the others."""
 
     @property
     def cluster(self) -> tuple[str | None, str]:
@@ -220,10 +229,13 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestThreshold:
-    """The pass line with the largest kappa on these answers; optimistic."""
+    """The pass line with the largest kappa on the part ``dev``."""
 
     threshold: float
     kappa: float
+    """On that part, so optimistic."""
+    kappa_test: float | None
+    """On the part ``test``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +245,14 @@ class Calibration:
     rubric: str
     """A rubric, or the key of a metric of a user's rubric."""
     threshold: float | None
+    test: Mapping[str, JudgeRates]
+    """By language, on the labels by which nothing may be chosen."""
+    dev: Mapping[str, JudgeRates]
+    """The same of the labels to choose a threshold or a prompt by."""
+    bias: Mapping[str, Mapping[str, GroupBias]]
+    """By language and source, on those labels."""
     overall: Agreement
+    """On all labels, like the next."""
     by_source: Mapping[str, Agreement]
     """In order of first appearance."""
     best_threshold: BestThreshold | None
@@ -242,7 +261,8 @@ class Calibration:
     errors: Mapping[str, int]
     """By kind of failure."""
     disagreements: tuple[tuple[LabelledAnswer, float], ...] = ()
-    """Answers on whose side people and judge disagree, with their scores, the clearest first."""
+    """Answers of ``dev`` on whose side people and judge disagree, with their scores, the clearest
+    first."""
 
 
 def calibrate(
@@ -278,11 +298,24 @@ def calibrate(
     def measure(part: Sequence[LabelledAnswer]) -> Agreement:
         return _measure(part, readings, scores, rubric, limit)
 
-    best = None if limit is None else _best_threshold(judged, scores, rubric)
+    dev, test = _parts(judged)
     overall = measure(judged)
+    best = None if limit is None else _best_threshold(dev, test, scores, rubric)
+    spoken = languages(
+        [row.language for row in judged], [row.question or row.answer for row in judged]
+    )
+    in_test = {row.id for row in test}
+    sides: dict[tuple[bool, str], list[_Side]] = {}
+    for row, language in zip(judged, spoken, strict=True):
+        if row.id in scores:
+            side = _Side(row, _matters(rubric, row.label), _is_positive(scores[row.id], limit))
+            sides.setdefault((row.id in in_test, language), []).append(side)
     return Calibration(
         rubric=rubric,
         threshold=line,
+        test={name: _rates(part) for (tested, name), part in sides.items() if tested},
+        dev={name: _rates(part) for (tested, name), part in sides.items() if not tested},
+        bias={name: _biases(part) for (tested, name), part in sides.items() if tested},
         overall=overall,
         # A single source equals the whole; its bootstrap need not run twice.
         by_source={
@@ -293,9 +326,36 @@ def calibrate(
         left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
         errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),
         disagreements=tuple(
-            (row, sign * scores[row.id]) for row in _disagreements(judged, scores, rubric, limit)
+            (row, sign * scores[row.id]) for row in _disagreements(dev, scores, rubric, limit)
         ),
     )
+
+
+class _Side(NamedTuple):
+    """The sides of the pass line on which people and the judge put an answer."""
+
+    row: LabelledAnswer
+    truth: bool
+    said: bool
+
+
+def _rates(part: Iterable[_Side]) -> JudgeRates:
+    rows, truth, said = zip(*part, strict=True)
+    return judge_rates(truth, said, [row.cluster for row in rows])
+
+
+def _biases(part: Iterable[_Side]) -> dict[str, GroupBias]:
+    rows, truth, said = zip(*part, strict=True)
+    groups = [row.source or "" for row in rows]
+    return group_biases(groups, truth, said, [row.cluster for row in rows])
+
+
+def _parts(rows: Iterable[LabelledAnswer]) -> tuple[list[LabelledAnswer], list[LabelledAnswer]]:
+    """Split labels into those to choose by, and those to test by."""
+    dev, test = list[LabelledAnswer](), list[LabelledAnswer]()
+    for row in rows:
+        (dev if is_dev(row.cluster[1]) else test).append(row)
+    return dev, test
 
 
 def _disagreements(
@@ -375,25 +435,34 @@ def _kappa(n: int, yes_a: float, yes_b: float, both: float) -> float | None:
 
 
 def _best_threshold(
-    rows: Iterable[LabelledAnswer], scores: Mapping[str, float], rubric: str
+    dev: Iterable[LabelledAnswer],
+    test: Iterable[LabelledAnswer],
+    scores: Mapping[str, float],
+    rubric: str,
 ) -> BestThreshold | None:
     bad = Counter[float]()
     total = Counter[float]()
-    for row in rows:
+    for row in dev:
         if (score := scores.get(row.id)) is not None:
             total[score] += 1
             bad[score] += _matters(rubric, row.label)
     n, n_bad = total.total(), bad.total()
-    best: BestThreshold | None = None
+    best: tuple[float, float] | None = None
     below, bad_below = 0, 0
     for score in sorted(total):
         # Every answer below this score counts as bad.
         found = _kappa(n, n_bad, below, bad_below)
-        if found is not None and below and (best is None or found > best.kappa + TOLERANCE):
-            best = BestThreshold(threshold=score, kappa=found)
+        if found is not None and below and (best is None or found > best[1] + TOLERANCE):
+            best = score, found
         below += total[score]
         bad_below += bad[score]
-    return best
+    if best is None:
+        return None
+    line, kappa = best
+    rest = [(row, scores[row.id]) for row in test if row.id in scores]
+    truth = [_matters(rubric, row.label) for row, _ in rest]
+    said = [_is_positive(score, line) for _, score in rest]
+    return BestThreshold(threshold=line, kappa=kappa, kappa_test=kappa_of_flags(truth, said))
 
 
 # --- as a document -------------------------------------------------------------------------------
@@ -403,6 +472,14 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
     """Return a calibration as JSON values, without answer texts and NaN."""
     return {
         "rubric": found.rubric,
+        **{
+            part: {name: asdict(one) for name, one in rates.items()}
+            for part, rates in (("test", found.test), ("dev", found.dev))
+        },
+        "bias": {
+            language: {name: asdict(one) for name, one in groups.items()}
+            for language, groups in found.bias.items()
+        },
         **asdict(found.overall),
         "threshold": found.threshold,
         "best_threshold": None if found.best_threshold is None else asdict(found.best_threshold),

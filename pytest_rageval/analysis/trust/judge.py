@@ -2,29 +2,24 @@
 
 Defined in docs/statistics.md#agreement-with-people.
 
-A second opinion on some cases, means corrected by human labels, drift between two times, and
-validation by stored calibrations.
+A second opinion on some cases, means corrected by human labels, and drift between two times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
-from pytest_rageval.judges.calibrations import StoredCalibration
 from pytest_rageval.judges.spot_check import CaseKey, Key
 from pytest_rageval.metrics.judged import scores_disagree, valid_score
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import CorrectedMean, Disagreement, SpotCheck
 
 SCALE: Final = (0.0, 5.0)
-MIN_LABELS: Final = 50
-"""Minimum number of labels that validate a judge."""
 MIN_CANARIES: Final = 30
-NOT_VALIDATED: Final = "judge not validated against people (rageval calibrate)"
 
 
 # --- a second opinion ----------------------------------------------------------------------------
@@ -108,6 +103,9 @@ def corrected_mean(
         estimate=found.estimate,
         low=found.low,
         high=found.high,
+        low_one_sided=found.low_one_sided,
+        high_one_sided=found.high_one_sided,
+        detectable_se=found.detectable_se,
         judge_mean=fmean(list(judged.values())),
         human_mean=found.human_only,
         weight=found.weight,
@@ -180,42 +178,3 @@ def measure_drift(
         [one for one, _ in pairs], [other for _, other in pairs], lo=scale[0], hi=scale[1]
     )
     return Drift(n=len(pairs), n_lost=len(before) - len(pairs), found=found)
-
-
-# --- what may be said of a judge -----------------------------------------------------------------
-
-
-def validation_of(
-    judge_identity: str, reports: Iterable[StoredCalibration], *, rubric_versions: Mapping[str, str]
-) -> str:
-    """Describe in one line the result of a judge's calibrations.
-
-    Args:
-        judge_identity: of the judge in use.
-        reports: stored calibrations, of any judge (``rageval calibrate --save``).
-        rubric_versions: version in use by rubric; calibrations of other versions, and rubrics not
-            in use, are ignored.
-
-    Returns:
-        ``judge validated: groundedness AUROC 0.87, kappa 0.61 on 1666 labels``, with one part per
-        rubric; ``judge not validated`` and why where a calibration shows too little.
-    """
-    parts, doubts = [], []
-    for report in reports:
-        rubric, version = report.rubric, report.rubric_version
-        if report.judge != judge_identity or rubric not in rubric_versions:
-            continue
-        if rubric_versions[rubric] != version:
-            doubts.append(f"{rubric} was calibrated as {version}")
-            continue
-        auroc, kappa = ("-" if n is None else f"{n:.2f}" for n in (report.auroc, report.kappa))
-        figures = f"AUROC {auroc}, kappa {kappa} on {counted(report.n, 'label')}"
-        if report.n < MIN_LABELS:
-            doubts.append(f"{rubric}: fewer than {MIN_LABELS} labels ({figures})")
-        elif (report.kappa_low or 0) <= 0:
-            doubts.append(f"{rubric}: no agreement beyond chance ({figures})")
-        else:
-            parts.append(f"{rubric} {figures}")
-    if parts:
-        return "; ".join([f"judge validated: {parts[0]}", *parts[1:], *doubts])
-    return f"judge not validated: {'; '.join(doubts)}" if doubts else NOT_VALIDATED

@@ -19,7 +19,7 @@ from pytest_rageval.analysis.trust.judge import (
 )
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey, second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import PASS_SHARE
+from pytest_rageval.metrics.judged import CORRECTED, PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE, part
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.numbers import CorrectedMean, JudgeReliability, SpotCheck
@@ -38,6 +38,8 @@ class HumanLabel:
     """A score from 0 to 5, or whether the answer passes."""
     file: str | None = None
     """Case file; None: the only one that holds the case."""
+    answer: str | None = None
+    """The answer that people saw; None: that of the run, whatever it is."""
     line: int = 0
     """Line of the label file, from 1."""
 
@@ -67,8 +69,11 @@ def judge_reliability(
     kept, corrected = list(records), dict[str, CorrectedMean]()
     if labels is not None:
         cases = {(case.first.file, case.first.name): case for case in group_repeats(kept)}
-        by_rubric = labels_by_case(labels, cases)
-        for rubric in ("groundedness", "correctness"):
+        answers = {
+            key: {record.reply.answer for record in case.records} for key, case in cases.items()
+        }
+        by_rubric = labels_by_case(labels, cases, answers)
+        for rubric in CORRECTED:
             if rubric in by_rubric:
                 found = _correction(rubric, by_rubric[rubric], cases, confidence)
                 corrected[rubric] = found
@@ -111,21 +116,30 @@ def _pass_share(case: CaseGroup, key: str) -> float | None:
 
 
 def labels_by_case(
-    labels: JudgeLabels, cases: Iterable[CaseKey]
+    labels: JudgeLabels,
+    cases: Iterable[CaseKey],
+    answers: Mapping[CaseKey, Collection[str]] | None = None,
 ) -> dict[str, dict[CaseKey, float | bool]]:
     """Find the case of every label, by rubric.
 
-    A label of a missing case is kept under its own id: a run may have left the case out.
+    A label of a missing case is kept under its own id: a run may have left the case out. One of
+    another answer than the run got says nothing about this one, and is kept under its line.
+
+    Args:
+        labels: of one file.
+        cases: of the run or the set.
+        answers: those that the run got; None: not known.
 
     Raises:
         DatasetError: an id is in several files and the label names none, or a case has two labels
-            of one rubric.
+            of one rubric for one answer.
     """
     files: dict[str, list[str]] = {}
     for file, case_id in cases:
         files.setdefault(case_id, []).append(file)
     found: dict[str, dict[CaseKey, float | bool]] = {}
     faults: list[Fault] = []
+    seen = set[tuple[str, str, str, str | None]]()
     for label in labels.labels:
         homes = files.get(label.case_id, [])
         if label.file is None and len(homes) > 1:
@@ -133,10 +147,13 @@ def labels_by_case(
             faults.append(_fault(labels, label, "file", "which_file", files=where))
             continue
         file = label.file if label.file is not None else (homes[0] if homes else "")
-        of_rubric = found.setdefault(label.rubric, {})
-        if (file, label.case_id) in of_rubric:
+        if (one := (label.rubric, file, label.case_id, label.answer)) in seen:
             faults.append(_fault(labels, label, "id", "second_label", rubric=label.rubric))
-        of_rubric[file, label.case_id] = label.label
+        seen.add(one)
+        given = (answers or {}).get((file, label.case_id))
+        if label.answer is not None and given is not None and label.answer not in given:
+            file = f"{labels.display}:{label.line}"
+        found.setdefault(label.rubric, {})[file, label.case_id] = label.label
     if faults:
         raise faults_error(faults)
     return found

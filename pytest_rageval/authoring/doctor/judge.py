@@ -5,22 +5,28 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from pytest_rageval.analysis.trust.admission import labels_wanted, languages
+from pytest_rageval.analysis.trust.calibration import LABELS
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
+from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatModel
 from pytest_rageval.judges.model.wire import ModelReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
+from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.support.text import part
+from pytest_rageval.values.admission import NOT_ADMITTED, Admissions, JudgeRates
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.judge import judge_advice
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
+from pytest_rageval.values.verdict import RUBRICS, Judgement, JudgeRequest, Passage
 
 _FOUND: Final = Findings("judge")
 _PASSAGE: Final = "The north gate opens at 8:15 and closes at 17:40."
@@ -41,6 +47,7 @@ _LOWER_LEVELS: Final = {
 
 def check_judge(
     settings: Settings,
+    cases: Sequence[Case] = (),
     *,
     environ: Mapping[str, str],
     probe_chars: int,
@@ -50,12 +57,17 @@ def check_judge(
 
     Args:
         settings: of the project.
+        cases: of the project, in whose languages the judge is to be admitted.
         environ: contains its key.
         probe_chars: length of the long prompt; 0: it is not sent.
         sleep: pauses between attempts, in seconds.
     """
     if settings.judge == "offline":
-        yield _offline(settings)
+        yield (found := _offline(settings))
+        if found.level == "ok":
+            offline = OfflineJudge()
+            asked = [offline.judge(rubric, _REQUEST) for rubric in settings.judging.rubrics]
+            yield from _admitted(asked, settings, cases)
         return
     if is_named(settings):
         try:
@@ -71,11 +83,51 @@ def check_judge(
     # A user is waiting at the terminal: one retry is enough.
     judging = replace(settings.judging, retries=min(settings.judging.retries, 1))
     try:
-        yield from _asked(settings, judging, environ, probe_chars, sleep)
+        asked = yield from _asked(settings, judging, environ, probe_chars, sleep)
     except ConfigError as error:
         fix = "set it in [tool.rageval.judge], or by --judge-base-url and --judge-api-key-env"
         fix = missing_variable(error) or fix
         yield _FOUND.fail("settings", str(error), fix)
+    else:
+        yield from _admitted(asked, settings, cases)
+
+
+def _admitted(
+    asked: Iterable[Judgement], settings: Settings, cases: Sequence[Case]
+) -> Iterator[Finding]:
+    """Say under which rubrics the judge may decide, and how it is admitted under the others."""
+    known = read_admissions(settings)
+    for problem in known.problems:
+        yield _FOUND.warn("admission", problem, "write it anew, or delete it")
+    declared = [case.language for case in cases]
+    spoken = sorted(set(languages(declared, [case.question for case in cases])))
+    for one in asked:
+        if one.verdict is None:
+            continue
+        own = one.rubric not in RUBRICS
+        for name in one.verdict.scores if own else [one.rubric]:
+            lacking = [code for code in spoken if not known.admit(one, name, code)]
+            if own or name in LABELS:
+                yield _admission(one, name, spoken, lacking, known)
+
+
+def _admission(
+    one: Judgement, name: str, spoken: Sequence[str], lacking: Sequence[str], known: Admissions
+) -> Finding:
+    if not lacking:
+        return _FOUND.ok("admission", f"{name}, {', '.join(spoken)}: judge admitted")
+    found = known.find(one.judge, {name}, one.rubric_version)
+    of_people = None if found is None or found.bundled else found.test.get(lacking[0])
+    bad, good = labels_wanted(of_people, known.bar)
+    refused = found is not None and (found.test.get(lacking[0]) or JudgeRates()).reach(known.bar)
+    how = "change its rubric, or name another judge: more labels do not admit this one"
+    if bad is not None and good is not None and not refused:
+        how = (
+            f"to admit it, label at least {bad} bad and {good} good answers of your system, and "
+            f"run `rageval calibrate FILE --rubric {name} --save`"
+        )
+    # Limits decide all the same, so that nothing is wrong with the project.
+    return _FOUND.ok("admission", f"{name}, {', '.join(lacking)}: {NOT_ADMITTED}; {how}")
 
 
 def _offline(settings: Settings) -> Finding:
@@ -94,13 +146,14 @@ def _asked(
     environ: Mapping[str, str],
     probe_chars: int,
     sleep: Callable[[float], None],
-) -> Iterator[Finding]:
+) -> Generator[Finding, None, list[Judgement]]:
     from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.model.memory import unpinned_alias
     from pytest_rageval.judges.opening import given_client
     from pytest_rageval.support.http.retry import Pacing
 
+    asked = []
     root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)
     with (
         given_client(settings) as given,
@@ -112,11 +165,12 @@ def _asked(
         yield _pinned(unpinned_alias(settings.judge), settings.judge)
         for rubric in judging.rubrics:
             judgement = judge.judge(rubric, _REQUEST)
+            asked.append(judgement)
             yield from _verdict(
                 rubric, judgement, settings.judge, first=rubric == judging.rubrics[0]
             )
             if judgement.failure is not None and judgement.failure.kind == "unreachable":
-                return
+                return []
     if probe_chars:
         prompt = long_prompt(probe_chars)
         with (
@@ -124,6 +178,7 @@ def _asked(
             ChatModel(settings.judge, judging, environ=environ, sleep=sleep, given=given) as chat,
         ):
             yield read_long_reply(prompt, chat.ask(SYSTEM, prompt))
+    return asked
 
 
 def _pinned(warning: str | None, model: str) -> Finding:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from msgspec import to_builtins
+from msgspec import convert, to_builtins
 
 from pytest_rageval.cli.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.cli.output import (
@@ -23,6 +23,7 @@ from pytest_rageval.cli.output import (
     switch,
 )
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.admission import StoredCalibration
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import usage_of
 
@@ -48,6 +49,7 @@ class _Wanted:
     probes: bool
     probe_sample: int | None
     save: bool
+    strict: bool
     own: MetricInfo | None = None
     """Definition of that metric; None: it is a rubric of the package."""
 
@@ -84,18 +86,21 @@ class _RubricName(click.Choice[str]):
     metavar="N",
     help="Probe only N answers, chosen by a fixed seed.",
 )
-@switch("--save", help="Keep the figures and scores beside the cases.")
+@switch("--strict", help="Refuse a judge too strict with one source and too lenient with another.")
+@switch("--save", help="Keep the figures beside the cases; runs read there if it is admitted.")
 @judge_options
 @json_option
 def command(labels: Path, as_json: bool, **flags: Any) -> int:
-    """Measure how far a judge agrees with people.
+    """Measure how far a judge agrees with people, and whether it may decide.
 
-    LABELS is a file of answers that people judged. Each line of LABELS is {"id", "question",
-    "answer", "label"}, with "context", "reference", "history" and "source" if known. Labels:
-    grounded, not_grounded; correct, incorrect; answer, abstain (partial and clarify are left out);
-    good, bad for a metric of your own rubric. The judge is the project's unless --judge is given.
-    With --save, later calls also report drift of the judge. The exit code is 1 if it gave no score
-    at all, 4 if it could not be reached.
+    A judge is admitted if the lower bounds of both its rates, of bad answers found and of good ones
+    passed, reach admit_at (0.80) on two thirds of the labels, the part test; the part dev is for
+    choosing a threshold or a prompt. Each line of LABELS is {"id", "question", "answer", "label"},
+    with "context", "reference", "history", "source" and "language" if known. Labels: grounded,
+    not_grounded; correct, incorrect; answer, abstain (partial and clarify are left out); good, bad
+    for a metric of your own rubric. The judge is the project's unless --judge is given. With
+    --save, limits of a run know the judge, and later calls report its drift. The exit code is 1 if
+    it gave no score at all, 4 if it could not be reached.
     """
     from pytest_rageval.report.view.agreement import calibration_lines
 
@@ -181,10 +186,17 @@ def _calibrate(
         "model": next((one.model for one in reversed(asker.judgements) if one.model), None),
         "rubric_version": next((v for j in asker.judgements if (v := j.rubric_version)), ""),
         **calibration_document(found),
+        "strict": wanted.strict,
         "direction": "higher" if wanted.own is None else wanted.own.direction,
         "probes": probes,
         "usage": to_builtins(usage_of(asker.judgements)),
     }
+    stored, bar = (
+        convert({"schema_version": 1, **document}, StoredCalibration),
+        settings.judging.admit_at,
+    )
+    document["admit_at"] = bar
+    document["admitted"] = {language: stored.admits(language, bar) for language in stored.test}
     return _with_history(document, judged, readings, settings, wanted)
 
 

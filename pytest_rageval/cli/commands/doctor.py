@@ -117,11 +117,11 @@ def _findings(
     yield project.check_thresholds(settings, sets)
     yield project.check_results_folder(settings)
     yield from project.check_databases(os.environ)
-    if project.cases_of(sets):
+    if cases := project.cases_of(sets):
         yield from check_through_pytest(sets, flags, question, settings)
     else:
         yield from _configured(settings, question or _QUESTION)
-    yield from judge.check_judge(settings, environ=os.environ, probe_chars=probe_chars)
+    yield from judge.check_judge(settings, cases, environ=os.environ, probe_chars=probe_chars)
 
 
 def _configured(settings: Settings, question: str) -> Iterator[Finding]:

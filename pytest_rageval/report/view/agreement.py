@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from msgspec import convert
+
+from pytest_rageval.analysis.trust.admission import labels_wanted
 from pytest_rageval.report.view.blocks import Block, Row, Table, paragraph
 from pytest_rageval.report.view.summary import interval_text
 from pytest_rageval.support.text import clean, counted, format_value, part
+from pytest_rageval.values.admission import NOT_ADMITTED, GroupBias, JudgeRates, turned
 
 _CLASSES: Final = {
-    "groundedness": "answers that are not grounded",
-    "correctness": "incorrect answers",
-    "abstention": "answers that abstain",
+    "groundedness": "ungrounded",
+    "correctness": "incorrect",
+    "abstention": "abstain",
 }
 _PROBES: Final = {"verbosity": "padded", "order": "reordered"}
 _NOTED: Final = 0.05
@@ -34,11 +38,14 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[Block]:
         yield paragraph(f"left out: {n} labelled {label}")
     if document["n_not_applicable"]:
         yield paragraph(f"nothing to score: {counted(document['n_not_applicable'], 'answer')}")
+    yield from _admission(document)
     sources = {"all": document}
     if len(document["by_source"]) > 1:
         sources |= document["by_source"]
-    headings = (">n", ">errors", ">AUROC", ">kappa", ">95% CI", ">prec.", ">rec.", ">F1")
-    yield Table(("source", *headings), [_row(name, row) for name, row in sources.items()])
+    yield Table(
+        ("source", ">n", ">errors", ">AUROC", ">kappa", ">95% CI"),
+        [_row(name, row) for name, row in sources.items()],
+    )
     yield from _explanation(document)
     yield from _disagreements(document)
     for name, probe in (document["probes"] or {}).items():
@@ -47,30 +54,69 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[Block]:
         yield paragraph(document["drift"]["text"])
 
 
+def _admission(document: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield both rates by part and language, and whether they admit the judge."""
+    interval = ">95% CI"
+    bad = _CLASSES.get(document["rubric"], "bad")
+    headings = (f">{bad}", ">found (TPR)", interval, ">others", ">passed (TNR)", interval)
+    rows = [
+        (
+            f"{part} {language}",
+            *(one["n_bad"], one["tpr"], interval_text(one["tpr_low"], one["tpr_high"])),
+            *(one["n_good"], one["tnr"], interval_text(one["tnr_low"], one["tnr_high"])),
+        )
+        for part in ("test", "dev")
+        for language, one in document[part].items()
+    ]
+    yield Table(("labels", *headings), rows)
+    bar = document["admit_at"]
+    for language, admitted in document["admitted"].items():
+        said = f"{'judge admitted' if admitted else NOT_ADMITTED} in {language}"
+        rates = convert(document["test"][language], JudgeRates)
+        if rates.reach(bar):
+            yield paragraph(f"{said}: both lower bounds on test reach {bar:.2f}")
+        else:
+            why = f"both lower bounds on test have to reach {bar:.2f}"
+            yield paragraph(f"{said}: {why}; {wanted_text(rates, bar)}")
+        groups = convert(document["bias"].get(language, {}), dict[str, GroupBias])
+        if signs := turned(groups):
+            strict, lenient = (f"{clean(one, 40)} ({groups[one].bias:+.2f})" for one in signs)
+            refused = "so not admitted" if document["strict"] else "which --strict refuses"
+            yield paragraph(
+                f"{language}: too strict with {strict}, too lenient with {lenient}, {refused}"
+            )
+
+
+def wanted_text(rates: JudgeRates | None, bar: float) -> str:
+    """Say how many labels can admit a judge."""
+    bad, good = labels_wanted(rates, bar)
+    if bad is None or good is None:
+        return "no number of labels does it at such rates: change the rubric, or the judge"
+    return f"that takes at least {bad} bad and {good} good answers in all"
+
+
 def _row(name: str, row: Mapping[str, Any]) -> Row:
-    figures = [row[key] for key in ("n", "n_error", "auroc", "kappa", "precision", "recall", "f1")]
-    figures.insert(4, interval_text(row["kappa_low"], row["kappa_high"]))
-    return (clean(name, 40), *figures)
+    figures = [row[key] for key in ("n", "n_error", "auroc", "kappa")]
+    return (clean(name, 40), *figures, interval_text(row["kappa_low"], row["kappa_high"]))
 
 
 def _explanation(document: Mapping[str, Any]) -> Iterator[Block]:
     line = document["threshold"]
     side = "above" if document.get("direction") == "lower" else "below"
-    beyond = "" if line is None else f", which score {side} {line:g}"
+    scored = "" if line is None else f"; bad answers score {side} {line:g}"
     n = len(document["by_source"])
     pooled = format_value(document["auroc_pooled"])
-    macro = f" AUROC is the mean over sources; pooled {pooled}." if n > 1 else ""
-    yield paragraph(
-        f"accuracy {format_value(document['accuracy'])}; precision and recall of "
-        f"{_CLASSES.get(document['rubric'], 'bad answers')}{beyond}.{macro}"
-    )
+    macro = f"; AUROC is the mean over sources, pooled {pooled}" if n > 1 else ""
+    yield paragraph(f"accuracy {format_value(document['accuracy'])}{scored}{macro}")
     best = document["best_threshold"]
-    if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
+    if best is None or best["kappa_test"] is None:
+        return
+    if min(best["kappa"], best["kappa_test"]) >= (document["kappa"] or 0.0) + _NOTED:
         # Rounded up, the threshold would exclude the answers at it.
         rounded_down = math.floor(best["threshold"] * 1000) / 1000
         yield paragraph(
-            f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
-            f"{rounded_down:g}; chosen here, it flatters the judge"
+            f"note: at --threshold {rounded_down:g}, chosen on dev, kappa on test is "
+            f"{best['kappa_test']:.2f}"
         )
 
 
@@ -83,9 +129,10 @@ def _disagreements(document: Mapping[str, Any]) -> Iterator[Block]:
         for one in found[:_SHOWN]
     ]
     more = part(" and {} more (--json)", len(found[_SHOWN:]))
+    n = sum(one["n_bad"] + one["n_good"] for one in document["dev"].values())
     yield paragraph(
-        f"people and judge disagree on {len(found)} of {counted(document['n'], 'answer')}, the "
-        f"clearest first: {', '.join(shown)}{more}"
+        f"people and judge disagree on {len(found)} of {counted(n, 'answer')} of dev, the clearest "
+        f"first: {', '.join(shown)}{more}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import GateBaseline
+from pytest_rageval.values.admission import Admissions
 from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -42,7 +43,11 @@ def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResul
     selection = changes.pop("selection", None) or selection_of(records)
     options = {name: changes.pop(name, len(records)) for name in ("n_expected", "n_reported")}
     differences = changes.pop("baseline", None)
-    numbers = aggregate(records, timeout_ms=changes.get("timeout_s", 30.0) * 1000)
+    admissions = changes.pop("admissions", Admissions())
+    numbers = replace(
+        aggregate(records, timeout_ms=changes.get("timeout_s", 30.0) * 1000),
+        judge_reliability=changes.pop("reliability", None),
+    )
     settings = Settings(
         rootdir=".",
         judge="offline" if changes.pop("judge_configured", False) else "none",
@@ -57,7 +62,9 @@ def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResul
         settings=settings,
     )
     baseline = GateBaseline(info=BaselineInfo(), differences=differences) if differences else None
-    return decide_gate(thresholds, run, selection, **options, baseline=baseline)
+    return decide_gate(
+        thresholds, run, selection, **options, baseline=baseline, admissions=admissions
+    )
 
 
 def check(records: list[CaseRecord], of: Check, **changes: Any) -> CheckResult:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.stats.agreement import auroc, kappa, precision_recall_f1
+from pytest_rageval.analysis.trust.admission import is_dev
 from pytest_rageval.analysis.trust.calibration import (
     CalibrationRubric,
     LabelledAnswer,
@@ -137,10 +138,25 @@ def test_a_small_table_by_hand() -> None:
     assert (one.precision, one.recall, one.f1) == (0.5, 0.5, 0.5)
     # Agreement .6, by chance .6 * .6 + .4 * .4 = .52.
     assert one.kappa == pytest.approx((0.6 - 0.52) / 0.48)
-    assert found.best_threshold is not None
-    # From 3 on only e is bad: agreement .8, by chance .6 * .8 + .4 * .2 = .56.
-    assert found.best_threshold.threshold == 3
-    assert found.best_threshold.kappa == pytest.approx(0.24 / 0.44)
+
+
+def test_another_line_is_chosen_on_one_part_and_measured_on_the_other() -> None:
+    # As above, once in each part; but in test the judge gives the second bad answer a 4.
+    plan = {"good1": 5.0, "good2": 4.0, "good3": 3.0, "bad1": 4.5, "bad2": 0.0}
+    parts = [[f"Q{i}" for i in range(60) if is_dev(f"Q{i}") == dev][:5] for dev in (True, False)]
+    rows, read = [], {}
+    for part, questions in enumerate(parts):
+        for (name, score), question in zip(plan.items(), questions, strict=True):
+            label = "grounded" if name.startswith("good") else "not_grounded"
+            rows.append(row(f"{name}-{part}", label, question=question))
+            read[f"{name}-{part}"] = Reading(score=score)
+    read["bad2-1"] = Reading(score=4.0)
+    found = calibrate(rows, read, rubric="groundedness").best_threshold
+    assert found is not None
+    # From 3 on only bad2 is bad: agreement .8, by chance .6 * .8 + .4 * .2 = .56.
+    assert found.threshold == 3
+    assert found.kappa == pytest.approx(0.24 / 0.44)
+    assert found.kappa_test == 0  # all pass
 
 
 def test_abstention_takes_abstaining_for_the_class_that_matters() -> None:
@@ -211,12 +227,13 @@ def test_the_figures_are_those_of_the_statistics(rubric: CalibrationRubric) -> N
     assert one.kappa is not None
     assert one.kappa_high is not None
     assert one.kappa_low < one.kappa < one.kappa_high
-    lines = sorted(set(score.values()))[1:]
+    dev = [n for n in names if is_dev(f"id {n}")]
+    lines = sorted({score[n] for n in dev})[1:]
     at = [
-        kappa(truth, [score[n] < line for n in names], categories=[False, True]) for line in lines
+        kappa([not good[n] for n in dev], [score[n] < line for n in dev], categories=[False, True])
+        for line in lines
     ]
     best = max(value for value in at if value is not None)
     assert found.best_threshold is not None
     assert found.best_threshold.kappa == pytest.approx(best)
     assert found.best_threshold.threshold == lines[at.index(best)]
-    assert best > one.kappa

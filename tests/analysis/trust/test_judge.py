@@ -1,19 +1,15 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_rageval.analysis.trust.judge import (
-    NOT_VALIDATED,
     corrected_mean,
     corrected_text,
     summarise_spot_check,
-    validation_of,
 )
-from pytest_rageval.judges.calibrations import StoredCalibration
 from pytest_rageval.judges.spot_check import choose_spot_check
 from pytest_rageval.values.numbers import SpotCheck
 
@@ -85,58 +81,3 @@ def test_a_lenient_judge_is_corrected_downwards() -> None:
 
 
 # --- drift ---------------------------------------------------------------------------------------
-
-
-# --- validation ----------------------------------------------------------------------------------
-
-
-def report(**fields: Any) -> StoredCalibration:
-    found = StoredCalibration(
-        schema_version=1,
-        judge="j/1",
-        rubric="groundedness",
-        rubric_version="g-1",
-        n=200,
-        auroc=0.874,
-        kappa=0.61,
-        kappa_low=0.5,
-    )
-    return replace(found, **fields)
-
-
-def validated(reports: list[StoredCalibration]) -> str:
-    versions = {"groundedness": "g-1", "correctness": "c-1"}
-    return validation_of("j/1", reports, rubric_versions=versions)
-
-
-def test_a_calibrated_judge_is_named_with_its_figures() -> None:
-    second = report(rubric="correctness", rubric_version="c-1", auroc=None, n=60)
-    assert validated([report(), second]) == (
-        "judge validated: groundedness AUROC 0.87, kappa 0.61 on 200 labels; "
-        "correctness AUROC -, kappa 0.61 on 60 labels"
-    )
-
-
-@pytest.mark.parametrize(
-    ("fields", "doubt"),
-    [
-        ({"n": 49}, "fewer than 50 labels (AUROC 0.87, kappa 0.61 on 49 labels)"),
-        ({"kappa_low": -0.01}, "no agreement beyond chance (AUROC"),
-        ({"kappa_low": 0.0}, "no agreement beyond chance (AUROC"),
-        ({"kappa_low": None, "kappa": None}, "no agreement beyond chance (AUROC 0.87, kappa -"),
-    ],
-)
-def test_too_little_validates_nothing_and_says_why(fields: dict[str, Any], doubt: str) -> None:
-    text = validated([report(**fields)])
-    assert text.startswith(f"judge not validated: groundedness: {doubt}")
-
-
-def test_a_calibration_of_another_rubric_version_says_nothing() -> None:
-    assert (
-        validation_of("j/1", [report()], rubric_versions={"groundedness": "g-2"})
-        == "judge not validated: groundedness was calibrated as g-1"
-    )
-    unused = validation_of("j/1", [report()], rubric_versions={"correctness": "c-1"})
-    assert unused == NOT_VALIDATED
-    fits = validation_of("j/1", [report()], rubric_versions={"groundedness": "g-1"})
-    assert fits.startswith("judge validated")

@@ -114,3 +114,16 @@ def test_two_labels_of_one_case_are_refused() -> None:
     given = labels(human("x", 4, line=1), human("x", 5, line=2, file="evals/a.jsonl"))
     with pytest.raises(DatasetError, match=r"l\.jsonl:2: id: a second label of 'x'"):
         labels_by_case(given, [("evals/a.jsonl", "x")])
+
+
+def test_a_label_of_another_answer_corrects_nothing() -> None:
+    cases = [("evals/a.jsonl", "x")]
+    old, new = (
+        human("x", score, line=line, answer=answer)
+        for score, line, answer in ((1, 1, "old"), (4, 2, "new"))
+    )
+    found = labels_by_case(labels(old, new), cases, {cases[0]: {"new"}})
+    assert found == {"groundedness": {cases[0]: 4, ("l.jsonl:1", "x"): 1}}
+    assert labels_by_case(labels(new), cases) == {"groundedness": {cases[0]: 4}}
+    with pytest.raises(DatasetError, match=r"l\.jsonl:2: id: a second label of 'x'"):
+        labels_by_case(labels(new, new), cases)

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.trust.admission import is_dev
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.judges.calibrations import read_admissions
+from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
 from tests.build.judges import Opened, ScriptedJudge, scores, word_overlap
 from tests.docs.examples import read_document
@@ -230,15 +233,92 @@ def test_wrong_usage_is_one_line_and_code_2(
 def test_disagreements_are_listed_the_clearest_first_and_without_texts(
     opened: Open, capsys: Output
 ) -> None:
-    write([*ROWS, {"id": "e", "answer": "Six.", "label": "grounded"}])
+    dev, test = (
+        [f"Q{i}" for i in range(60) if is_dev(f"Q{i}") == chosen][:5] for chosen in (True, False)
+    )
+    rows = [*ROWS, {"id": "e", "answer": "Six.", "label": "grounded"}]
+    both = [
+        {**row, "id": f"{row['id']}{part}", "question": question}
+        for part, questions in enumerate((dev, test))
+        for row, question in zip(rows, questions, strict=True)
+    ]
+    write(both)
     opened(scores({**SCORES, "Six.": 0.5}))
     document = run_json(capsys)
     assert document["disagreements"] == [
-        {"id": "e", "label": "grounded", "score": 0.5},
-        {"id": "b", "label": "grounded", "score": 3},
-        {"id": "d", "label": "not_grounded", "score": 4},
+        {"id": "e0", "label": "grounded", "score": 0.5},
+        {"id": "b0", "label": "grounded", "score": 3},
+        {"id": "d0", "label": "not_grounded", "score": 4},
     ]
     assert calibrate() == ExitCode.YES
     text = " ".join(capsys.readouterr().out.split())
-    assert "disagree on 3 of 5 answers, the clearest first: e (grounded, scored 0.500), b" in text
+    assert "disagree on 3 of 5 answers of dev, the clearest first: e0 (grounded, scored" in text
     assert "Six." not in text
+
+
+# --- admission -----------------------------------------------------------------------------------
+
+
+def labelled(n: int, wrong: int = 0, **fields: Any) -> list[dict[str, Any]]:
+    """``n`` answers of each class, of which the judge puts ``wrong`` on the other side."""
+    return [
+        {
+            "id": f"{fields.get('source', '')}{label}{i}",
+            "question": f"{fields.get('source', '')}{label} {i}?",
+            "answer": "Good." if (label == "grounded") != (i < wrong) else "Bad.",
+            "label": label,
+            **fields,
+        }
+        for label in ("grounded", "not_grounded")
+        for i in range(n)
+    ]
+
+
+SIDES: Mapping[str, float] = {"Good.": 5, "Bad.": 1}
+
+
+def test_a_judge_is_admitted_by_the_labels_of_the_part_test_alone(
+    opened: Open, capsys: Output, project: Path
+) -> None:
+    opened(scores(SIDES))
+    write(labelled(40))
+    document = run_json(capsys, "--save")
+    parts = {part: document[part]["en"]["n_bad"] for part in ("test", "dev")}
+    assert sum(parts.values()) == 40
+    assert parts["test"] > parts["dev"] > 0
+    assert (document["admitted"], document["admit_at"]) == ({"en": True}, 0.8)
+    known = read_admissions(Settings(rootdir=str(project)))
+    found = known.find("fake/1", {"groundedness"}, "groundedness-v1")
+    assert found is not None
+    assert found.admits("en", known.bar)
+    assert not found.admits("de", known.bar)
+
+
+@pytest.mark.parametrize("rows", [labelled(12), labelled(40, wrong=20)])
+def test_few_labels_or_many_errors_admit_no_judge(
+    opened: Open, capsys: Output, rows: list[dict[str, Any]]
+) -> None:
+    opened(scores(SIDES))
+    write(rows)
+    assert run_json(capsys)["admitted"] == {"en": False}
+
+
+def test_strict_refuses_a_judge_that_errs_both_ways(opened: Open, capsys: Output) -> None:
+    def lenient(row: dict[str, Any]) -> dict[str, Any]:
+        wrong = row["label"] == "not_grounded" and row["id"][-1] == "0"
+        return {**row, "answer": "Good."} if wrong else row
+
+    def strict(row: dict[str, Any]) -> dict[str, Any]:
+        wrong = row["label"] == "grounded" and row["id"][-1] == "0"
+        return {**row, "answer": "Bad."} if wrong else row
+
+    opened(scores(SIDES))
+    rows = [*map(lenient, labelled(300, source="a")), *map(strict, labelled(300, source="b"))]
+    write(rows)
+    assert run_json(capsys)["admitted"] == {"en": True}
+    document = run_json(capsys, "--strict")
+    assert document["admitted"] == {"en": False}
+    bias = document["bias"]["en"]
+    assert bias["a"]["low"] > 0 > bias["b"]["high"]
+    write(rows[:600])
+    assert run_json(capsys, "--strict")["admitted"] == {"en": True}
