@@ -47,7 +47,7 @@ _RUN: Final[Mapping[TargetErrorKind, str]] = {
     "fixture": "Fix the fixture at the place that the message names.",
     "empty": "Return an answer, or set abstained = true; for a search without answers, set "
     "retrieval_only = true in [tool.rageval] and return a placeholder such as '-'.",
-    "not_attempted": "Run it again with pytest --lf once the cause is gone.",
+    "not_attempted": "Go on with --rageval-resume, or pytest --lf, once the cause is gone.",
     "http": _LOG,
 }
 _TOKEN: Final = f"the token or key that headers or auth in {_TABLE} sends"
