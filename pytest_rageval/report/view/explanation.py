@@ -221,6 +221,9 @@ def _why(explanation: Explanation) -> Iterator[Fact]:
             word, texts = " Missing: ", missing_facts(record)
         quoted = word + ", ".join(f'"{text}"' for text in texts[:2]) if texts else ""
         yield Fact("why", f"{explanation.stage_meaning}{quoted}", lines=2)
+    if record.scores.clarifies:
+        yield Fact("why", "The answer asks back, which the case allows.", lines=2)
+        return
     asked = [one for one in explanation.expectations if one.met is not None]
     if failed := [one for one in asked if not one.met]:
         first = failed[0]

@@ -110,6 +110,21 @@ def test_the_reason_quotes_what_is_unsupported_or_missing() -> None:
     assert ' Missing: "days"' in brief(explain_record(found, ScoreSettings()), width=200)
 
 
+def test_an_answer_that_asks_back_is_no_failure_of_retrieval() -> None:
+    of = Case(
+        id="x",
+        question="And how long?",
+        standalone="How long does a refund take?",
+        expected_behavior=("answer", "clarify"),
+        gold_supports=(gold(S),),
+    )
+    text = brief(explained(of, response(answer="Which refund do you mean?", retrieved_chunks=())))
+    starts = [line.split()[0] for line in text.splitlines() if not line.startswith(" ")]
+    assert "in full  How long does a refund take?" in text
+    assert "answered (asks back) Which refund" in text
+    assert ("why" in starts, "failed" in starts) == (True, False)
+
+
 def test_a_chunk_shows_its_match_its_place_and_its_reason() -> None:
     chunks = (
         chunk(U, start_line=3, end_line=9),
