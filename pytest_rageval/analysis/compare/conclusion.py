@@ -84,7 +84,8 @@ def conclude(found: Comparison, headline: Headline) -> Conclusion:
     good = bool(better or (slower < 0 and not bad))
     parts = [since.counts] if since is not None else []
     parts += [*_moved(worse), *_moved(better), *(since.rates if since is not None else ())]
-    parts += [one.public for one in headline.patterns][:2]
+    if any(flip.direction == "worse" for flip in found.flips):  # else they are of old failures
+        parts += [one.public for one in headline.patterns][:2]
     if found.passed is not None and found.passed.p is not None and not found.passed.equal:
         parts.append(_p(found.passed.p))
     if bad or good:

@@ -91,15 +91,16 @@ def _moved(found: RunComparison) -> Iterator[Block]:
         yield Fact("seen", _visible(found))
     if moved := moved_stages(found):
         yield Fact("stages", moved)
-    for one in found.headline.patterns[:_PATTERNS]:
-        yield Fact("pattern", one.public)
+    worse = [flip for flip in comparison.flips if flip.direction == "worse"]
+    if worse:  # else they are of old failures
+        yield from (Fact("pattern", one.public) for one in found.headline.patterns[:_PATTERNS])
     if since is not None and since.fixed.n:
         yield Fact("fixed", since.fixed.counted("fixed"))
     for reason, words in LEFT_OUT.items():
         ids = [one.case_id for one in comparison.pairing.left_out if one.reason == reason]
-        if ids:
+        # Of a tier, the other cases of the set are no change.
+        if ids and not (reason == "only_in_base" and found.new.config.settings.select):
             yield Fact(words, first_few(ids, _CASES))
-    worse = [flip for flip in comparison.flips if flip.direction == "worse"]
     worse.sort(key=lambda flip: flip.base_outcome != "passed")
     names = case_names(found.new.records)
     rows = [

@@ -83,6 +83,11 @@ def test_cases_that_are_not_compared_are_named() -> None:
     text = comment(run([*changed, *run_of(N)[3:]]), run(run_of(N - 1), "base"))
     assert "**changed content** c-000, c-001, c-002" in text
     assert f"**only in new** c-{N - 1:03}" in text
+    fewer, base = run(run_of(N - 1)), run(run_of(N), "base")
+    assert f"**only in base** c-{N - 1:03}" in comment(fewer, base)
+    selected = replace(SETTINGS, tier="smoke", select=("tag:smoke",))
+    of_tier = replace(fewer, config=replace(fewer.config, settings=selected))
+    assert "**only in base**" not in comment(of_tier, base)
 
 
 def test_a_baseline_that_is_gone_since_is_not_called_one_that_never_was() -> None:
@@ -97,6 +102,13 @@ def test_the_comment_names_the_tier() -> None:
     made = run(run_of(N))
     tiered = replace(made.config, settings=replace(SETTINGS, tier="smoke"))
     assert f"**run** new, tier smoke: {N} cases" in comment(replace(made, config=tiered), None)
+
+
+def test_what_old_failures_share_is_no_news() -> None:
+    text = comment(run(run_of(N, range(1, 4))), run(run_of(N, LOST), "base"))
+    assert text.startswith("## rageval: PASS, better: 0 broke, 13 fixed")
+    assert "pattern" not in text
+    assert "not retrieved" not in text.splitlines()[0]
 
 
 def test_slow_calls_of_another_machine_are_shown_and_are_not_the_verdict() -> None:

@@ -166,6 +166,7 @@ def made_facts(run: StoredRun) -> Iterator[Fact]:
         yield Fact("Commit", git.commit[:7] + dirty)
     yield Fact("Branch", git.branch or "")
     yield Fact("Target", ", ".join(config.asked))
+    yield Fact("Tier", config.settings.tier or "")
     yield Fact("k", "" if config is NO_CONFIG else str(config.settings.k))
     yield Fact("Judge", "off" if run.judge == "none" else run.judge or "")
 

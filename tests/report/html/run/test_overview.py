@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_rageval.report.html.run.view import ReportView, view_report
 from pytest_rageval.values.run import StoredRun
 from tests.report.html.builders import (
@@ -119,5 +121,8 @@ def test_the_page_says_first_what_it_is_of() -> None:
         "k": "5",
         "Judge": "offline",
     }
+    tiered = replace(made, settings=replace(made.settings, tier="smoke"))
+    (part,) = viewed(run([passed("a")], config=tiered)).first.made
+    assert ("Tier", "smoke") in [(name, text[0][0]) for name, text, _ in part.rows]
     html = page(run([passed("a")], config=made))
     assert html.index("4c2e9d1,") < html.index('id="verdict"')
