@@ -362,7 +362,11 @@ class Run:
                 *filter(None, [gave_up]),
                 *state.breaker.budget.notes(),
                 *map(str, config_warnings(settings)),
-                *target_notes(settings, state.asked),
+                *target_notes(
+                    settings,
+                    state.asked,
+                    talks=any((one.case.turn or 1) > 1 for one in self.cases.asked.values()),
+                ),
                 *state.notes,
                 *(w for loaded in self._selected_sets() for w in loaded.warnings),
                 *self.notes,

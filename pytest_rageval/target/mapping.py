@@ -43,6 +43,7 @@ _MADE_BY_ALL: Final = frozenset({"or_expression", "flatten"})
 """Nodes of JMESPath that give what any child gives."""
 _DEPTH: Final = re.compile(r"\bk\b|@")
 _QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
+_FOLLOWING: Final = re.compile(r"\bhistory\b|\bsession\b|@")
 _ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
 
 
@@ -160,6 +161,16 @@ def sends_k(target: TargetSettings) -> bool:
     """Return whether a request may hold ``k``; a request that is not mapped does."""
     texts = [_QUOTED.sub("", text) for _, text in _rows(target.request)]
     return not texts or "{k}" in target.path or any(map(_DEPTH.search, texts))
+
+
+def sends_conversation(target: TargetSettings) -> bool:
+    """Return whether a request may hold what was said before, or name the conversation.
+
+    A request that is not mapped does.
+    """
+    texts = [_QUOTED.sub("", text) for _, text in _rows(target.request)]
+    whole = (*texts, target.path, *target.headers.values())
+    return not texts or any(map(_FOLLOWING.search, whole))
 
 
 def unread_fields(response: str | Mapping[str, str] | None) -> Iterator[tuple[str, str]]:

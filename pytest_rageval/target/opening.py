@@ -49,20 +49,33 @@ def configured_target(settings: Settings) -> str:
     return f"embedded server over {target.vault}" if kind == "vault" else ""
 
 
-def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
-    """Name, for the summary of a run, the targets asked in place of the configured one.
+def target_notes(
+    settings: Settings, asked: Collection[str], *, talks: bool = False
+) -> Iterator[str]:
+    """Yield, for the summary of a run, the targets asked in place of the configured one.
 
     Args:
         settings: the run's settings.
         asked: targets that the cases asked, in words, as ``plugin.client_fixtures`` gives them.
+        talks: whether there are later turns of conversations, so that the configured target has to
+            be sent what they follow.
     """
     configured = configured_target(settings)
+    if not configured:
+        return
     others = sorted(set(asked) - {configured})
-    if not configured or not others:
-        return []
-    some = "some cases" if configured in asked else "the cases"
-    unasked = "" if any(configured in target for target in asked) else f", not {configured}"
-    return [f"{some} asked {' and '.join(others)}{unasked}"]
+    is_asked = not others or any(configured in target for target in asked)
+    if others:
+        some = "some cases" if configured in asked else "the cases"
+        unasked = "" if is_asked else f", not {configured}"
+        yield f"{some} asked {' and '.join(others)}{unasked}"
+    from pytest_rageval.target.mapping import sends_conversation
+
+    if talks and is_asked and not sends_conversation(settings.target):
+        yield (
+            "later turns of conversations are asked as if nothing was said before: the request in "
+            "[tool.rageval.target] sends neither history nor session"
+        )
 
 
 @contextmanager

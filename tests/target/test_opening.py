@@ -75,11 +75,31 @@ SERVER = "embedded server over notes"
 def test_a_summary_says_what_took_the_place_of_the_configured_target(
     tmp_path: Path, asked: set[str], notes: list[str]
 ) -> None:
-    assert target_notes(settings(tmp_path, vault="notes"), asked) == notes
+    assert [*target_notes(settings(tmp_path, vault="notes"), asked)] == notes
 
 
 def test_without_a_configured_target_a_fixture_takes_no_place(tmp_path: Path) -> None:
-    assert target_notes(settings(tmp_path), {FIXTURE}) == []
+    assert [*target_notes(settings(tmp_path), {FIXTURE})] == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "noted"),
+    [
+        (None, False),
+        ({"q": "question"}, True),
+        ({"q": "question", "about": "'the history'"}, True),
+        ({"m": "[history, {content: question}][]"}, False),
+        ({"q": "question", "id": "session || uuid"}, False),
+        ("merge(@, {x: `1`})", False),
+    ],
+)
+def test_a_request_that_sends_nothing_of_a_conversation_is_noted(
+    tmp_path: Path, request_: str | dict[str, str] | None, noted: bool
+) -> None:
+    found = settings(tmp_path, url="http://127.0.0.1:1", request=request_)
+    assert bool([*target_notes(found, set(), talks=True)]) == noted
+    assert [*target_notes(found, set())] == []
+    assert [*target_notes(found, {FIXTURE}, talks=True)] == [*target_notes(found, {FIXTURE})]
 
 
 def test_a_url_opens_a_client_that_sends_headers_from_the_given_environment(
