@@ -12,6 +12,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     first_to_see,
     flaky_first,
     group_repeats,
+    pass_share,
 )
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.compare.losses import find_loss
@@ -68,15 +69,17 @@ def headline_of(
         since = _since(found, names, name=name, run_id=run_id)
         worse = {flip.nodeid for flip in found.flips if flip.direction == "worse"}
         subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
-    # A case that never passes comes before one that does now and then.
-    ranked = [(case.outcome == "flaky", first_to_see(case.deciding), case) for case in subject]
-    worst = min(ranked, key=lambda one: one[:2], default=(0, 0, None))[2]
+    worst = min(subject, key=_seldom_passes, default=None)
     return Headline(
         since=since,
         patterns=tuple(_patterns(cases, subject, base, since.name if since else "", names)),
         worst=None if worst is None else names[worst.first.nodeid],
         n_failing=len(subject),
     )
+
+
+def _seldom_passes(case: CaseGroup) -> tuple[float, object]:
+    return pass_share(case.outcomes) or 0.0, first_to_see(case.deciding)
 
 
 # --- what is new -------------------------------------------------------------------------------

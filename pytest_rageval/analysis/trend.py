@@ -280,7 +280,7 @@ def _differences(
     if metric.startswith(TIMED) and other_concurrency(one, other):
         at = ["unknown" if n is None else n for n in (one, other)]
         breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
-    asked = [run.config.settings.repeats for run in (before, now)]
+    asked = [run.config.settings.repeats_of(again=False) for run in (before, now)]
     if metric.startswith(BY_OUTCOME) and asked[0] != asked[1]:
         breaks.append(ConfigDifference(name="repeats", base=asked[0], new=asked[1]))
     known = {one.name for one in breaks}

@@ -23,6 +23,7 @@ from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import (
     case_cluster,
+    is_unsure,
     score_case,
     score_settings,
     seems_reported,
@@ -39,14 +40,15 @@ from pytest_rageval.values.case import Case, Message
 from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.errors import target_error
 from pytest_rageval.values.record import (
+    AgainReason,
     AskedAlone,
     CaseRecord,
     CaseScores,
     MetricDetail,
     ScoreSettings,
 )
-from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo, error_info
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.reply import CUT_SHORT, AskRequest, AskResult, ErrorInfo, error_info
+from pytest_rageval.values.settings import AUTO, Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
@@ -136,6 +138,10 @@ class Trial:
     """State of its conversation."""
     alone: AskedAlone | None = None
     """Its standalone question asked alone; None: not asked."""
+    again: AgainReason | None = None
+    """Reason why its case is asked again."""
+    failed_before: bool = False
+    """Whether the case did not pass in the baseline."""
     stored: bool = True
     """Whether its record may be stored or handed on; else it has no hash of the case."""
 
@@ -220,9 +226,22 @@ async def try_case(
         if trial.settings.context_carry and result.error is None and asks_alone(trial.located.case):
             trial.alone = await ask_alone(trial, client)
         record = await record_of(trial, result)
+        if trial.repeat == 0 and trial.settings.repeats == AUTO:
+            record = replace(record, again=_again(trial, record))
     finally:
         breaker.end(record)
     return record, result.raised
+
+
+def _again(trial: Trial, record: CaseRecord) -> AgainReason | None:
+    """Return the reason for which the first answer of a case asks for more; None: it does not."""
+    if not record.counted or (record.error is not None and record.error.kind in CUT_SHORT):
+        return None
+    if record.scores.outcome != "passed":
+        return "failed"
+    if trial.failed_before:
+        return "flipped"
+    return "unsure" if is_unsure(record) else None
 
 
 async def ask(
@@ -382,6 +401,7 @@ def _record(
         cluster=case_cluster(located.case),
         k=view.k,
         repeat=trial.repeat,
+        again=trial.again,
         parameters=trial.parameters,
         status="error" if result.error is not None else "ok",
         error=result.error,

@@ -36,7 +36,7 @@ def compare_stored(
     if found.comparison.clustering.note:
         notes.append(found.comparison.clustering.note)
     pairs = found.comparison.pairing.pairs
-    if any(len(pair.base.records) != len(pair.new.records) for pair in pairs):
+    if any(len(pair.base.unselected) != len(pair.new.unselected) for pair in pairs):
         rule = "flips, stages and newly_missed read as many repeats of each as both runs have"
         notes.append(f"cases were not asked equally often: {rule}")
     if found.comparable and found.comparison.unscored:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
+from pytest_rageval.engine.resume import asked_enough
 from pytest_rageval.project.shards import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
@@ -100,12 +100,11 @@ def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids with a record of every repeat, and those that were skipped."""
     config = parts[0].config
-    repeats = config.settings.repeats
+    settings = config.settings
     if config.concurrency == 0 and not config.asked:
-        repeats = 1  # of recorded responses a case has as many as there were; a replay asked
-    counts = Counter(record.nodeid for record in records)
-    complete = {nodeid for nodeid, n in counts.items() if n >= repeats}
-    return complete | skipped_cases(parts)
+        # Of recorded responses a case has as many as there were; a replay asked.
+        settings = replace(settings, repeats=1)
+    return asked_enough(records, settings) | skipped_cases(parts)
 
 
 def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> Selection:

@@ -19,9 +19,10 @@ from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
 from pytest_rageval.support.text import counted, first_few, plural
 from pytest_rageval.values.case import Case, counted_cases
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
+from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import CUT_SHORT
 from pytest_rageval.values.settings import Settings, is_run_id
 
 _FLAG: Final = "--rageval-resume"
@@ -34,8 +35,8 @@ class ResumedRun:
 
     kept: Mapping[tuple[str, int], CaseRecord] = field(default_factory=dict)
     """Finished records by node id and repeat."""
-    repeats: int = 1
-    """Number of times that each case is asked."""
+    settings: Settings = ASSUMED
+    """The present settings, of which the number of repeats counts."""
     is_on_disk: bool = True
     """Whether ``results.jsonl`` holds exactly the kept records."""
     n_again: int = 0
@@ -50,9 +51,8 @@ class ResumedRun:
     @property
     def finished(self) -> list[Case]:
         """Cases of which every repeat is finished."""
-        counts = Counter(nodeid for nodeid, _ in self.kept)
-        cases = {nodeid: record.case for (nodeid, _), record in self.kept.items()}
-        return [cases[nodeid] for nodeid, count in counts.items() if count >= self.repeats]
+        whole = asked_enough(self.kept.values(), self.settings)
+        return [*{n: one.case for (n, _), one in self.kept.items() if n in whole}.values()]
 
     def sentences(self, run_id: str) -> list[str]:
         """Describe the point from which the run continues."""
@@ -148,13 +148,26 @@ def _sorted_out(
     _refuse_unread_files(gone, settings, sets)
     return ResumedRun(
         kept=kept,
-        repeats=settings.repeats,
+        settings=settings,
         is_on_disk=is_on_disk and len(kept) == len(lines),
         n_again=n_again,
         n_changed=n_changed,
         gone=tuple(dict.fromkeys(record.case.id for record in gone)),
         config=config,
     )
+
+
+def asked_enough(records: Iterable[CaseRecord], settings: Settings) -> set[str]:
+    """Return the node ids of cases with a record of every repeat that they are to have."""
+    every = [*records]
+    again = {record.item_nodeid for record in every if record.again is not None}
+    items = {record.nodeid: record.item_nodeid for record in every}
+    counts = Counter(record.nodeid for record in every)
+    return {
+        nodeid
+        for nodeid, n in counts.items()
+        if n >= settings.repeats_of(again=items[nodeid] in again)
+    }
 
 
 def by_attempt(records: Iterable[CaseRecord]) -> list[list[CaseRecord]]:
@@ -175,9 +188,8 @@ def is_finished(turns: Sequence[CaseRecord]) -> bool:
     talk = turns[0].case.talk
     if talk is not None and len(turns) < talk.turns:
         return False
-    cut_short = {"connection", "fixture", "not_attempted"}
     error = next((one.error for one in turns if one.error is not None), None)
-    return error is None or error.kind not in cut_short
+    return error is None or error.kind not in CUT_SHORT
 
 
 def _refuse_unread_files(

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import first_reason
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
@@ -24,6 +25,7 @@ from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, item_of
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.view.progress import Progress
+from pytest_rageval.runs.baseline import failed_before
 from pytest_rageval.runs.documents import RunFacts, case_set, run_config
 from pytest_rageval.runs.git import git_state
 from pytest_rageval.runs.record_json import record_line, without_texts
@@ -35,6 +37,7 @@ from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import AUTO, AUTO_REPEATS
 
 if TYPE_CHECKING:
     from pytest_rageval.judges.asking import Judges
@@ -84,6 +87,9 @@ class Run:
         self._started_at = datetime.now(UTC)
         self.run_id = state.settings.run_id or new_run_id(self._started_at)
         state.run_id = self.run_id
+        if state.settings.repeats == AUTO:
+            name = state.settings.baseline or state.thresholds.baseline
+            state.failed_before = failed_before(state.settings, name)
 
     # --- what is selected
 
@@ -96,7 +102,9 @@ class Run:
         cases = [c.case for one in self._selected_sets() for c in one.cases]
         tier = part("tier {}, ", settings.tier)
         text = f"rageval: {tier}{counted_cases(cases)}, {target}, k {settings.k}"
-        if settings.repeats > 1:
+        if settings.repeats == AUTO:
+            text += f", asked {AUTO_REPEATS} times where one answer is not enough"
+        elif settings.repeats > 1:
             text += f", each asked {settings.repeats} times"
         if settings.context_carry:
             text += f", {counted(sum(map(asks_alone, cases)), 'turn')} once more alone"
@@ -137,6 +145,12 @@ class Run:
         for (nodeid, repeat), record in sorted(found.kept.items(), key=lambda one: one[1].place):
             repeats = self.state.finished.setdefault(item_of(nodeid, record.case), {})
             repeats[repeat] = (*(repeats.get(repeat) or ()), record)
+        for repeats in self.state.finished.values():
+            records = [one for turns in repeats.values() for one in turns or ()]
+            again = any(one.again is not None for one in records)
+            if 0 in repeats:  # further ones are not wanted, and so done
+                wanted = settings.repeats_of(again=again)
+                repeats.update(dict.fromkeys(range(wanted, settings.most_repeats), ()))
         self.state.asked.update(found.config.asked)
         self.state.notes += found.sentences(self.run_id)[1:]
         self._describe(writer)
@@ -147,10 +161,11 @@ class Run:
         Records are included as lines where a test function of the user may read them.
         """
         own = {s.display for s in self._sets if s.path.with_suffix(".py").is_file()}
+        auto = self.state.settings.repeats == AUTO
         return {
             nodeid: {
                 repeat: [record_line(record).decode() for record in records]
-                if records and records[0].file in own
+                if records is not None and (auto or records[0].file in own)
                 else None
                 for repeat, records in repeats.items()
             }
@@ -241,7 +256,11 @@ class Run:
         """
         file = item.split("::", 1)[0]
         turns = {one: self.cases.expected[one] for one in self.cases.items[item]}
-        for repeat in self.cases.missing_repeats(item):
+        begun = set[int]()
+        # The records of one may ask for more.
+        while missing := [n for n in self.cases.missing_repeats(item) if n not in begun]:
+            begun.add(repeat := missing[0])
+            again = first_reason(self.cases.records_of(item))
             yield {
                 nodeid: Trial(
                     located,
@@ -253,6 +272,8 @@ class Run:
                     run_id=self.run_id,
                     parameters=nodeid.removeprefix(f"{file}::{located.case.id}"),
                     registry=self.state.registry,
+                    again=again,
+                    failed_before=nodeid in self.state.failed_before,
                 )
                 for nodeid, located in turns.items()
             }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.engine.resume import asked_enough
 from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import (
     LoadedSet,
@@ -96,9 +96,8 @@ class RunCases:
 
     def _decide(self, nodeid: str) -> None:
         """Keep the outcome of a case whose repeats are all done; progress counts it often."""
-        keys = [(nodeid, repeat) for repeat in range(self._settings.repeats)]
-        records = [self.records[key] for key in keys if key in self.records]
-        if len(records) == self._settings.repeats:
+        records = self._records([nodeid])
+        if len(records) == self._wanted(records):
             record = deciding_record(records)
             kind = record.error.kind if record.scores.outcome == "error" and record.error else ""
             self._decided[nodeid] = record.scores.outcome, kind
@@ -113,21 +112,28 @@ class RunCases:
         """Forget the records of an item that was asked ahead of its turn and then not run."""
         with self._lock:
             for nodeid in self.items.get(item, [item]):
-                for repeat in range(self._settings.repeats):
+                for repeat in range(self._settings.most_repeats):
                     self.records.pop((nodeid, repeat), None)
                 self._decided.pop(nodeid, None)
 
     def records_of(self, item: str) -> list[CaseRecord]:
         """Return the records of an item, by repeat and turn."""
-        nodeids = self.items.get(item, [item])
-        keys = ((nodeid, repeat) for repeat in range(self._settings.repeats) for nodeid in nodeids)
+        return self._records(self.items.get(item, [item]))
+
+    def _records(self, nodeids: Sequence[str]) -> list[CaseRecord]:
+        repeats = range(self._settings.most_repeats)
+        keys = ((nodeid, repeat) for repeat in repeats for nodeid in nodeids)
         return [self.records[key] for key in keys if key in self.records]
+
+    def _wanted(self, records: Iterable[CaseRecord]) -> int:
+        """Return how often an item with these records is to be asked."""
+        return self._settings.repeats_of(again=any(one.again is not None for one in records))
 
     def missing_repeats(self, item: str) -> list[int]:
         """Return the repeats of an item of which a record is missing."""
         return [
             repeat
-            for repeat in range(self._settings.repeats)
+            for repeat in range(self._wanted(self.records_of(item)))
             if any((nodeid, repeat) not in self.records for nodeid in self.items[item])
         ]
 
@@ -142,9 +148,7 @@ class RunCases:
 
     def reported(self) -> set[str]:
         """Return the node ids with a record of every repeat, and those of skipped cases."""
-        counts = Counter(nodeid for nodeid, _ in self.records)
-        whole = {nodeid for nodeid, n in counts.items() if n >= self._settings.repeats}
-        return whole | self.excused
+        return asked_enough(self.records.values(), self._settings) | self.excused
 
     def outcomes(self, *, earlier: bool) -> list[tuple[Outcome, str]]:
         """Return the outcomes of the selected cases whose repeats are all done.

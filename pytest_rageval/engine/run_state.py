@@ -205,6 +205,8 @@ class RunState:
     """People's labels of some cases; None without labels, or if this process does not aggregate."""
     run_id: str = ""
     """Name of the run; empty: not known yet."""
+    failed_before: frozenset[str] = frozenset()
+    """Node ids of cases that did not pass in the baseline, where passing asks for more answers."""
     asked: set[str] = field(default_factory=set)
     """Targets that the cases reported so far have asked, in words: the configured one or the
     fixtures that replaced it."""

@@ -136,6 +136,7 @@ class Controller:
         node.workerinput["rageval_files"] = json.dumps(files)
         node.workerinput[INPUT] = self._workers.channel(node)
         node.workerinput["rageval_run_id"] = self.run.run_id
+        node.workerinput["rageval_failed_before"] = json.dumps(sorted(self.state.failed_before))
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
         # A case asked ahead that kills its process also loses the case that pytest runs then. The
         # replacing worker asks one by one, so that only the fatal case is lost.

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.analysis.aggregate.case_groups import deciding_record, first_reason
 from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_unasked, try_turns
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
@@ -179,10 +179,15 @@ class CaseItem(pytest.Function):
         return found
 
     @property
+    def _earlier(self) -> tuple[CaseRecord, ...]:
+        """The finished records that this process has."""
+        return tuple(record for records in self.finished.values() for record in records or ())
+
+    @property
     def nothing_to_do(self) -> bool:
         """Whether every repeat is finished and code of the user does not use the record."""
         return (
-            len(self.finished) == self.state.settings.repeats
+            len(self.finished) == self.state.settings.most_repeats
             and self.function is default_case.test_case
             and "eval_record" not in self.fixturenames
         )
@@ -193,10 +198,9 @@ class CaseItem(pytest.Function):
         finished, asked = self.finished, self.evaluated
         if not finished and asked is not None:
             return asked.records
-        earlier = [record for records in finished.values() for record in records or ()]
         if asked is None:
-            return tuple(earlier) if self.nothing_to_do else ()
-        found = [*earlier, *asked.records]
+            return self._earlier if self.nothing_to_do else ()
+        found = [*self._earlier, *asked.records]
         return tuple(sorted(found, key=lambda r: (r.repeat, r.case.turn or 0)))
 
     def measure(
@@ -209,7 +213,7 @@ class CaseItem(pytest.Function):
         if self.evaluated is None:
             clients = Clients(client, judge, second_judge)
             lookahead = self.state.lookahead
-            if lookahead is None or len(self.finished) == self.state.settings.repeats:
+            if lookahead is None or len(self.finished) == self.state.settings.most_repeats:
                 self.evaluated = session_loop().run(self.evaluate(clients))
             else:
                 self.evaluated = lookahead.measure(self, clients)
@@ -226,12 +230,17 @@ class CaseItem(pytest.Function):
             deliver: takes each record as soon as it is finished; None: that of the state.
         """
         started = time.perf_counter()
-        repeats = range(self.state.settings.repeats)
+        settings = self.state.settings
         deliver = deliver or self.deliver
         finished, records = self.finished, list[CaseRecord]()
         raised: BaseException | None = None
-        for repeat in (one for one in repeats if one not in finished):
+        again = first_reason(self._earlier)
+        for repeat in range(settings.most_repeats):
+            if repeat in finished or repeat >= settings.repeats_of(again=again is not None):
+                continue
             trials = [self._trial(one, repeat, self._judges(one, clients)) for one in self.turns]
+            for trial in trials:
+                trial.again = again
             async for record, error in try_turns(trials, clients.client, self.state.breaker):
                 if isinstance(error, pytest.exit.Exception):
                     raise error  # as by q in a debugger
@@ -239,6 +248,7 @@ class CaseItem(pytest.Function):
                     pytest.exit("Quitting debugger")
                 raised = raised or error
                 records.append(await computed(partial(self._delivered, record, deliver)))
+            again = again or first_reason(records)
         return Evaluated(tuple(records), time.perf_counter() - started, raised)
 
     def deliver(self, record: CaseRecord) -> None:
@@ -264,6 +274,7 @@ class CaseItem(pytest.Function):
             self.parameters,
             "none" if cassettes is None else "replayed" if cassettes.replayed else "recorded",
             state.registry,
+            failed_before=nodeid_of(self.nodeid, located.case) in state.failed_before,
         )
 
     def _delivered(self, record: CaseRecord, deliver: Deliver) -> CaseRecord:
@@ -283,7 +294,7 @@ class CaseItem(pytest.Function):
         settings = self.state.settings
         trials = [
             self._trial(located, repeat, lost_judges(settings))
-            for repeat in range(settings.repeats)
+            for repeat in range(settings.repeats_of(again=first_reason(self._earlier) is not None))
             if repeat not in self.finished
             for located in self.turns
         ]

@@ -109,6 +109,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         cassettes=cassettes,
         labels=None if from_controller else read_labels(settings, sets.values()),
         finished=_finished(from_controller),
+        failed_before=frozenset(json.loads(from_controller.get("rageval_failed_before", "[]"))),
         run_id=from_controller.get("rageval_run_id", ""),
         only=_only(from_controller, settings, sets.values(), notes),
         part=_part(settings, sets),

@@ -185,7 +185,7 @@ def _same_values(item: CaseItem, other: CaseItem, *, lasting: bool) -> bool:
 
 def _measures(item: CaseItem) -> bool:
     """Return whether a case is expected to be asked when pytest runs it."""
-    if len(item.finished) == item.state.settings.repeats:
+    if len(item.finished) == item.state.settings.most_repeats:
         return False
     if any(mark.name in {"skip", "skipif", "xfail"} for mark in item.iter_markers()):
         return False

@@ -43,7 +43,9 @@ _BOOLEANS: Final = {
 def read_text(option: Setting, text: str) -> Read:
     """Read the text of a flag or variable; a repeatable option gets one piece, not the list."""
     value: Any = text
-    if option.kind == "boolean":
+    if option.kind == "repeats":
+        value = int(text) if text.strip().isdecimal() else text.strip()
+    elif option.kind == "boolean":
         value = _BOOLEANS.get(text.strip().lower(), text)
     elif option.kind in {"integer", "number"}:
         try:
@@ -88,7 +90,7 @@ def _json_scalar(text: str) -> Any:
 def _model(option: Setting) -> Any:
     """Return the type of an option with the check of its kind."""
     check = _CHECKS.get(option.kind)
-    kind = Any if option.kind == "mapping" else option.type
+    kind = Any if option.kind in {"mapping", "repeats"} else option.type
     return kind if check is None else Annotated[kind, Check(check)]
 
 
@@ -125,6 +127,14 @@ def _trace_url(text: str) -> str:
     if not trace_link(text, "0") or set("{}") & set(text.replace(ID_FIELD, "")):
         raise Unfit("a URL with {trace_id} and no other braces")
     return text
+
+
+def _repeats(value: object) -> object:
+    from pytest_rageval.values.settings import AUTO
+
+    if value != AUTO and (type(value) is not int or not 1 <= value <= 1000):
+        raise Unfit('a number from 1 to 1000, or "auto"')
+    return value
 
 
 def _run_id(text: str) -> str:
@@ -273,6 +283,7 @@ _CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "judge_url": partial(
         _url, instead="its key in the environment variable that --judge-api-key-env names"
     ),
+    "repeats": _repeats,
     "run_id": _run_id,
     "shard": _shard,
     "judge": _judge,

@@ -8,11 +8,13 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.baseline import (
     Candidate,
     ChoiceSettings,
@@ -20,9 +22,9 @@ from pytest_rageval.analysis.baseline import (
     refusal,
 )
 from pytest_rageval.analysis.compare.settings import compare_configs
-from pytest_rageval.runs.git import read_history, run_git
-from pytest_rageval.runs.list import is_partial
-from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.git import git_state, read_history, run_git
+from pytest_rageval.runs.list import is_partial, last_full_run
+from pytest_rageval.runs.read import read_documents, read_run
 from pytest_rageval.runs.store import (
     RESULTS,
     RUN_FILES,
@@ -36,6 +38,7 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.support.files import named_errors, shown_below
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice, Refusal
+from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import AUTO, LAST, Settings
@@ -120,6 +123,31 @@ def find_last(run: StoredRun, project: Settings, *, parts: Sequence[str] = ()) -
         choice = BaselineChoice(code="last", facts=facts, run_id=folder.name)
         return FoundBaseline(choice=choice if passed_over else None, folder=folder)
     return FoundBaseline()
+
+
+def failed_before(project: Settings, name: str | None) -> frozenset[str]:
+    """Return the node ids of the cases that did not pass every time in an earlier run.
+
+    Args:
+        project: with the folder of the runs.
+        name: of the baseline; None, or ``last``: the last run that asked its whole set. Without
+            such a run no case failed.
+    """
+    results, root = project.results_folder, Path(project.rootdir)
+    with suppress(StorageError):
+        if name == AUTO:
+            config = replace(NO_CONFIG, settings=project, git=git_state(root))
+            folder = find_baseline(
+                StoredRun(folder=results, records=(), config=config), project
+            ).folder
+        elif name in {None, LAST}:
+            folder = last_full_run(list_runs(results))
+        else:
+            folder = resolve_run(results, name, relative_to=root)
+        if folder is not None:
+            cases = group_repeats(read_run(folder, texts=False).records)
+            return frozenset(c.first.nodeid for c in cases if c.outcome != "passed")
+    return frozenset()
 
 
 def _unfit(base: StoredRun, new: StoredRun) -> str:

@@ -236,6 +236,10 @@ class AskResponse:
     known."""
 
 
+CUT_SHORT: Final[frozenset[TargetErrorKind]] = frozenset({"connection", "fixture", "not_attempted"})
+"""Kinds of errors that are not facts about the target: they only show that a run was cut short."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorInfo:
     """Reason for which a case has no answer."""

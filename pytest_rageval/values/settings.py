@@ -273,7 +273,9 @@ class Settings:
         "--rageval-run-id", "ID", key="", kind="run_id",
         unset="UTC time and 4 hex digits")] = None
     repeats: Annotated[Repeats, Setting("subject",
-        "how often each case is asked, to measure noise", "--rageval-repeats", "N")] = 1
+        "how often each case is asked, to measure noise; auto: 5 times in all if its first answer "
+        "does not pass, passes unlike that of the baseline, or leaves the judge unsure",
+        "--rageval-repeats", "N|auto", kind="repeats")] = 1
     context_carry: Annotated[Flag, Setting("effort",
         "ask each later turn of a conversation that has a standalone question once more, with "
         "that question alone: context_carry compares both",
@@ -362,6 +364,17 @@ class Settings:
     """Source of each value: flag, environment variable, pyproject.toml or default."""
 
     # fmt: on
+    def repeats_of(self, *, again: bool) -> int:
+        """Return how often an item is asked, given whether its first answers ask for more."""
+        if self.repeats != AUTO:
+            return self.repeats
+        return AUTO_REPEATS if again else 1
+
+    @property
+    def most_repeats(self) -> int:
+        """How often an item is asked at most."""
+        return self.repeats_of(again=True)
+
     @property
     def results_folder(self) -> Path:
         """The folder of all runs."""
@@ -378,6 +391,8 @@ class Settings:
 
 
 AUTO: Final = "auto"
+AUTO_REPEATS: Final = 5
+"""Number of times that a case is asked whose first answer does not tell enough."""
 """Name of the baseline that is found by the history of git."""
 LAST: Final = "last"
 """Name of the last run; of a baseline the last that can be compared."""

@@ -24,9 +24,12 @@ THREE = ("--rageval-repeats", "3")
 
 
 def flaky(question: str, nth: int) -> dict[str, Any] | int:
-    """Miss every other time where the question wavers; fail once where it stumbles."""
+    """Miss every other time where the question wavers, at first where it recovers; fail once where
+    it stumbles."""
     if question.startswith("stumble") and nth % 3 == 1:
         return 500
+    if question.startswith("recover"):
+        return hit_or_miss("miss" if nth == 0 else "hit", nth)
     if question.startswith("waver"):
         return hit_or_miss("hit" if nth % 2 == 0 else "miss", nth)
     return hit_or_miss("miss" if question.startswith("miss") else "hit", nth)
@@ -69,6 +72,51 @@ def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[
     junit = (project.path / "j.xml").read_text(encoding="utf-8")
     assert "missed in 1 of 3 repeats: not_retrieved" in junit
     assert "erred in 1 of 3 repeats: http" in junit
+
+
+AUTO = ("--rageval-repeats", "auto")
+SOME = (case("steady", "hit it"), case("never", "miss it"), case("recovers", "recover from it"))
+
+
+@SERIAL_AND_PARALLEL
+def test_auto_asks_again_what_failed_or_flipped_and_counts_first_answers(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases(SOME)
+    project.write("thresholds.toml", RETRIEVAL)
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        result = project.run(*AUTO, "--rageval-run-id", "one", *workers)
+        assert dict(server.asked) == {"hit it": 1, "miss it": 5, "recover from it": 5}
+        project.run(*AUTO, "--rageval-run-id", "two", *workers)
+        assert dict(server.asked) == {"hit it": 2, "miss it": 10, "recover from it": 10}
+    assert (result.parseoutcomes()["missed"], result.parseoutcomes()["flaky"]) == (1, 1)
+    one, two = document(project.folder("one")), document(project.folder("two"))
+    assert (one["passed"], one["missed"], one["flaky"]) == (1, 1, 1)
+    assert one["repeats"]["again"] == {"failed": 2}
+    assert two["repeats"]["again"] == {"failed": 1, "flipped": 1}
+    rates = [of["metrics"]["hit_at_k"]["mean"] for of in (one, two)]
+    assert rates == pytest.approx([1 / 3, 2 / 3])
+    assert document(project.folder("one"), "gate.json")["complete"] is True
+
+
+def test_a_resumed_auto_run_asks_what_is_missing_of_the_cases_that_it_asks_again(
+    project: Project,
+) -> None:
+    project.cases(SOME)
+    project.write("thresholds.toml", RETRIEVAL)
+    with rag_server(flaky) as server:
+        ask_server(project, server.url)
+        project.run(*AUTO, "--rageval-run-id", "one")
+        whole, stored = document(project.folder()), project.folder() / "results.jsonl"
+        kept = [one for one in lines_of(project.folder()) if one["repeat"] < 3]
+        stored.write_text("".join(json.dumps(one) + "\n" for one in kept), encoding="utf-8")
+        server.asked.clear()
+        project.run(*AUTO, "--rageval-resume", "one", "-n", "2")
+        assert dict(server.asked) == {"miss it": 2, "recover from it": 2}
+    again = [one["again"] for one in lines_of(project.folder()) if one["repeat"] == 4]
+    assert again == ["failed", "failed"]
+    assert document(project.folder())["metrics"] == whole["metrics"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.values.record import CaseRecord, CaseScores, FailureStage
+from pytest_rageval.values.record import AgainReason, CaseRecord, CaseScores, FailureStage
 
 CaseOutcome = Literal["passed", "flaky", "flawed", "missed", "error", "unchecked"]
 CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
@@ -213,6 +213,11 @@ def shared_names(cases: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Return the names under which several of these files have a case."""
     files: dict[str, str] = {}
     return frozenset(name for file, name in cases if files.setdefault(name, file) != file)
+
+
+def first_reason(records: Iterable[CaseRecord]) -> AgainReason | None:
+    """Return the reason why an item with these records is asked again; None: it is not."""
+    return next((record.again for record in records if record.again is not None), None)
 
 
 BADNESS: Final[Mapping[str, int]] = {

@@ -135,7 +135,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
         raise ConfigError.of(f"objective {goal.main.info.key}", "retrieval_objective")
     if goal.main.info.judged and settings.judge == "none":
         raise ConfigError.of(f"objective {goal.main.info.key}", "judged_objective")
-    plan = plan_sweep(sweep, counted, goal, settings.repeats)
+    plan = plan_sweep(sweep, counted, goal, settings.repeats_of(again=False))
     plan = replace(plan, notes=(*notes, *plan.notes))
     # Before the first question, also values that only some proposal of Optuna would bring up.
     base = plan.by_key[plan.baseline]

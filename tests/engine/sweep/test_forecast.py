@@ -38,7 +38,7 @@ def test_verdicts_cost_what_those_of_the_last_run_of_their_judge_did(
 
 def test_repeats_multiply_questions(tmp_path: Path) -> None:
     settings = Settings(rootdir=str(tmp_path), judge="none", repeats=3)
-    plan = replace(planned(n_cases=150), repeats=settings.repeats)
+    plan = replace(planned(n_cases=150), repeats=settings.most_repeats)
     found = forecast(settings, plan, in_place=True)
     assert found["requests_grid"] == 5400
     assert [rung["configurations"] for rung in found["rungs"]] == [12, 6, 4]
