@@ -6,11 +6,13 @@ A stored run is decided again in the same way, without a network.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import case_names, group_repeats
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
 from pytest_rageval.analysis.headline import headline_of
 from pytest_rageval.analysis.trust.reliability import JudgeLabels, judge_reliability
@@ -43,6 +45,7 @@ from pytest_rageval.runs.baseline import FoundBaseline, find_baseline, find_last
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import is_partial, last_full_run
 from pytest_rageval.runs.read import decided_run, read_compared
+from pytest_rageval.runs.stability import LAST_RUNS, case_stability, runs_of_main
 from pytest_rageval.runs.store import (
     REPORT,
     SECTIONS,
@@ -55,7 +58,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
@@ -64,11 +67,13 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.headline import Headline
+from pytest_rageval.values.headline import Headline, Pattern
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSections
 from pytest_rageval.values.settings import AUTO, LAST, Settings, is_tag
+
+_UNSTABLE_SHOWN: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +181,31 @@ class EndedRun:
             baseline=baseline,
             admissions=read_admissions(self.project),
         )
-        return replace(decided, headline=self._headline(baseline))
+        headline = self._headline(baseline)
+        patterns = (*self._unstable(), *headline.patterns)
+        return replace(decided, headline=replace(headline, patterns=patterns))
+
+    def _unstable(self) -> Iterator[Pattern]:
+        """Yield the failing cases that were unstable on the main branch already."""
+        cases = [case for case in group_repeats(self.run.records) if case.first.counted]
+        failing = {case.first.nodeid for case in cases if case.worst not in {"passed", "unchecked"}}
+        if not failing:
+            return
+        try:
+            main, runs = runs_of_main(self.project, self.run)
+            found = [one for one in case_stability(runs) if one.unstable]
+        except StorageError:  # of another run, which commands name that read it
+            return
+        names = case_names(self.run.records)
+        cases_now = [
+            f"{names[one.nodeid]} passed {100 * one.rate:.0f} %"
+            for one in found
+            if one.nodeid in failing
+        ]
+        if cases_now:
+            shown = first_few(cases_now, _UNSTABLE_SHOWN)
+            n = min(len(runs), LAST_RUNS)
+            yield Pattern(code="unstable", facts={"runs": n, "main": main, "cases": shown})
 
     def _headline(self, baseline: Baseline | None) -> Headline:
         """Return what is new since the baseline, or else since the last full run of the set."""

@@ -133,7 +133,7 @@ def _repeats(value: object) -> object:
     from pytest_rageval.values.settings import AUTO
 
     if value != AUTO and (type(value) is not int or not 1 <= value <= 1000):
-        raise Unfit('a number from 1 to 1000, or "auto"')
+        raise Unfit('an integer of at least 1 and at most 1000, or "auto"')
     return value
 
 

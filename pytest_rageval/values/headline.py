@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 from pytest_rageval.values.diagnoses.table import WORDS
 
-PatternCode = Literal["error", "chunks", "rank", "group", "stage", "repeats", "again"]
+PatternCode = Literal["unstable", "error", "chunks", "rank", "group", "stage", "repeats", "again"]
 
 _SENTENCES: Final[Mapping[PatternCode, str]] = {
+    "unstable": "unstable before this change, by the last {runs} runs of {main}: {cases}",
     "error": "{kind} in {n} of {of} cases",
     "chunks": "every reply held {n} of {k} chunks",
     "rank": "the evidence came back for {n} of {of}, at mean rank {rank}",

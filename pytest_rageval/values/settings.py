@@ -365,14 +365,14 @@ class Settings:
 
     # fmt: on
     def repeats_of(self, *, again: bool) -> int:
-        """Return how often an item is asked, given whether its first answers ask for more."""
+        """Return the number of times that an item is asked; again: its answers ask for more."""
         if self.repeats != AUTO:
             return self.repeats
         return AUTO_REPEATS if again else 1
 
     @property
     def most_repeats(self) -> int:
-        """How often an item is asked at most."""
+        """Number of times that an item is asked at most."""
         return self.repeats_of(again=True)
 
     @property

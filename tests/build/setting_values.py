@@ -33,6 +33,7 @@ _BY_KIND: Mapping[str, Any] = {
     "folders": ("/srv/docs", "docs"),
     "selectors": ("tag:smoke", "category:faq"),
     "below": "evals/limits.toml",
+    "repeats": "auto",
     "trace_url": "https://traces.example.com/t/{trace_id}",
 }
 

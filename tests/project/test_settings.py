@@ -167,7 +167,8 @@ def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: obje
         (
             "rageval_repeats",
             "1001",
-            "--rageval-repeats: got '1001', expected an integer of at least 1 and at most 1000",
+            "--rageval-repeats: got '1001', expected an integer of at least 1 and at most 1000, or "
+            '"auto"',
         ),
         ("rageval_rag_timeout", "0", "--rag-timeout: got '0', expected a number above 0"),
         ("rageval_rag_timeout", "inf", "--rag-timeout: got 'inf', expected a number above 0"),
@@ -226,7 +227,7 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
         (f"k = {2**63 - 1}", f"[tool.rageval] k: got {2**63 - 1}, expected an integer of at least"
          f" 1 and at most {2**53}"),
         ("repeats = 1000000", "[tool.rageval] repeats: got 1000000, expected an integer of at"
-         " least 1 and at most 1000"),
+         ' least 1 and at most 1000, or "auto"'),
         ("k = true", "[tool.rageval] k: got True, expected an integer of at least 1"),
         ("k = 2.0", "[tool.rageval] k: got 2.0, expected an integer of at least 1"),
         ("vector_weight = nan", "[tool.rageval] vector_weight: got nan, expected a number of at"

@@ -97,6 +97,37 @@ def _table(entries: Sequence[RunEntry]) -> Table:
     return Table(("run", "when", ">cases", "gate", *headings, "tags"), rows, optional=optional)
 
 
+# --- stability ---------------------------------------------------------------------------------
+
+
+@command.command("stability")
+@click.option("--last", default=20, show_default=True, type=click.IntRange(min=1), metavar="N",
+              help="Number of runs to read.")  # fmt: skip
+@json_option
+def stability_command(last: int, as_json: bool) -> None:
+    """Show how often each case passed in the last runs of the main branch.
+
+    Runs of its commits without changes count, and none of only some cases.
+    """
+    from pytest_rageval.runs.stability import case_stability, runs_of_main
+
+    main, runs = runs_of_main(project_settings({}))
+    found = case_stability(runs, last)
+    blocks: list[Block] = [f"no run of a commit of {main or 'the main branch'} without changes"]
+    if found:
+        varying = [one for one in found if one.rate < 1]
+        rows: list[Row] = [
+            (one.nodeid, f"{100 * one.rate:.0f} %", one.runs, "unstable" if one.unstable else "")
+            for one in varying
+        ]
+        n, of = len(found) - len(varying), min(len(runs), last)
+        blocks = [f"{n} of {counted(len(found), 'case')} passed in all of {of} runs of {main}"]
+        blocks += [Table(("case", ">passed", ">runs", ""), rows)] if rows else []
+    cases = [{**asdict(one), "unstable": one.unstable} for one in found]
+    document = {"main": main, "runs": [run.run_id for run in runs[:last]], "cases": cases}
+    print_result(document, blocks, as_json=as_json)
+
+
 # --- show ------------------------------------------------------------------------------------
 
 
