@@ -6,9 +6,44 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from pytest_rageval.support.text import part
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.reply import RetrievedChunk
+
 EARLY: Final = "keys pressed before this was shown did nothing"
 MAX_INPUT: Final = 10_000
 """Longest text that can be typed, in characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row of a list, such as a retrieved passage."""
+
+    number: int
+    """From 1."""
+    current: bool
+    """Whether keys act on it."""
+    marked: bool
+    place: str = ""
+    """Path and heading, or another name."""
+    golds: tuple[int, ...] = ()
+    """Numbers of its golds, from 1."""
+    tags: tuple[str, ...] = ()
+    """Such as ``not retrieved``, ``irrelevant`` or the names of annotators who marked it."""
+    scores: tuple[tuple[str, float], ...] = ()
+    """Name and value as the target reports them."""
+    text: str
+
+    @property
+    def gold(self) -> str:
+        """Its golds in words; empty: it has none."""
+        return part("gold {}", ", ".join(map(str, self.golds)))
+
+
+def place_of(one: Anchor | RetrievedChunk) -> str:
+    """Name document and section on one line."""
+    where = f"{one.vault}: {one.rel_path}" if one.vault else one.rel_path
+    return f"{where}  {one.heading_path or '(whole document)'}"
 
 
 class KeySession(Protocol):

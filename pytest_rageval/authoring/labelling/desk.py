@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from pytest_rageval.authoring.keyed.session import place_of
 from pytest_rageval.authoring.labelling.draft import (
     Candidate,
     Draft,
@@ -20,7 +21,6 @@ from pytest_rageval.authoring.labelling.draft import (
     LabelCase,
     SaveResult,
     groups_text,
-    place_of,
     written,
 )
 from pytest_rageval.authoring.labelling.store import (

@@ -102,12 +102,6 @@ def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
     return found
 
 
-def place_of(one: Anchor | RetrievedChunk) -> str:
-    """Name document and section on one line."""
-    where = f"{one.vault}: {one.rel_path}" if one.vault else one.rel_path
-    return f"{where}  {one.heading_path or '(whole document)'}"
-
-
 Groups = tuple[tuple[int, ...], ...]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pytest_rageval.authoring.keyed.session import place_of
 from pytest_rageval.authoring.labelling.draft import (
     Candidate,
     Draft,
@@ -13,7 +14,6 @@ from pytest_rageval.authoring.labelling.draft import (
     gold_for,
     matches,
     parse_groups,
-    place_of,
     quotable,
     same_section,
     unusable,

@@ -10,11 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_rageval.authoring.keyed.app import Part, Screen, grid, lines
+from pytest_rageval.authoring.keyed.session import Row
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
-    PassageView,
-    RowView,
     SessionView,
     view_of,
 )
@@ -54,7 +53,7 @@ def _head(view: SessionView) -> Iterator[str]:
         yield f"{label}: {text}" if label else text
 
 
-def _marked(row: RowView | PassageView) -> str:
+def _marked(row: Row) -> str:
     return f"{CURRENT[row.current]} [{MARKED[row.marked]}] {row.number:>2}"
 
 
@@ -67,8 +66,7 @@ def _rows(view: SessionView) -> RenderableType:
     grid.add_column(no_wrap=True, overflow="ellipsis", max_width=_TAGS)
     grid.add_column(no_wrap=True, justify="right")
     for row in view.rows:
-        golds = [f"gold {', '.join(map(str, row.golds))}"] if row.golds else []
-        tags = "; ".join([*golds, *(clean(tag, 30) for tag in row.tags)])
+        tags = "; ".join(filter(None, (row.gold, *(clean(tag, 30) for tag in row.tags))))
         path, over, last = clean(row.place, 400).rpartition(" > ")
         score = part("{:.3f}", row.scores and row.scores[0][1])
         cells = (

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.authoring.labelling.draft import Draft, groups_text, place_of
+from pytest_rageval.authoring.keyed.session import Row, place_of
+from pytest_rageval.authoring.labelling.draft import Draft, groups_text
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
@@ -55,36 +56,6 @@ REVIEW_HELP = ("d e", "reject: remove the case; e shows the command that edits i
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowView:
-    """One chunk, or one gold that matches none of the chunks."""
-
-    number: int
-    """From 1; the key that marks it."""
-    marked: bool
-    current: bool
-    place: str
-    """Path and heading."""
-    golds: tuple[int, ...]
-    """Numbers of its golds, from 1."""
-    tags: tuple[str, ...]
-    """Such as ``not retrieved``, ``irrelevant`` or the names of annotators who marked it."""
-    scores: tuple[tuple[str, float], ...]
-    """Name and value as the target reports them."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageView:
-    """One sentence that can be quoted."""
-
-    number: int
-    marked: bool
-    current: bool
-    text: str
-    """At most 2,000 characters, and the number of the others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
     """Everything that a user interface shows."""
 
@@ -99,7 +70,7 @@ class SessionView:
     remarks: tuple[str, ...]
     problem: str
     """Reason for missing chunks; empty: there are chunks."""
-    rows: tuple[RowView, ...]
+    rows: tuple[Row, ...]
     golds: tuple[str, ...]
     """Path, heading and quotes of each marked gold."""
     groups: str
@@ -108,8 +79,10 @@ class SessionView:
     prompt: str
     """Prompt in a text mode; empty in other modes."""
     typed: str
-    passages: tuple[PassageView, ...]
-    """Not empty while a snippet is chosen; at most ``snippets.SHOWN``."""
+    passages: tuple[Row, ...]
+    """Sentences that can be quoted, each of at most 2,000 characters.
+
+    Not empty while a snippet is chosen; at most ``snippets.SHOWN``."""
     n_passages: int
     """Sentences that can be quoted and contain ``passage_filter``, shown or not."""
     passage_filter: str
@@ -127,7 +100,7 @@ class SessionView:
         return tuple([(one.role, shortened(one.content, _PASSAGE)) for one in messages])
 
     @property
-    def current(self) -> RowView | None:
+    def current(self) -> Row | None:
         """The row that keys act on."""
         return next((row for row in self.rows if row.current), None)
 
@@ -181,7 +154,7 @@ def view_of(session: LabelSession) -> SessionView:
     )
 
 
-def _row_view(marking: CaseMarking, row: int, current: bool) -> RowView:
+def _row_view(marking: CaseMarking, row: int, current: bool) -> Row:
     marked = marking.golds_of_row(row)
     names = marking.names_of(row)
     if row < len(marking.chunks):
@@ -195,7 +168,7 @@ def _row_view(marking: CaseMarking, row: int, current: bool) -> RowView:
         place, scores = place_of(gold), ()
         text = "\n".join(gold.snippets)
         tags = ["not retrieved", *names]
-    return RowView(
+    return Row(
         number=row + 1,
         marked=bool(marked),
         current=current,
@@ -217,9 +190,9 @@ def _gold_text(gold: Anchor) -> str:
     return f"{place_of(gold)}  {quotes}".rstrip()
 
 
-def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
+def _passage_views(choice: SnippetChoice) -> tuple[Row, ...]:
     return tuple(
-        PassageView(
+        Row(
             number=i + 1,
             marked=i in choice.picked,
             current=i == choice.cursor,

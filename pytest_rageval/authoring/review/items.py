@@ -41,24 +41,14 @@ _SHOWN: Final = ("correctness", "groundedness", "key_fact_recall", "hit_at_k", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadPassage:
-    """One retrieved passage as a reader sees it."""
-
-    place: str
-    """Path and heading."""
-    text: str
-    tags: tuple[str, ...]
-    """Such as ``gold 1`` or ``irrelevant``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAnswer:
     """One answer with all that a reader needs."""
 
     key: ReviewKey
     case: Case
     answer: str
-    passages: tuple[ReadPassage, ...]
+    passages: tuple[RetrievedChunk, ...]
+    """With their golds."""
     figured: Readable
     """The answer as figures count it."""
     stage_name: str = ""
@@ -140,22 +130,12 @@ def _of_record(record: CaseRecord, flipped: bool) -> ReadAnswer:
         key=record_key(record),
         case=record.case,
         answer=record.answer or "",
-        passages=tuple(map(_passage, record.reply.retrieved_chunks or ())),
+        passages=tuple(record.reply.retrieved_chunks or ()),
         figured=readable_record(record),
         stage_name=stage.name if stage else record.scores.outcome,
         scores=tuple((key, v) for key in _SHOWN if (v := metrics.get(key)) is not None),
         history=tuple((one.role, one.content) for one in record.history),
         reasons=reasons_of(record, flipped),
-    )
-
-
-def _passage(chunk: RetrievedChunk) -> ReadPassage:
-    golds = ", ".join(str(gold + 1) for gold in chunk.matched_golds or ())
-    tags = [f"gold {golds}"] if golds else []
-    return ReadPassage(
-        place=" > ".join(filter(None, (chunk.rel_path, chunk.heading_path))),
-        text=chunk.text or "",
-        tags=(*tags, *(["irrelevant"] if chunk.irrelevant else [])),
     )
 
 
@@ -200,7 +180,7 @@ def _of_line(case: Case, response: AskResponse, file: str) -> ReadAnswer:
         key=(file, case.id, 0),
         case=case,
         answer=response.answer,
-        passages=tuple(map(_passage, chunks)),
+        passages=tuple(chunks),
         figured=Readable(weight=case_weight(case), cluster=case_cluster(case)),
         history=tuple(
             (text(one, "role"), text(one, "content"))

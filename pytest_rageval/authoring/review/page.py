@@ -76,8 +76,8 @@ class ReviewPage(KeyPage[ReviewView]):
             "verdict": verdict_text(view.review),
             "answer": shortened(view.answer.answer, _WHOLE),
             "texts": [
-                shortened(row.passage.text, _WHOLE if row.current else _EXCERPT)
-                for row in view.passages
+                shortened(row.text, _WHOLE if row.current else _EXCERPT)
+                for row in view.rows or view.passages
             ],
             "figures": draw(figures_blocks(view.figures) if view.mode == "group" else ()),
         }

@@ -81,7 +81,7 @@ def _expects_words(answer: ReadAnswer) -> bool:
 
 
 def _context(answer: ReadAnswer) -> str:
-    return "\n".join(f"[{n}] {one.text}" for n, one in enumerate(answer.passages, 1))
+    return "\n".join(f"[{n}] {one.text or ''}" for n, one in enumerate(answer.passages, 1))
 
 
 # --- rubric ----------------------------------------------------------------------------------

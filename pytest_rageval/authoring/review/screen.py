@@ -64,9 +64,9 @@ def _head(view: ReviewView) -> Iterator[str]:
 def _answer(view: ReviewView) -> Iterator[Part]:
     yield False, lines(shortened(view.answer.answer, _WHOLE) or "(empty answer)")
     for row in view.passages:
-        tags = part("  [{}]", ", ".join(row.passage.tags))
-        head = f"{CURRENT[row.current]} {row.number} {row.passage.place}{tags}"
-        text = shortened(row.passage.text, _WHOLE if row.current else _EXCERPT)
+        tags = part("  [{}]", ", ".join(filter(None, (row.gold, *row.tags))))
+        head = f"{CURRENT[row.current]} {row.number} {row.place}{tags}"
+        text = shortened(row.text, _WHOLE if row.current else _EXCERPT)
         style = "reverse" if row.current else ""
         yield False, ""
         yield row.current, Group(Text(clean(head), style=style), lines(text))
@@ -74,7 +74,7 @@ def _answer(view: ReviewView) -> Iterator[Part]:
 
 def _groups(view: ReviewView) -> Iterator[Part]:
     for row in view.rows:
-        mark = f"{CURRENT[row.current]} [{MARKED[row.marked]}]"
-        cells = (mark, row.review.category or "-", row.text)
+        mark = Text(f"{CURRENT[row.current]} [{MARKED[row.marked]}]")
+        cells: tuple[str | Text, ...] = (mark, *row.tags, row.text)
         yield row.current, grid(cells, style="reverse" if row.current else "")
     yield False, _Figures(view.figures)

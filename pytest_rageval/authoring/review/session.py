@@ -174,6 +174,10 @@ class ReviewSession:
             bound()
         elif key.startswith("goto:"):
             self._goto(key.removeprefix("goto:"))
+        elif key.isascii() and key.isdigit() and self.mode is Mode.GROUP:
+            self._goto(key)
+            if not self.notice:
+                self._mark()
         else:
             self.notice = f"no key {key[:20]!r} (? shows the keys)"
 

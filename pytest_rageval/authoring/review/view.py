@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.review import ReviewFigures
-from pytest_rageval.authoring.review.items import ReadAnswer, ReadPassage, hidden
+from pytest_rageval.authoring.keyed.session import Row, place_of
+from pytest_rageval.authoring.review.items import ReadAnswer, hidden
 from pytest_rageval.authoring.review.session import Mode, ReviewSession
 from pytest_rageval.report.explain.verdict import expected_answer
 from pytest_rageval.support.text import format_value
+from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.reviews import AnswerReview
 
 READ_HELP: Final = (
@@ -33,34 +35,13 @@ READ_HELP: Final = (
 )
 GROUP_HELP: Final = (
     ("j k up down", "move"),
-    ("space", "mark answers that belong together"),
+    ("space, 1 to 9", "mark answers that belong together"),
     ("c", "give the marked ones, or this one, a category: a name or a number"),
     ("r", "rename the category of this one; the name of another merges both"),
     ("enter", "read this answer"),
     ("g escape", "back to reading"),
     ("q", "leave"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassageRow:
-    """One passage, and whether it is the one that is read."""
-
-    number: int
-    current: bool
-    passage: ReadPassage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedRow:
-    """One failed answer in the list of categories."""
-
-    number: int
-    current: bool
-    marked: bool
-    review: AnswerReview
-    text: str
-    """The note, or the question of an answer without a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +58,11 @@ class ReviewView:
     review: AnswerReview | None
     facts: tuple[tuple[str, str], ...]
     """Expected answer, our stage and scores, each with its label."""
-    passages: tuple[PassageRow, ...]
-    rows: tuple[FailedRow, ...]
-    """Failed answers, while they are grouped."""
+    passages: tuple[Row, ...]
+    rows: tuple[Row, ...]
+    """Failed answers, while they are grouped, each with its category as tag.
+
+    Their text is the note, or the question of an answer without a note."""
     categories: tuple[tuple[str, int], ...]
     figures: ReviewFigures
     order: str
@@ -106,8 +89,7 @@ def view_of(session: ReviewSession) -> ReviewView:
         review=session.review,
         facts=tuple(_facts(answer)),
         passages=tuple(
-            PassageRow(number=i, current=i == session.passage + 1, passage=one)
-            for i, one in enumerate(answer.passages, 1)
+            _passage(i, one, i == session.passage) for i, one in enumerate(answer.passages)
         ),
         rows=tuple(_rows(session)) if grouping else (),
         categories=tuple(session.categories.items()),
@@ -132,14 +114,28 @@ def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
         yield "doubts", ", ".join(answer.reasons)
 
 
-def _rows(session: ReviewSession) -> Iterator[FailedRow]:
+def _passage(index: int, chunk: RetrievedChunk, current: bool) -> Row:
+    golds = tuple(gold + 1 for gold in chunk.matched_golds or ())
+    return Row(
+        number=index + 1,
+        current=current,
+        marked=bool(golds),
+        place=place_of(chunk),
+        golds=golds,
+        tags=("irrelevant",) if chunk.irrelevant else (),
+        text=chunk.text or "",
+    )
+
+
+def _rows(session: ReviewSession) -> Iterator[Row]:
     questions = {one.key: one.case.question for one in session.source.answers}
     for number, one in enumerate(session.failed, 1):
-        yield FailedRow(
+        yield Row(
             number=number,
             current=one.key == session.cursor,
             marked=one.key in session.marked,
-            review=one,
+            place=one.case_id,
+            tags=(one.category or "no category yet",),
             text=one.note or questions[one.key],
         )
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_rageval.analysis.review import OurStage, Readable
-from pytest_rageval.authoring.review.items import ReadAnswer, ReadPassage, ReadSource
+from pytest_rageval.authoring.review.items import ReadAnswer, ReadSource
 from pytest_rageval.authoring.review.page import ReviewPage
 from pytest_rageval.authoring.review.session import ReviewSession
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
 from tests.build.key_pages import Served, serving_page
 
@@ -42,8 +43,10 @@ def answers(n: int = 4) -> tuple[ReadAnswer, ...]:
             case=Case(id=f"c-{i}", question=f"Question {i}?", expected_answer=f"expected {i}"),
             answer=f"Answer {i}.",
             passages=(
-                ReadPassage(place="a.md > # A", text="The text of A.", tags=("gold 1",)),
-                ReadPassage(place="b.md", text="The text of B.", tags=()),
+                RetrievedChunk(
+                    rel_path="a.md", heading_path="# A", text="The text of A.", matched_golds=(0,)
+                ),
+                RetrievedChunk(rel_path="b.md", text="The text of B."),
             ),
             figured=Readable(stage=STAGES[i % len(STAGES)]),
             stage_name=f"stage of {i}",

@@ -57,7 +57,7 @@ def test_a_run_gives_the_first_repeat_of_each_answered_case() -> None:
         "c": ("c", "unscored"),
     }
     (passage,) = found["a"].passages
-    assert (passage.place, passage.tags) == ("a.md > # A", ("gold 1",))
+    assert (passage.rel_path, passage.matched_golds) == ("a.md", (0,))
     assert ("hit_at_k", 1.0) in found["a"].scores
 
 
@@ -81,7 +81,7 @@ def test_a_file_gives_the_answers_on_the_lines_of_its_cases(tmp_path: Path) -> N
     assert (one.key, one.answer, one.figured.stage) == (("prod.jsonl", "q", 0), "So.", "unscored")
     assert one.reasons == ("negative feedback",)
     assert one.history == (("user", "Hello"),)
-    assert one.passages[0].tags == ("gold 1",)
+    assert one.passages[0].matched_golds == (0,)
     assert one.figured.cluster == "a.md"
 
 

@@ -68,7 +68,7 @@ def test_hostile_texts_are_escaped(mode: str) -> None:
     nasty = "<script>x</script>\u202e'\""
     one = answers(1)[0]
     case = replace(one.case, question=nasty, expected_answer=nasty)
-    passages = tuple(replace(p, place=nasty, text=nasty) for p in one.passages)
+    passages = tuple(replace(p, rel_path=nasty, text=nasty) for p in one.passages)
     bad = replace(one, case=case, answer=nasty, passages=passages, stage_name=nasty)
     source = ReadSource(place=Path(), name="run", answers=(bad,), random_share=0.5)
     session = ReviewSession(source, (), Written(), reviewer="ann", blind=False)

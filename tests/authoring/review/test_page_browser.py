@@ -113,7 +113,7 @@ def test_hostile_text_runs_nothing(
 ) -> None:
     one = answers(1)[0]
     case = replace(one.case, question=NASTY, expected_answer=NASTY)
-    passages = tuple(replace(each, place=NASTY, text=NASTY) for each in one.passages)
+    passages = tuple(replace(each, rel_path=NASTY, text=NASTY) for each in one.passages)
     bad = replace(one, case=case, answer=NASTY, passages=passages, stage_name=NASTY)
     source = ReadSource(place=Path(), name="run", answers=(bad,), random_share=0.5)
     tab = open_page(serve(ReviewSession(source, (), Written(), reviewer="ann", blind=False)))

@@ -119,7 +119,7 @@ def test_notes_are_grouped_renamed_and_merged() -> None:
     notes = ["f", "'old", "enter", "f", "'older", "enter", "f", "'rude", "enter"]
     session = press(session_of(), *notes, "p", "g")
     assert [row.text for row in view_of(session).rows] == ["old", "older", "rude"]
-    press(session, "space", "j", "space", "c", "'stale")
+    press(session, "space", "2", "c", "'stale")
     assert session.categories == {"stale": 2}
     press(session, "r", "'")  # one without a category asks for its first
     press(session, "c", "'tone")  # the cursor is on the one without a category

@@ -8,7 +8,6 @@ from pytest_rageval.authoring.keyed.page import KeyPage
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
     WHOLE,
-    RowView,
     SessionView,
     help_of,
     view_of,
@@ -115,11 +114,7 @@ class WebFace(KeyPage[SessionView]):
             "first": first,
             "rest": {key: label for key, label in controls.items() if key not in first},
             "help_keys": help_of(view),
-            "row_text": _row_text,
+            # Only fields that the page uses: all of it is sent again with each key.
+            "texts": [shortened(row.text, WHOLE if row.current else _EXCERPT) for row in view.rows],
             "golds": [shortened(gold, _EXCERPT) for gold in view.golds],
         }
-
-
-def _row_text(row: RowView) -> str:
-    # Only fields that the page uses: all of it is sent again with each key.
-    return shortened(row.text, WHOLE if row.current else _EXCERPT)

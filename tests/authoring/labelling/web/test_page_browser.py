@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.authoring.keyed.session import EARLY
 from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.web.page import CONFLICT
@@ -315,7 +316,7 @@ def test_the_page_is_never_wider_than_the_window(
 # --- keys ----------------------------------------------------------------------------------------
 
 
-def test_keys_wait_for_a_slow_target_in_their_order(
+def test_keys_that_come_before_a_case_is_shown_do_nothing_to_it(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
     asked = threading.Event()
@@ -328,13 +329,17 @@ def test_keys_wait_for_a_slow_target_in_their_order(
 
     served = serve(session_of(desk=SlowDesk()))
     tab = open_page(served)
-    press(tab, ["n", "t", *"two", "space", *"wordz", "backspace", "s", "enter", "1"])
+    press(tab, ["n", "t", *"early", "enter", "1"])
     from playwright.sync_api import expect
 
     # The page's policy forbids scripts in strings, so nothing is waited for by one.
     expect(tab.locator("#said")).to_have_text(re.compile("^asking"))
     assert served.session.index == 1
     asked.set()
+    settled(tab)
+    assert tab.inner_text("#said") == EARLY
+    assert served.session.marking.draft == served.session.marking.saved
+    press(tab, ["t", *"two", "space", *"wordz", "backspace", "s", "enter", "1"])
     settled(tab)
     assert served.session.marking.draft.notes == "two words"
     assert len(served.session.marking.draft.golds) == 3
