@@ -233,6 +233,15 @@ NEXT = [*SAID, {"role": "user", "content": "?"}]
             {"overrideConfig": {"sessionId": "s"}},
         ),
         (
+            "vertex-search",
+            "server",
+            {
+                "session": "projects/shop-123/locations/global/collections/default_collection"
+                "/engines/docs/sessions/-"
+            },
+            {"session": "s"},
+        ),
+        (
             "onyx",
             "server",
             {"chat_session_info": {"persona_id": 0}, "chat_session_id": None},
