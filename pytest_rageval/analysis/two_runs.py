@@ -50,9 +50,12 @@ def with_numbers(
     Args:
         run: with its records.
         confidence: of the intervals.
-        reliability: of its judge; None: as its records show it.
+        reliability: of its judge; None: as its records show it, with the means that labels
+            corrected when it was stored.
     """
     judge = reliability or judge_reliability(run.records, confidence=confidence)
+    if reliability is None and run.aggregate and (stored := run.aggregate.judge_reliability):
+        judge = replace(judge, corrected=stored.corrected)
     numbers = aggregate(
         run.records,
         confidence=confidence,

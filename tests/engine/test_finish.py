@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
 from pytest_rageval.engine import finish
 from pytest_rageval.engine.finish import EndedRun, finish_run, open_gate
 from pytest_rageval.engine.merge import merge_parts
@@ -22,7 +23,7 @@ from pytest_rageval.values.gate import Check, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
-from tests.build.records import selection_of
+from tests.build.records import changed, selection_of
 from tests.build.runs import config_of, run_of, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
@@ -241,6 +242,24 @@ def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
     assert decided.verdict == first.gate.verdict == "pass"
     assert [c.check.name for c in decided.checks] == [c.check.name for c in first.gate.checks]
     assert (again.n_expected, again.n_reported) == (20, 20)
+
+
+def test_a_stored_run_keeps_the_means_that_people_corrected(project: Settings) -> None:
+    (Path(project.rootdir) / "thresholds.toml").write_text(
+        '[overall]\ngroundedness = { min = 3.5, use = "corrected" }\n', encoding="utf-8"
+    )
+    project = replace(project, judge="offline")
+    records = [changed(one, metrics={"groundedness": 4.0}) for one in run_of(20)]
+    said = [
+        HumanLabel(case_id=one.case.id, rubric="groundedness", label=3.0) for one in records[:9]
+    ]
+    labels = JudgeLabels(labels=tuple(said), display="labels.jsonl")
+    first = finished(ended(project, records, labels=labels)).run
+    again = open_gate(first.folder, project).with_numbers()
+    assert again.run.numbers.judge_reliability == first.numbers.judge_reliability
+    found = {one.name: one for one in again.decide(again.baseline()).checks}["groundedness"]
+    assert (found.status, found.n) == ("fail", 9)
+    assert found.estimate == pytest.approx(3.0)
 
 
 def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:

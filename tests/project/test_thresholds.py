@@ -301,6 +301,12 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
          " number of at least 0"),
         ("[overall]\nmrr = { min = 1, severity = 'error' }", "2: severity: got 'error',"
          ' expected one of "fail", "warn"'),
+        ("[overall]\nmrr = { min = 0.6, use = 'corrected' }", "2: use: got 'corrected', expected"
+         " plain"),
+        ("[overall]\ncorrectness = { max_drop = 0.6, use = 'corrected' }", "2: use: got"
+         " 'corrected', expected plain"),
+        ("[tag.work]\ncorrectness = { min = 4, use = 'corrected' }", "2: use: got 'corrected',"
+         " expected plain"),
         ("[overall]\nmrr = { min = 0.6, max = 0.5 }", "2: min: got 0.6, which is above max"
          " 0.5"),
         ("[overall]\nmrr = { min = 0.6, maxdrop = 0.5 }", '2: unknown key "maxdrop"'),
@@ -338,3 +344,16 @@ def test_without_a_file_gates_apply_and_every_miss_fails(tmp_path: Path) -> None
 )
 def test_a_file_says_what_cases_are_judged_on(text: str, judged_on: tuple[str, ...]) -> None:
     assert parse(text).judged_on == judged_on
+
+
+def test_admission_is_required_by_all_limits_or_by_one() -> None:
+    every = parse("[overall]\nmrr = '>= 0.5'\n[defaults]\nrequire_admitted = true")
+    assert [check.require_admitted for check in every.checks] == [True]
+    one = parse(
+        "[overall]\ncorrectness = { min = 4, require_admitted = true }\n"
+        "groundedness = { min = 4, use = 'corrected' }"
+    )
+    assert [(c.require_admitted, c.use) for c in one.checks] == [
+        (True, "plain"),
+        (False, "corrected"),
+    ]

@@ -180,8 +180,8 @@ def _corrected_figure(
     found: CorrectedMean | None, info: MetricInfo, confidence: float
 ) -> CheckFigure:
     if found is None or found.quantity != "mean":
-        lacking = "no label of people" if found is None else "labels that say true or false"
-        no_data = f"{lacking} to correct it by, and it takes scores (--judge-labels)"
+        lacking = "there is no label" if found is None else "the labels say true or false"
+        no_data = f"{lacking}, and people's scores correct it (--judge-labels)"
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     return CheckFigure(
         estimate=found.estimate,
