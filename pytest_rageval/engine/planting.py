@@ -126,7 +126,8 @@ class _Trial:
             refuse_cut_texts(run.records)
         if self.stands_in:
             run = replace(run, records=[self._rejudged(one, run.scoring) for one in run.records])
-        run = replace(run, records=[self._bounded(one) for one in run.records])
+        groups = {check.group for check in ended.thresholds.checks}
+        run = replace(run, records=[_grouped(self._bounded(one), groups) for one in run.records])
         self._ended = replace(ended, run=run).with_numbers()
         self._facts = reported_by(run.records)
         self.ways = {PASSED.key: _WORSE["higher"]} | {
@@ -308,6 +309,14 @@ def _cited(references: Sequence[Citation] | None) -> list[tuple[str | None, str 
     if references is None:
         return None
     return [(one.rel_path, one.heading_path) for one in references]
+
+
+def _grouped(record: CaseRecord, groups: Collection[str | None]) -> CaseRecord:
+    """Leave out the groups of a case that no check limits: their means take most of the time."""
+    case = record.case
+    category = case.category if case.category in groups else ""
+    tags = tuple(tag for tag in case.tags if tag in groups)
+    return replace(record, case=replace(case, category=category, tags=tags, difficulty=None))
 
 
 def _required_failed(records: Sequence[CaseRecord]) -> set[str]:
