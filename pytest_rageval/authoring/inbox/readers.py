@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.inbox.messages import asked, parsed, passages, said
 from pytest_rageval.authoring.inbox.values import Piece
-from pytest_rageval.authoring.interchange.chats import read_messages
+from pytest_rageval.authoring.interchange.cells import snake
+from pytest_rageval.authoring.interchange.chats import HISTORY, read_messages
 from pytest_rageval.values.json_documents import items, part, text
 
 Row = Mapping[str, Any]
@@ -47,13 +48,17 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "references": ("references", "citations", "sources"),
     "feedback": ("feedback", "rating", "thumbs", "thumb", "vote", "score"),
     "abstained": ("abstained", "abstain", "abstention", "no_answer"),
+    "history": HISTORY,
     "at": ("at", "timestamp", "time", "created_at", "date"),
 }  # fmt: skip
 PLAIN_FIELDS: Final = tuple(_NAMES)
 """Fields of ours that a column may be named for."""
 _WITHIN: Final = ("output", "outputs", "response", "result", "data", "debug")
 """Keys of an object below which an output has the names above."""
-_OPINION: Final = ("feedback", "thumb", "rating", "vote", "like", "user")
+_OPINION: Final = frozenset(
+    "feedback thumb thumbs rating ratings vote votes like likes liked user".split()
+)
+"""Words of the names of scores that users give."""
 _UP: Final = frozenset("up thumbs_up thumbsup positive good like liked yes true helpful 👍".split())
 _DOWN: Final = frozenset(
     "down thumbs_down thumbsdown negative bad dislike disliked no false unhelpful 👎".split()
@@ -78,7 +83,7 @@ def opinion(value: object) -> float | None:
 
 def _is_opinion(name: str, source: str = "") -> bool:
     by_machine = source.casefold() in {"eval", "llm", "code"}
-    return not by_machine and any(one in name.casefold() for one in _OPINION)
+    return not by_machine and not _OPINION.isdisjoint(snake(name).replace(".", "_").split("_"))
 
 
 def iso(value: object) -> str:
@@ -105,10 +110,11 @@ def _exchange(piece: Piece, inputs: Iterable[Any], outputs: Sequence[Any]) -> Pi
     inputs = [*inputs]
     question, before = next((one for one in map(asked, inputs) if one[0]), ("", ()))
     beside = [*map(parsed, (*outputs, *inputs))]
+    told = next(filter(None, map(read_messages, _named(beside, "history"))), [])
     return replace(
         piece,
         question=question,
-        history=before,
+        history=before or tuple(one for one in told if one["role"] in {"user", "assistant"}),
         answer=next(filter(None, map(said, outputs)), ""),
         retrieved=next(filter(_lists_passages, _named(beside, "contexts")), None),
         references=next(_named(beside, "references"), None),
@@ -404,7 +410,7 @@ def _plain(row: Row, columns: Columns) -> Iterator[Piece]:
         found = (_at(row, name) for name in wanted)
         given[field] = next((one for one in found if one not in (None, "")), None)
     piece = Piece(trace=str(given["trace"] or ""), rank=1, at=iso(given["at"]))
-    beside = {name: given[name] for name in ("contexts", "references", "abstained")}
+    beside = {name: given[name] for name in ("contexts", "references", "abstained", "history")}
     feedback = opinion(given["feedback"])
     outputs = [beside, given["answer"]]
     yield replace(_exchange(piece, [given["question"]], outputs), feedback=feedback)

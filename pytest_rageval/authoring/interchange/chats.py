@@ -37,10 +37,11 @@ _PAIRS: Final = (
     ("question", "answer"), ("input", "output"), ("query", "response"), ("user", "assistant"),
     ("human", "ai"), ("prompt", "output"),
 )  # fmt: skip
-_HISTORY: Final = frozenset(
+HISTORY: Final = tuple(
     "history chat_history conversation_history dialog_history dialogue_history message_history "
     "previous_messages previous_turns prior_turns past_messages _conversation".split()
 )
+"""Names of the turns before a question."""
 _TURN: Final = frozenset(
     "turn turn_id turn_no turn_number turn_index conversation_id conversation_no dialog_id "
     "dialogue_id".split()
@@ -160,7 +161,7 @@ def keep_history(line: dict[str, Any], before: Sequence[Any], name: str, ledger:
 
 def take_history(given: dict[str, Any], line: dict[str, Any], ledger: Ledger) -> None:
     """Store a field of earlier turns; where a field alone says that there are some, note it."""
-    for name in [name for name in given if snake(name) in _HISTORY]:
+    for name in [name for name in given if snake(name) in HISTORY]:
         value = given.pop(name)
         before = read_messages(value) or parse_list(value)
         keep_history(line, before, name, ledger)

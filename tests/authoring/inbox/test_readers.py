@@ -179,6 +179,30 @@ def test_the_calls_of_a_chat_are_turns_if_they_tell_it_on(tmp_path: Path) -> Non
     assert {one["question"] for one in found} == {"What does plan 7 cost?", "And per year?"}
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "And per year?", "history": HISTORY},
+        {"input": {"question": "And per year?", "chat_history": json.dumps(HISTORY)}},
+        {"question": "And per year?", "history": [["human", HISTORY[0]["content"]],
+                                                  ["ai", HISTORY[1]["content"]]]},
+    ],
+)  # fmt: skip
+def test_the_turns_before_a_question_are_kept(row: dict[str, Any], tmp_path: Path) -> None:
+    (line,) = read_rows("jsonl", [row], tmp_path)
+
+    assert (line["question"], line["metadata"]["history"]) == ("And per year?", HISTORY)
+
+
+def test_only_scores_of_users_are_feedback(tmp_path: Path) -> None:
+    trace = {"id": "t", "input": "Where is it?", "output": "There."}
+    scores = {"likelihood": [0], "correctness": [0], "userFeedback": [1]}
+
+    (line,) = read_rows("langfuse", [trace | scores], tmp_path)
+
+    assert line["metadata"]["feedback"] == "up"
+
+
 def test_what_a_system_says_of_itself_is_kept(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"question": "Who is it?", "answer": "Ask the desk.", "abstained": "true"},
