@@ -12,7 +12,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, starmap
 from typing import Any, Final, NamedTuple
 
 from pytest_rageval.authoring.inbox.messages import passages, without_courtesy
@@ -47,23 +47,6 @@ _EACH: Final = (
 _OF_TRACE: Final = "SELECT * FROM pieces WHERE trace = ? ORDER BY rank, at, rowid"
 
 
-class _Row(NamedTuple):
-    """A `Piece` as a row of the table, lists as JSON."""
-
-    trace: str
-    span: str
-    rank: int
-    at: str
-    question: str
-    history: str | None
-    answer: str
-    retrieved: str | None
-    refs: str | None
-    feedback: float | None
-    scale: str
-    abstained: int | None
-
-
 class Traces:
     """The requests of a log, in a database without a name: nothing stays of it, even if killed."""
 
@@ -80,7 +63,7 @@ class Traces:
 
     def add(self, pieces: Iterable[Piece]) -> None:
         """Keep pieces, those of a block in one transaction."""
-        block: list[_Row] = []
+        block: list[tuple[Any, ...]] = []
         for one in pieces:
             if one.feedback is not None and math.isfinite(one.feedback):
                 low, high = self._scales.get(one.scale, (math.inf, -math.inf))
@@ -91,7 +74,7 @@ class Traces:
                 block.clear()
         self._insert(block)
 
-    def _insert(self, block: Sequence[_Row]) -> None:
+    def _insert(self, block: Sequence[tuple[Any, ...]]) -> None:
         self._db.execute("BEGIN")
         self._db.executemany(_INSERT, block)
         self._db.execute("COMMIT")
@@ -111,10 +94,10 @@ class Traces:
     def _requests(self, *, retrieved: bool) -> Iterator[Logged]:
         """Yield every request, with what was retrieved only if that is wanted."""
         rows = self._db.execute(_EACH.format("retrieved" if retrieved else "NULL"))
-        for _, group in groupby(map(_Row._make, rows), key=lambda row: row.trace):
+        for _, group in groupby(starmap(_piece, rows), key=lambda row: row.trace):
             yield from self._of_trace([*group])
 
-    def _of_trace(self, rows: Sequence[_Row]) -> list[Logged]:
+    def _of_trace(self, rows: Sequence[Piece]) -> list[Logged]:
         """Return the requests of a trace: one, or the turns of a conversation with those before.
 
         A turn has the rows of its step and those that began in its time; rows without a time are of
@@ -123,7 +106,7 @@ class Traces:
         turns = sorted(_turns(rows), key=lambda row: row.at)
         if len(turns) < 2:
             return [self._request(rows)]
-        parts: list[list[_Row]] = [[turn] for turn in turns]
+        parts: list[list[Piece]] = [[turn] for turn in turns]
         rank = turns[0].rank
         for row in (one for one in rows if one not in turns and one.rank >= rank):
             own = [n for n, turn in enumerate(turns) if row.span and row.span == turn.span]
@@ -138,7 +121,7 @@ class Traces:
             history += tuple({"role": role, "content": text} for role, text in spoken.items())
         return found
 
-    def _request(self, rows: Sequence[_Row]) -> Logged:
+    def _request(self, rows: Sequence[Piece]) -> Logged:
         asked, history = _asked(rows)
         listing = [row for row in rows if row.retrieved is not None]
         # What an answer lists are passages of the searches again.
@@ -147,25 +130,23 @@ class Traces:
         chunks = {
             json.dumps(one, sort_keys=True): one
             for row in searches
-            for one in passages(json.loads(row.retrieved or "[]")) or ()
+            for one in passages(row.retrieved) or ()
         }
         liked = [one for row in rows if (one := self._opinion(row)) is not None]
-        flags = (bool(row.abstained) for row in rows if row.abstained is not None)
+        flags = (row.abstained for row in rows if row.abstained is not None)
         return Logged(
             trace=rows[0].trace,
             at=next((row.at for row in rows if row.at), ""),
-            question="" if asked is None else asked.question,
+            question=asked,
             history=history,
             answer=next((row.answer for row in rows if row.answer), ""),
             chunks=tuple(chunks.values()) if searches else None,
-            references=tuple(
-                one for row in rows if row.refs for one in passages(json.loads(row.refs)) or ()
-            ),
+            references=tuple(one for row in rows for one in passages(row.references) or ()),
             feedback="down" if "down" in liked else next(iter(liked), None),
             abstained=next(flags, None),
         )
 
-    def _opinion(self, row: _Row) -> Feedback | None:
+    def _opinion(self, row: Piece) -> Feedback | None:
         """Return an opinion by the scale of its score.
 
         With numbers below 0 the sign says it, with numbers above 1 they are stars, else it is 0 or
@@ -210,7 +191,7 @@ class Traces:
                 trace, turn = self._representative(part.norms, stratum)
                 rows = self._db.execute(_OF_TRACE, (trace,))
                 yield Sampled(
-                    request=self._of_trace([*map(_Row._make, rows)])[turn],
+                    request=self._of_trace([*starmap(_piece, rows)])[turn],
                     stratum=stratum,
                     size=part.size,
                     share=part.size / self.tally.requests,
@@ -302,7 +283,7 @@ class _Part(NamedTuple):
     """Questions of the family, the most frequent first."""
 
 
-def _turns(rows: Sequence[_Row]) -> list[_Row]:
+def _turns(rows: Sequence[Piece]) -> list[Piece]:
     """Return the rows that are turns of a conversation, if a trace has several; else at most one.
 
     They are steps without a parent that ask different things, unless these are the steps of one
@@ -311,52 +292,65 @@ def _turns(rows: Sequence[_Row]) -> list[_Row]:
     """
     whole = [(row.question, row.answer) for row in rows if row.rank == 0 and row.question]
     answered = [row for row in rows if row.question and row.answer]
-    steps = {row.question: row for row in reversed(answered) if row.rank == 1}
+    steps: dict[str, Piece] = {}
+    for row in answered:
+        if row.rank == 1:
+            steps.setdefault(row.question, row)
+    answers = {row.answer for row in steps.values()}
     is_whole = not whole or any((row.question, row.answer) in whole for row in steps.values())
-    if (
-        len(steps) > 1
-        and is_whole
-        and steps.keys().isdisjoint(row.answer for row in steps.values())
-    ):
+    if len(steps) > 1 and is_whole and steps.keys().isdisjoint(answers):
         return [*steps.values()]
     lowest = min((row.rank for row in rows if row.question), default=0)
-    chain: list[_Row] = []
+    chain: list[Piece] = []
     for row in (one for one in answered if one.rank == lowest):
-        before = {one["content"] for one in json.loads(row.history or "[]")}
+        before = {one["content"] for one in row.history}
         if not chain or (chain[-1].question in before and row.question != chain[-1].question):
             chain.append(row)
     return chain
 
 
-def _asked(rows: Sequence[_Row]) -> tuple[_Row | None, tuple[Mapping[str, str], ...]]:
-    """Return the row with the question, and the messages before it.
+def _asked(rows: Sequence[Piece]) -> tuple[str, tuple[Mapping[str, str], ...]]:
+    """Return the question, and the messages before it.
 
     A log that writes each message of a call as a row has the question in the last one.
     """
     first = next((row for row in rows if row.question), None)
     if first is None:
-        return None, ()
+        return "", ()
     call = [first]
     if first.span and not first.answer:
         same = (first.rank, first.span)
         call = [row for row in rows if (row.rank, row.span) == same and not row.answer]
     last = max(n for n, row in enumerate(call) if row.question)
+    question = call[last].question
     history: list[Mapping[str, str]] = []
     for row in call[: last + 1]:
-        if row.question in ("", call[last].question):
-            history += json.loads(row.history or "[]")
-        else:
-            history.append({"role": "user", "content": row.question})
-    return call[last], tuple(history)
+        other = {"role": "user", "content": row.question}
+        history += row.history if row.question in ("", question) else [other]
+    return question, tuple(history)
 
 
-def _columns(one: Piece) -> _Row:
+def _columns(one: Piece) -> tuple[Any, ...]:
     history, retrieved, refs = (
         None if value in (None, ()) else json.dumps(value)
         for value in (one.history, one.retrieved, one.references)
     )
     head = (one.trace, one.span, one.rank, one.at, one.question, history)
-    return _Row(*head, one.answer, retrieved, refs, one.feedback, one.scale, one.abstained)
+    return (*head, one.answer, retrieved, refs, one.feedback, one.scale, one.abstained)
+
+
+def _piece(*row: Any) -> Piece:
+    history, retrieved, refs = (None if row[n] is None else json.loads(row[n]) for n in (5, 7, 8))
+    return Piece(
+        **dict(zip(("trace", "span", "rank", "at", "question"), row, strict=False)),
+        history=tuple(history or ()),
+        answer=row[6],
+        retrieved=retrieved,
+        references=refs,
+        feedback=row[9],
+        scale=row[10],
+        abstained=None if row[11] is None else bool(row[11]),
+    )
 
 
 _FITS: Final[Mapping[Stratum, Callable[[Logged], bool]]] = {

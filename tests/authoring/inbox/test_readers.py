@@ -153,6 +153,17 @@ def test_each_turn_of_a_trace_is_a_request(tmp_path: Path) -> None:
     assert second["metadata"]["history"] == HISTORY
 
 
+def test_rows_of_one_conversation_are_its_turns(tmp_path: Path) -> None:
+    rows = [
+        {"trace_id": "t", "question": HISTORY[0]["content"], "answer": HISTORY[1]["content"]},
+        {"trace_id": "t", "question": "And per year?", "answer": "84 EUR."},
+    ]
+    found = {one["question"]: one for one in read_rows("jsonl", rows, tmp_path)}
+
+    assert len(found) == 2
+    assert found["And per year?"]["metadata"]["history"] == HISTORY
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_steps_of_one_request_are_not_turns(whole: bool, tmp_path: Path) -> None:
     trace: dict[str, Any] = {"id": "t", "input": "How much is it?", "output": "84 EUR."}
