@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.review import Readable, review_findings
+from pytest_rageval.authoring.inbox.collect import collect
+from pytest_rageval.authoring.inbox.values import STRATA
 from pytest_rageval.authoring.interchange.files import open_source
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import ReadOptions
@@ -237,6 +239,11 @@ def _responses(path: Path) -> object:
         responses.close()
 
 
+def _log(log: str, path: Path) -> object:
+    columns = {"question": "q.text"} if log == "jsonl" else {}
+    return collect([path], log, by=STRATA, mask=log == "jsonl", columns=columns)
+
+
 def _imported(name: str, beside: tuple[str, ...], path: Path) -> object:
     chosen = FORMATS[name]
     for other in beside:
@@ -332,6 +339,22 @@ IMPORTS: Final[tuple[tuple[str, ...], ...]] = (
     ("unrag", "unrag-dataset.json"), ("unrag", "unrag-report.json"),
     ("beir", "beir/queries.jsonl", "corpus.jsonl", "qrels/test.tsv"),
 )  # fmt: skip
+
+
+LOG_FORMATS: Final = {
+    "langfuse": "langfuse",
+    "otlp": "otel",
+    "phoenix": "phoenix",
+    "plain": "jsonl",
+}
+"""By the beginning of a file's name."""
+
+
+def logs() -> Iterator[tuple[str, bytes, Read]]:
+    """Yield logs as a sample and a reader."""
+    for path in sorted((DATA / "logs").iterdir()):
+        log = LOG_FORMATS[path.stem.partition("-")[0]]
+        yield path.name, path.read_bytes(), partial(_log, log)
 
 
 def imports() -> Iterator[tuple[str, bytes, Read]]:

@@ -13,9 +13,12 @@ import pytest
 from pytest_rageval.values.errors import RagEvalError
 from tests.build.mutations import mutated, type_swaps
 from tests.hostile import attack
-from tests.hostile.readers import READERS, Read, imports, streams
+from tests.hostile.readers import READERS, Read, imports, logs, streams
 
-ALL = [*((name, data, read) for name, (data, read) in READERS.items()), *streams(), *imports()]
+ALL = [
+    *((name, data, read) for name, (data, read) in READERS.items()),
+    *(one for kind in (streams, logs, imports) for one in kind()),
+]
 OF_JSON = [one for one in ALL if one[0].endswith(".json")]
 FEW, MANY = 12, 250
 

@@ -372,13 +372,14 @@ def _otel(row: Row, columns: Columns) -> Iterator[Piece]:
         "kind": "LLM" if is_event else "",
         "at": iso(_key(row, "start_time_unix_nano", "time_unix_nano", "observed_time_unix_nano")),
         "annotations": (),
-        "events": [_event(one) for one in ([row] if is_event else items(row, "events"))],
+        "events": [*map(_event, [row] if is_event else items(row, "events"))],
     }
     yield from _span(span, {} if is_event else nested(_attributes(row)))
 
 
 def _event(event: Row) -> dict[str, Any]:
     """Return the attributes of an event, with its body and under ``event.name`` its name."""
+    event = part(event)
     body = parsed(_any_value(event.get("body")))
     found = {**_attributes(event), **(body if isinstance(body, dict) else {})}
     name = _key(event, "event_name", "name") or found.get("event.name")

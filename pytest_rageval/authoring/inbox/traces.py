@@ -26,6 +26,7 @@ from pytest_rageval.authoring.inbox.values import (
 )
 from pytest_rageval.authoring.linting.duplicates import find_resemblances, numbers, words
 from pytest_rageval.judges.offline.abstention import read_abstention
+from pytest_rageval.support.text import whole_text
 
 MOST_COMPARED: Final = 20_000
 """Questions among which near-duplicates are looked for: the most frequent ones."""
@@ -332,11 +333,12 @@ def _asked(rows: Sequence[Piece]) -> tuple[str, tuple[Mapping[str, str], ...]]:
 
 def _columns(one: Piece) -> tuple[Any, ...]:
     history, retrieved, refs = (
-        None if value in (None, ()) else json.dumps(value)
+        None if value in (None, ()) else whole_text(json.dumps(value, ensure_ascii=False))
         for value in (one.history, one.retrieved, one.references)
     )
-    head = (one.trace, one.span, one.rank, one.at, one.question, history)
-    return (*head, one.answer, retrieved, refs, one.feedback, one.scale, one.abstained)
+    trace, span, at, scale = map(whole_text, (one.trace, one.span, one.at, one.scale))
+    head = (trace, span, one.rank, at, one.question, history, one.answer, retrieved, refs)
+    return (*head, one.feedback, scale, one.abstained)
 
 
 def _piece(*row: Any) -> Piece:
