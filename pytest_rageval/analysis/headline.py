@@ -69,7 +69,9 @@ def headline_of(
         since = _since(found, names, name=name, run_id=run_id)
         worse = {flip.nodeid for flip in found.flips if flip.direction == "worse"}
         subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
-    worst = min(subject, key=_seldom_passes, default=None)
+    new = {*since.erred.names, *since.broke.names} if since else set()
+    first = [case for case in subject if names[case.first.nodeid] in new] or subject
+    worst = min(first, key=_seldom_passes, default=None)
     return Headline(
         since=since,
         patterns=tuple(_patterns(cases, subject, base, since.name if since else "", names)),

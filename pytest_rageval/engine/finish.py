@@ -37,7 +37,8 @@ from pytest_rageval.project.selecting import limits_of
 from pytest_rageval.project.settings import missing_limits
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
-from pytest_rageval.report.faces.markdown import render
+from pytest_rageval.report.faces.markdown import lines_of, render
+from pytest_rageval.report.step_summary import LIMIT_BYTES, fit_markdown
 from pytest_rageval.report.view.next_commands import RunCommands
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
@@ -73,6 +74,8 @@ from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import ShownSections
 from pytest_rageval.values.settings import AUTO, LAST, Settings, is_tag
 
+_SUMMARY_LINES: Final = 59
+"""Most lines of ``summary.md`` before the sections of the project."""
 _UNSTABLE_SHOWN: Final = 6
 
 
@@ -268,8 +271,8 @@ def finish_run(ended: EndedRun, writer: RunWriter, *, index: bool = False) -> Fi
         resume="" if gate.complete else ended.resume,
         commands=_commands(ended, gate, baseline),
     )
-    view = view_of_run(finished)
-    summary = render(replace(view, blocks=(*view.blocks, *section_groups(sections))))
+    summary = fit_markdown(render(view_of_run(finished)), LIMIT_BYTES, _SUMMARY_LINES)
+    summary += "".join(f"{line}\n" for line in lines_of(section_groups(sections)))
     if sections:
         write_document(writer.path, SECTIONS, ShownSections(sections=sections))
     write_document(writer.path, "config.json", run.config)

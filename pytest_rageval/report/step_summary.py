@@ -49,12 +49,12 @@ def _append(path: Path, markdown: str) -> None:
             rest = rest[file.write(rest) or 0 :]
 
 
-_CUT: Final = "Cut here: GitHub takes no more. The whole is in the files of the run."
+_CUT: Final = "Cut here: there is no room for more. The whole is in the files of the run."
 _CLOSE: Final = "</details>"
 
 
-def fit_markdown(markdown: str, room_bytes: int) -> str:
-    r"""Return Markdown that takes at most some bytes of UTF-8.
+def fit_markdown(markdown: str, room_bytes: int, room_lines: int = LIMIT_BYTES) -> str:
+    r"""Return Markdown that takes at most some bytes of UTF-8 and some lines.
 
     Whole lines are kept, and a sentence says that others were cut. If even that does not fit, the
     result is empty. The room may be negative.
@@ -62,14 +62,15 @@ def fit_markdown(markdown: str, room_bytes: int) -> str:
     >>> fit_markdown("one\ntwo\n", 8), fit_markdown("one\ntwo\n", 7)
     ('one\ntwo\n', '')
     """
-    if _size(markdown) <= room_bytes:
+    lines = markdown.splitlines(keepends=True)
+    if _size(markdown) <= room_bytes and len(lines) <= room_lines:
         return markdown
     end = f"\n{_CUT}\n"
     # A part that was opened would take in whatever follows the cut.
     closing = f"\n{_CLOSE}\n"
     room = room_bytes - _size(end) - _size(closing)
     kept: list[str] = []
-    for line in markdown.splitlines(keepends=True):
+    for line in lines[: max(room_lines - 4, 0)]:
         room -= _size(line)
         if room < 0:
             break

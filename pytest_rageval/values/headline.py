@@ -162,7 +162,7 @@ class Headline:
     patterns: tuple[Pattern, ...] = ()
     """Patterns of the newly failing cases, or else of all that fail; the most telling first."""
     worst: str | None = None
-    """Name of the worst of those cases; None: none fails."""
+    """Name of the worst of those that broke, or else of those cases; None: none fails."""
     n_failing: int = 0
     """Those cases."""
 

@@ -13,6 +13,7 @@ from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
 from pytest_rageval.engine import finish
 from pytest_rageval.engine.finish import EndedRun, finish_run, open_gate
 from pytest_rageval.engine.merge import merge_parts
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs import store
 from pytest_rageval.runs.read import read_documents
@@ -24,7 +25,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, selection_of
-from tests.build.runs import config_of, run_of, write_run
+from tests.build.runs import config_of, run_of, scored, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
 FILES = ["config.json", "groups.json", "metrics.json", "gate.json", "summary.md", "report.html"]
@@ -102,6 +103,20 @@ def test_every_file_holds_what_is_returned(project: Settings) -> None:
     assert (folder / "summary.md").read_text(encoding="utf-8") == found.summary
     assert len(read_records(folder)) == found.run.aggregate.total == 20
     assert found.report == "evals/results/now/report.html"
+
+
+def test_the_summary_of_a_large_failing_run_stays_below_60_lines(project: Settings) -> None:
+    stages = ["not_retrieved", "not_cited", "not_used", "incorrect", "hallucinated"]
+    records = [
+        scored(f"c-{n}", 0.0, failure_stage=stages[n % 5], category=f"group {n % 40}")
+        for n in range(200)
+    ]
+    limits = [Check(metric=key, kind="min", limit=1.0, min_n=1) for key in BUILT_IN.cases]
+    seen, *folded = finished(ended(project, records, *limits)).summary.split("<details>")
+    assert len("".join([seen, *folded]).splitlines()) < 60
+    assert seen.startswith("## rageval: FAIL")
+    assert "**FAIL** hit\\_at\\_k" in seen
+    assert all("</details>" in part for part in folded)
 
 
 def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(

@@ -39,7 +39,7 @@ def test_the_file_of_a_step_never_grows_past_what_github_takes(tmp_path: Path) -
     text = path.read_text(encoding="utf-8")
     assert len(text) <= LIMIT_BYTES
     assert "line 50\n" in text
-    assert "\nCut here: GitHub takes no more." in text
+    assert "\nCut here: " in text
 
 
 def test_a_path_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> None:

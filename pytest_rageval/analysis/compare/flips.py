@@ -241,7 +241,7 @@ class CaseFlip:
 def find_flips(
     pairs: Iterable[CasePair], *, keys: Collection[str] | None, outcomes: bool
 ) -> tuple[CaseFlip, ...]:
-    """Return the cases that changed, worse ones first.
+    """Return the cases that changed: those that passed and do not, other worse ones, the rest.
 
     Args:
         pairs: cases of both runs.
@@ -249,7 +249,12 @@ def find_flips(
         outcomes: whether outcomes may be compared.
     """
     found = filter(None, (_flip(pair, keys, outcomes) for pair in pairs))
-    return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
+
+    def place(one: CaseFlip) -> tuple[bool, bool, str, str]:
+        worse = one.direction == "worse"
+        return not worse, worse and one.base_outcome != "passed", one.file, one.case_id
+
+    return tuple(sorted(found, key=place))
 
 
 def _flip(pair: CasePair, keys: Collection[str] | None, outcomes: bool) -> CaseFlip | None:

@@ -59,8 +59,9 @@ def show(view: View, *, verbose: bool = False) -> Iterator[Block]:
 
 def _unfolded(blocks: Iterable[Block], *, verbose: bool) -> Iterator[Block]:
     for block in blocks:
-        if isinstance(block, Table) and block.more:
-            yield replace(block, rows=(*block.rows, *(block.more if verbose else ())))
+        if isinstance(block, Table) and (block.more or verbose):
+            more = block.more if verbose else ()
+            yield replace(block, rows=(*block.rows, *more), wrap=block.wrap or verbose)
             if not verbose:
                 yield paragraph(f"  and {counted(len(block.more), 'more row')} (-v)", "weak")
         elif not isinstance(block, Group):

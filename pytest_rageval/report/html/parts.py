@@ -78,14 +78,17 @@ class Part:
     folded: bool = False
 
 
+_Notes = Sequence[Sequence[tuple[str, str, Status]]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
     """One value of a cell."""
 
     text: str
     status: Status = ""
-    note: Sequence[tuple[str, str]] = ()
-    """Parts of the small print, each with its address."""
+    notes: _Notes = ()
+    """Lines of small print: parts, each with its address and its status."""
     link: str = ""
     tone: str = ""
     drawn: Element | None = None
@@ -135,7 +138,8 @@ def _part(block: Block, links: Links, title: str, public: bool) -> Part:
         case Table():
             columns = [(name.removeprefix(">"), name.startswith(">")) for name in block.columns]
             rows, more = (
-                [_row(row, links, public) for row in given] for given in (block.rows, block.more)
+                [cells_of(row, links, public) for row in given]
+                for given in (block.rows, block.more)
             )
             name = ": ".join([*filter(None, (title, *(name for name, _ in columns)))][:2])
             return Part(kind="table", title=name, columns=columns, rows=rows, more=more)
@@ -156,7 +160,19 @@ def _part(block: Block, links: Links, title: str, public: bool) -> Part:
     return Part(kind="note", text=plain(line), status=statuses[0] if statuses else "")
 
 
-def _row(row: Row | Note, links: Links, public: bool) -> list[list[Piece]]:
+def _notes(line: Iterable[tuple[str, Status]], links: Links = NO_LINKS) -> _Notes:
+    """Return the lines of a small print, each as parts with their addresses."""
+    lines: list[list[tuple[str, str, Status]]] = [[]]
+    for text, status in line:
+        if text == "\n":
+            lines.append([])
+        else:
+            lines[-1] += [(part, link, status) for part, link in linked(text, links) if part]
+    return [one for one in lines if one]
+
+
+def cells_of(row: Row | Note, links: Links = NO_LINKS, public: bool = False) -> list[list[Piece]]:
+    """Return the cells of a row as the macros take them."""
     if isinstance(row, Note):
         return [[Piece(text=plain(row))]]
     return [[*_pieces(value, links, public)] or [Piece(text="")] for value in row]
@@ -174,17 +190,16 @@ def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[Piece]:
             yield Piece(
                 text=text,
                 status=value.status,
-                note=((value.note, ""),) if value.note else (),
+                notes=_notes(((value.note, ""),) if isinstance(value.note, str) else value.note),
                 link=value.link or links.get(text, ""),
                 tone=value.tone,
             )
         case tuple():
             first, *rest = value or (("", ""),)
-            note = plain(tuple(rest)).removeprefix("; ")
             yield Piece(
                 text=first[0].strip(),
                 status=first[1],
-                note=[*linked(note, links)] if note else (),
+                notes=_notes(rest, links),
                 link=links.get(first[0], ""),
             )
         case _:

@@ -32,8 +32,8 @@ class Cell:
     public: str | None = None
     """Text for faces that leave this machine, if the value quotes a case or a document; None: it
     does not."""
-    note: str = ""
-    """Small print below it, on a page."""
+    note: str | Line = ""
+    """Small print below it, on a page; a segment ``\\n`` of its own begins another line."""
     link: str = ""
     """Address that it leads to, on a page."""
     tone: str = ""

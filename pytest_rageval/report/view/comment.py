@@ -101,7 +101,6 @@ def _moved(found: RunComparison) -> Iterator[Block]:
         # Of a tier, the other cases of the set are no change.
         if ids and not (reason == "only_in_base" and found.new.config.settings.select):
             yield Fact(words, first_few(ids, _CASES))
-    worse.sort(key=lambda flip: flip.base_outcome != "passed")
     names = case_names(found.new.records)
     rows = [
         (names[f.nodeid], f.category, flip_value(f), Cell(f.reason, public=f.brief_reason))

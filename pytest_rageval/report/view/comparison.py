@@ -44,9 +44,10 @@ _STATUSES: Final[Mapping[str, Status]] = {
     "-": "weak",
 }
 """Of each verdict; the others leave a question open."""
-_FLIPS_SHOWN: Final = 6
-"""So many that the verdict stays on a screen of 24 lines."""
-_CONTEXTS_SHOWN: Final = 3
+_FLIPS_SHOWN: Final = 5
+_FIGURES_SHOWN: Final = 6
+"""So many that the verdict stays on a screen of 24 lines, or nearly."""
+_NAMED: Final = 3
 _CONFIG_SHOWN: Final = 8
 _REASON_CHARS: Final = 60
 
@@ -64,7 +65,7 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
     for word, side in (("base", found.base), ("new", found.new)):
         yield Fact(word, describe_side(side))
     yield Fact("", pairing_text(found))
-    if visible := visible_text(found):
+    if found.conclusion.word not in {"better", "worse"} and (visible := visible_text(found)):
         yield Fact("", visible)
     if not found.comparable:
         yield from _invariants(found)
@@ -72,10 +73,13 @@ def _blocks(one: CheckedComparison) -> Iterator[Block]:
     yield from flip_blocks(found)
     if moved := moved_stages(found):
         yield Fact("stages", moved)
-    for one_move in found.comparison.contexts[:_CONTEXTS_SHOWN]:
-        names = first_few(one_move.names, _CONTEXTS_SHOWN)
-        yield Fact("context", f"{one_move.base} -> {one_move.new}: {len(one_move.names)}: {names}")
     yield from _metrics(one)
+    moves = [
+        Fact(f"{move.base} -> {move.new}", f"{len(move.names)}: {first_few(move.names, _NAMED)}")
+        for move in found.comparison.contexts
+    ]
+    if moves:
+        yield Group("context", moves, folded=True)
     yield from _groups(one)
     for note in one.notes:
         yield Fact("note", note, "warn")
@@ -191,7 +195,8 @@ def _metrics(one: CheckedComparison) -> Iterator[Block]:
     rows = [_metric_row(change, one.verdict_of(change)) for change in told]
     of_runs = comparison.run_metrics
     rows += [_unpaired_row(change) for change in of_runs.values() if change.delta]
-    more = [_metric_row(c, one.verdict_of(c)) for c in changes if c not in told]
+    rows, more = rows[:_FIGURES_SHOWN], rows[_FIGURES_SHOWN:]
+    more += [_metric_row(c, one.verdict_of(c)) for c in changes if c not in told]
     more += [_unpaired_row(c) for c in of_runs.values() if not c.delta]
     more += [_unpaired_row(change) for change in comparison.latency.values()]
     percent = f"{comparison.confidence * 100:g}% bounds"
@@ -310,7 +315,7 @@ def _groups(one: CheckedComparison) -> Iterator[Block]:
         Fact("", f"{caveat} {one.min_n} pairs"),
         Table(columns, rows, optional=("base", "new"), more=more),
     ]
-    yield Group("groups", blocks, folded=not first)
+    yield Group("groups", blocks, folded=True)
 
 
 def _group_row(one: GroupChange) -> Row:
@@ -331,7 +336,8 @@ def _group_row(one: GroupChange) -> Row:
 def moved_stages(found: RunComparison) -> str:
     """Return how many paired cases failed at each stage, where that changed."""
     stages = found.comparison.stages.items()
-    return ", ".join(f"{stage} {base} -> {new}" for stage, (base, new) in stages)
+    moved = sorted(stages, key=lambda one: -abs(one[1][1] - one[1][0]))
+    return first_few([f"{stage} {base} -> {new}" for stage, (base, new) in moved], _NAMED)
 
 
 def flip_counts(found: RunComparison) -> str:
@@ -368,7 +374,7 @@ def flip_blocks(found: RunComparison) -> Iterator[Block]:
 
     more = [flip for flip in flips if flip not in first]
     names_of_columns = ("", "case", "category", "change", "why")
-    yield Table(names_of_columns, rows(first), more=rows(more))
+    yield Table(names_of_columns, rows(first), ("category",), wrap=False, more=rows(more))
 
 
 def _both_ways(flips: Sequence[CaseFlip]) -> list[CaseFlip]:

@@ -59,7 +59,7 @@ from pytest_rageval.values.case import Message
 from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.record import CaseRecord
 
-_STATUSES: Final[dict[str, Status]] = {"passed": "good", "error": "bad"}
+OUTCOMES: Final[dict[str, Status]] = {"passed": "good", "error": "bad"}
 """Of each outcome; the others are warnings."""
 _LEVELS: Final = {
     "anchor": "sections",
@@ -97,7 +97,7 @@ def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") ->
     record = explanation.record
     outcome, stage = record_outcome(record), record.scores.failure_stage
     link = "though" if outcome == "passed" else "at"
-    status = _STATUSES.get(outcome, "warn")
+    status = OUTCOMES.get(outcome, "warn")
     title: Line = (
         (clean(record.name, 60), "strong"),
         (f"  {outcome.upper()}", status),

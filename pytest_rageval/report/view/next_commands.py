@@ -34,7 +34,11 @@ class RunCommands:
 
 
 def next_commands(
-    records: Sequence[CaseRecord], commands: RunCommands, worst: str | None = None
+    records: Sequence[CaseRecord],
+    commands: RunCommands,
+    worst: str | None = None,
+    *,
+    n_new: int = 0,
 ) -> list[tuple[str, str]]:
     """Return at most two commands, each with a reason in a few words.
 
@@ -42,6 +46,7 @@ def next_commands(
         records: of the run.
         commands: its names.
         worst: name of the case to explain first; None: the worst of all.
+        n_new: number of cases that are newly failing, ``worst`` among them.
     """
     found = []
     errors = any(record.scores.outcome == "error" for record in records)
@@ -53,7 +58,8 @@ def next_commands(
     names = case_names(records)
     listed = sorted(missed, key=lambda record: names[record.nodeid] != worst)
     if listed and listed[0].scores.outcome != "passed":
-        found.append(explain_worst(listed, names, commands.name))
+        command, why = explain_worst(listed, names, commands.name)
+        found.append((command, f"the worst of {n_new} new" if n_new > 1 else why))
         if commands.rerun and not (errors or commands.reran):
             found.append((commands.rerun, "re-run the failures"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)

@@ -111,6 +111,8 @@ _BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
 """Shown where no case could be scored by its sections."""
 _CASES_SHOWN = 3
 _NAMED = 6
+_CAUSES = 6
+"""Causes whose cases are named, where no earlier run says which of them are new."""
 _CASES_LISTED = 200
 """Maximum ids of missed and failed cases in a file: a pull request comment has a size limit."""
 _TEXTS_SHOWN = 10
@@ -209,10 +211,10 @@ def session_view(view: FinishedRun, *, verbosity: int = 0, checks: bool = False)
 def view_of_run(view: FinishedRun) -> View:
     """Return a run for readers elsewhere: ids and numbers, no text of a case or a model."""
     blocks: list[Block] = [Fact("reply", sentence, "warn") for sentence in view.reply_faults]
-    blocks += _failing_cases(view, most=_CASES_LISTED)
-    blocks += [*_new(view, public=True), *_repeats(view), *_scores(view)]
-    blocks += [*_checks_to_see(view, failed=True), *_baseline(view)]
-    return View(_title(view), [*blocks, *_folded(view, every=False)])
+    blocks += [*_new(view, public=True), *_checks_to_see(view, failed=True)]
+    blocks += [*_failing_cases(view, most=_CASES_LISTED), *_repeats(view), *_scores(view)]
+    rest = [block for group in _folded(view, every=False) for block in group.blocks]
+    return View(_title(view), [*blocks, *_baseline(view), Group("numbers", rest, folded=True)])
 
 
 def _baseline(view: FinishedRun) -> Iterator[Fact]:
@@ -293,10 +295,21 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
     for outcome, every in view.aggregate.failed_cases.items() if errors else ():
         if rest := [name for name in every if name not in named]:  # without their records
             found[outcome, True, ""] = rest
+    room, others = 0 if since else _CAUSES, dict[str, dict[str, int]]()
     for (outcome, old, cause), listed in sorted(found.items(), key=lambda one: one[0][1]):
-        words = " ".join(filter(None, (str(len(listed)), "" if old else "new", cause)))
-        status: Status = "bad" if outcome == "error" else "warn"
-        yield Fact(outcome, f"{words}: {first_few(listed, most)}", status)
+        if old and (room := room - 1) < 0:
+            others.setdefault(outcome, {})[cause] = len(listed)
+        else:
+            words = " ".join(filter(None, (str(len(listed)), "" if old else "new", cause)))
+            yield Fact(outcome, f"{words}: {first_few(listed, most)}", _status(outcome))
+    for outcome, causes in others.items():
+        counts = ", ".join(f"{n} {cause}".strip() for cause, n in causes.items())
+        known = " not new" if since else ""
+        yield Fact(outcome, f"{sum(causes.values())}{known}: {counts}", _status(outcome))
+
+
+def _status(outcome: str) -> Status:
+    return "bad" if outcome == "error" else "warn"
 
 
 def _new(view: FinishedRun, *, public: bool, named: bool = False) -> Iterator[Fact]:
@@ -347,8 +360,12 @@ def _checks_to_see(view: FinishedRun, *, failed: bool) -> Iterator[Fact]:
 
 def _next_lines(view: FinishedRun, *, quiet: bool) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
-    worst = view.gate.headline.worst
-    for command, reason in () if quiet else next_commands(view.run.records, commands, worst):
+    worst, since = view.gate.headline.worst, view.gate.headline.since
+    n_new = 0
+    if since is not None and since.broke.n:
+        worst, n_new = since.broke.names[0], since.broke.n
+    found = () if quiet else next_commands(view.run.records, commands, worst, n_new=n_new)
+    for command, reason in found:
         yield Command("next", command, reason)
     if view.resume:
         yield Command("resume", view.resume)
@@ -374,9 +391,9 @@ def _folded(view: FinishedRun, *, every: bool = True) -> Iterator[Group]:
     ]
     for title, blocks in (
         ("metrics", [_metric_table(view, every=every)]),
-        ("groups", groups if every else groups[:1]),
         ("checks", checks),
         ("run", [*_run_facts(view)]),
+        ("groups", groups if every else groups[:1]),
     ):
         if blocks:
             yield Group(title, blocks, folded=True)
@@ -450,7 +467,7 @@ def _metric_table(view: FinishedRun, *, every: bool) -> Table:
     for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
         shown = every or is_headline(key) or (by_document and key in _BY_DOCUMENT)
-        n = 0 if summary is None else summary.n + summary.n_error
+        n = 0 if summary is None else summary.n + every * summary.n_error
         if summary is None or not (key in checks or (shown and n)):
             continue
         parts = {f"  {name}": part for name, part in parts_of(view.aggregate, key).items()}

@@ -107,9 +107,9 @@ def test_cases_that_fail_are_named_by_outcome_and_cause_the_new_ones_first() -> 
     lines = text(replace(shown, run=replace(shown.run, gate=gate)))
     assert lines[1:6] == [
         "missed   1 new not retrieved: m2",
-        "error    1 http: bad",
-        "missed   1 not retrieved: m1",
-        "flawed   1 not cited: f1",
+        "error    1 not new: 1 http",
+        "missed   1 not new: 1 not retrieved",
+        "flawed   1 not new: 1 not cited",
         "since    main, 1 newly failing; 0 fixed",
     ]
     assert "next     rageval explain last m2   (the worst of 3)" in lines

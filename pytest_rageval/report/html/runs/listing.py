@@ -11,36 +11,30 @@ from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.links import report_beside
-from pytest_rageval.report.html.parts import Part, parts
+from pytest_rageval.report.html.parts import Part, Piece, cells_of, parts
 from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of
 from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view_trend
+from pytest_rageval.report.view.blocks import Cell, Line, Status
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
-from pytest_rageval.support.text import format_value, part
+from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.words import CHANGE
 
 _COLUMNS: Final = 5
+_NAMED: Final = 3
+_VERDICTS: Final[Mapping[str, tuple[str, Status]]] = {
+    "pass": ("pass", "good"),
+    "fail": ("FAIL", "bad"),
+}
+_SIGNS: Final = {True: "\u25b2", False: "\u25bc"}
 _NOISE: Final = 0.1
-"""Share of a time below which its change is neither better nor worse."""
+_ROUNDING: Final = 0.002
+"""Share of a time, as those of few calls vary, and of another figure, below which a change is
+neither better nor worse."""
 _TREND: Final = 20
 """Maximum runs of the trend: more points than a panel of it has room for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricCell:
-    """One figure of a run; the fields are empty where it has none."""
-
-    value: str = "-"
-    interval: str = ""
-    delta: str = ""
-    """Difference to the baseline of the run's gate, or else to the complete run before."""
-    change: str = ""
-    """``better`` or ``worse``; empty: neither."""
-    breaks: str = ""
-    """Names of what makes the two not comparable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,34 +43,28 @@ class RunRow:
 
     run_id: str
     tags: tuple[str, ...]
-    when: str
     verdict: str
     """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
-    sentence: str
     reason: str
-    """Its text after the verdict."""
-    failed: tuple[str, ...]
-    """Names of the checks that failed."""
-    news: str
-    """Numbers of cases that are new since the baseline; empty: none is compared."""
-    n_cases: str
-    outcomes: tuple[tuple[str, int], ...]
-    """Name and number of the outcomes that any case has."""
-    facts: str
-    """Judge and commit."""
+    """Text of the gate after the verdict."""
+    facts: Sequence[str]
+    """When it was made, of how many cases, with which judge and commit."""
     partial: bool
-    problems: tuple[str, ...]
+    problems: Sequence[str]
     comparable: bool
     """Whether its records are stored."""
-    cells: tuple[MetricCell, ...]
+    cells: Sequence[Sequence[Piece]]
+    """Gate with the checks that failed, outcomes with what is new, and each figure."""
+    words: str
+    """Words that a search looks in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunList:
     """Content of the list, newest run first."""
 
-    columns: tuple[str, ...]
-    """Metrics, then the time of a case and the cost of the run."""
+    columns: Sequence[tuple[str, bool]]
+    """Name of each cell of a row, and whether it is aligned at the right."""
     rows: tuple[RunRow, ...]
     news: Sequence[Part]
     """Headline of the newest run."""
@@ -118,14 +106,15 @@ def view_runs(
     trend = view_trend(complete[-_TREND:], "", address, base.run_id if base else "")
     known = {key for run in runs if run.aggregate for key in run.aggregate.metrics}
     metrics = (trend.columns if trend else tuple(k for k in HEADLINE if k in known))[:_COLUMNS]
-    columns = (*metrics, LATENCY, COST)
+    keys = (*metrics, LATENCY, COST)
     rows = []
     for run in reversed(runs):
         before = base_of(run)
-        breaks = breaks_of_runs([before, run], columns)[1] if before else {}
-        rows.append(_row(run, [_cell(run, key, before, breaks) for key in columns]))
+        breaks = breaks_of_runs([before, run], keys)[1] if before else {}
+        rows.append(_row(run, [_cell(run, key, before, breaks) for key in keys]))
+    names = (*metrics, "p95, ms", "cost, USD")
     return RunList(
-        columns=columns,
+        columns=[("Gate", False), ("Outcome", False), *((name, True) for name in names)],
         rows=tuple(rows),
         news=[] if newest is None else [*_news(newest, address(newest.run_id), redact=redact)],
         trend=trend,
@@ -158,29 +147,44 @@ def _faults(run: StoredRun) -> list[str]:
     return [f"{name}: {reason}" for name, reason in run.unreadable.items()]
 
 
-def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
-    entry = run_entry(run)
-    facts = [part("judge {}", entry.judge), (entry.commit or "")[:7]]
-    since = None if run.gate is None else run.gate.headline.since
+def _row(run: StoredRun, figures: Sequence[Cell]) -> RunRow:
+    entry, gate = run_entry(run), run.gate
+    when = (entry.timestamp or "-")[:16].replace("T", " ")
+    cases = "-" if entry.n_cases is None else counted(entry.n_cases, "case")
+    facts = [when, cases, part("judge {}", entry.judge), (entry.commit or "")[:7]]
+    since = None if gate is None else gate.headline.since
+    failed = [one.name for one in run.checks if one.status == "fail"]
+    verdict, partial = run.verdict or "unknown", is_partial(run)
+    outcomes = [f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(run.aggregate, o, 0))]
+    word, status = _VERDICTS.get(verdict, (verdict.replace("_", " "), "warn"))
+    cells = (
+        Cell(word, status=status, note=_lines(failed)),
+        Cell(
+            ", ".join(outcomes) or None,
+            note="" if since is None or not since.changed else since.counts,
+        ),
+        *figures,
+    )
+    words = run.run_id, *run.tags, *facts, verdict, run.sentence, *failed, "partial" * partial
     return RunRow(
         run_id=run.run_id,
         tags=run.tags,
-        when=(entry.timestamp or "-")[:16].replace("T", " "),
-        verdict=run.verdict or "unknown",
-        sentence=run.sentence,
-        reason="" if run.gate is None else run.gate.reason or run.gate.sentence,
-        failed=tuple(one.name for one in run.checks if one.status == "fail"),
-        news="" if since is None or not since.changed else since.counts,
-        n_cases="-" if entry.n_cases is None else str(entry.n_cases),
-        outcomes=tuple(
-            (n, c) for n in CASE_OUTCOMES.values() if (c := getattr(run.aggregate, n, 0))
-        ),
-        facts=", ".join(filter(None, facts)),
-        partial=is_partial(run),
-        problems=tuple(_problems(run, has_records=entry.has_records)),
+        verdict=verdict,
+        reason="" if gate is None else gate.reason or gate.sentence,
+        facts=[*filter(None, facts)],
+        partial=partial,
+        problems=[*_problems(run, has_records=entry.has_records)],
         comparable=entry.has_records,
-        cells=tuple(cells),
+        cells=cells_of(cells),
+        words=" ".join(words),
     )
+
+
+def _lines(names: Sequence[str]) -> Line:
+    """Return the first names, each on a line of its own."""
+    more = len(names) - _NAMED
+    shown = [*names[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return tuple(segment for name in shown for segment in ((name, ""), ("\n", "")))
 
 
 def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
@@ -194,32 +198,23 @@ def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
 
 def _cell(
     run: StoredRun, key: str, before: StoredRun | None, breaks: Mapping[str, tuple[str, ...]]
-) -> MetricCell:
+) -> Cell:
     """Show a figure of a run beside that of the run that it is compared with."""
     found = figure_of(run.aggregate, key) if run.aggregate else None
     if found is None or found.mean is None:
-        return MetricCell()
+        return Cell(None)
     broken = breaks.get(key, ())
     earlier = None if broken or before is None else figure_of(before.numbers, key)
     delta = None if earlier is None or earlier.mean is None else found.mean - earlier.mean
-    shown = "" if delta is None else change_text(key, delta)
+    change = "" if delta is None else change_text(key, delta)
     info = stored_registry(run.config).info(key)
     direction = "lower" if info is None else info.direction
-    change = ""
-    # Times of a few calls vary by some percent.
-    small = key == LATENCY and abs(delta or 0.0) < _NOISE * found.mean
-    if delta and direction != "neutral" and shown[0] in "+-" and not small:
-        change = CHANGE[(delta > 0) == (direction == "higher")]
-    return MetricCell(
-        value=format_value(found.mean, unit_of(key)),
-        interval=interval_text(found.low, found.high),
-        delta=shown,
-        change=change,
-        breaks=", ".join(broken),
-    )
-
-
-def row_words(row: RunRow) -> str:
-    """Return the words of a row that a search looks in."""
-    words = row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence, *row.failed
-    return " ".join([*words, "partial" if row.partial else ""])
+    status: Status = ""
+    small = abs(delta or 0.0) < (_NOISE if key == LATENCY else _ROUNDING) * abs(found.mean)
+    if delta and direction != "neutral" and change[0] in "+-" and not small:
+        better = (delta > 0) == (direction == "higher")
+        change, status = f"{change} {_SIGNS[better]}", "good" if better else "bad"
+    interval = interval_text(found.low, found.high).removeprefix("-")
+    new = part("new {}", ", ".join(broken))
+    notes: Line = ((change, status), ("\n", ""), (interval, ""), ("\n", ""), (new, ""))
+    return Cell(found.mean, unit_of(key), note=notes)

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.links import Links
-from pytest_rageval.report.html.run.page import render_pieces
-from pytest_rageval.report.html.runs.listing import RunList, row_words
+from pytest_rageval.report.html.runs.listing import RunList
 from pytest_rageval.report.html.runs.side_by_side import SideBySide
 
 _KEYS: Final = (("Esc", "out of the search"), ("?", "this list"))
@@ -23,7 +22,7 @@ _COMPARE_KEYS: Final = (
     ("/", "search the cases"),
     ("j k", "next and previous case"),
     ("Enter", "open the case in its run"),
-    ("d", "only what differs, or all cases"),
+    ("d", "show or hide the cases that are alike"),
     *_KEYS,
 )
 
@@ -36,15 +35,13 @@ def fault_policy() -> str:
 def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
     """Yield the list of all runs in pieces."""
     scripts = ("search.js", "keys.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
-    values = {"view": view, "title": title, "row_words": row_words, "keys": _LIST_KEYS}
-    return _render("list", scripts, links, **values)
+    return _render("list", scripts, links, view=view, title=title, keys=_LIST_KEYS)
 
 
 def render_side_by_side(view: SideBySide, links: Links) -> Iterator[str]:
     """Yield the page of two or three runs in pieces."""
     scripts = ("search.js", "keys.js", "runs/compare.js")
-    values = {"view": view, "keys": _COMPARE_KEYS, "word_pieces": render_pieces}
-    return _render("compare", scripts, links, **values)
+    return _render("compare", scripts, links, view=view, keys=_COMPARE_KEYS)
 
 
 def render_fault(sentence: str, links: Links) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
@@ -16,8 +16,10 @@ from pytest_rageval.report.html.run.cases import case_anchors
 from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.view import case_links
+from pytest_rageval.report.view.blocks import Cell, Line, Row, Table
 from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
-from pytest_rageval.report.view.word_diff import Piece, diff_words
+from pytest_rageval.report.view.explanation import OUTCOMES
+from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import cut
 from pytest_rageval.values.run import StoredRun
 
@@ -40,25 +42,12 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerCell:
-    """A case in one run."""
-
-    link: str
-    outcome: str
-    """Empty: the run does not have the case."""
-    stage: str
-    answer: Sequence[Piece]
-    """Parts of the answer, with those that are not in the first run's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRow:
+class _Case:
     """A case in every run."""
 
-    name: str
-    question: str
-    cells: Sequence[AnswerCell]
-    differs: bool
+    row: Row
+    place: int
+    """0: it passed in the base and does not in another; 1: it differs; 2: it is alike in all."""
     talk: str
     """Node id of its conversation, or its own."""
     turn: int
@@ -71,7 +60,8 @@ class SideBySide:
 
     sides: Sequence[Side]
     """The one that the others are compared with first."""
-    rows: Sequence[AnswerRow]
+    cases: Part
+    """Table of the cases: those that differ, each with its whole conversation, then the others."""
     n_cases: int
     n_differing: int
     sections: Sequence[Section]
@@ -97,12 +87,22 @@ def view_side_by_side(
     for one in found:
         blocks = news_blocks(one.headline, one.new.run_id, redact=redact)
         news.append([*parts(blocks, _addresses(one, links))])
-    rows = _in_talks(_rows(runs, links, redact=redact))
+    cases = [*_cases(runs, links, redact=redact)]
+    talks: dict[str, list[_Case]] = {}
+    for case in sorted(cases, key=attrgetter("turn")):
+        talks.setdefault(case.talk, []).append(case)
+    rows: list[list[Row]] = [[], [], []]
+    for turns in talks.values():
+        rows[min(turn.place for turn in turns)] += [turn.row for turn in turns]
+    differing = [*rows[0], *rows[1]][:_ROWS]
+    same = rows[2][: _ROWS - len(differing)]
+    shown, more = (differing, same) if differing else (same, [])
+    (table,) = parts([Table(("case", *(run.run_id for run in runs)), shown, more=more)])
     return SideBySide(
         sides=[_side(run, told) for run, told in zip(runs, news, strict=True)],
-        rows=rows[:_ROWS],
-        n_cases=len(rows),
-        n_differing=sum(row.differs for row in rows),
+        cases=table,
+        n_cases=len(cases),
+        n_differing=sum(case.place < 2 for case in cases),
         sections=[
             _section(number, one, links, redact=redact) for number, one in enumerate(found, start=1)
         ],
@@ -140,7 +140,7 @@ def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -
     )
 
 
-def _rows(runs: Sequence[StoredRun], links: Links, *, redact: bool) -> Iterator[AnswerRow]:
+def _cases(runs: Sequence[StoredRun], links: Links, *, redact: bool) -> Iterator[_Case]:
     cases = [{one.first.nodeid: one for one in group_repeats(run.records)} for run in runs]
     pages = [links.run(run.run_id, base="" if run is runs[0] else runs[0].run_id) for run in runs]
     anchors = [
@@ -155,23 +155,20 @@ def _rows(runs: Sequence[StoredRun], links: Links, *, redact: bool) -> Iterator[
             for one, page, of_run, text in zip(found, pages, anchors, texts, strict=True)
         ]
         first = next(one for one in found if one is not None).first
-        yield AnswerRow(
-            name=first.name,
-            question="" if redact else cut(first.case.question, 300),
-            cells=cells,
+        question = "" if redact else cut(first.case.question, 300)
+        ends = {one and (one.outcome, stage_of(one.deciding)) for one in found}
+        yield _Case(
+            row=(((first.name, ""), ("\n", ""), (question, "")), *cells),
+            place=2 if len(ends) == len({*texts}) == 1 else int(not _broke(found)),
             talk=first.item_nodeid,
             turn=first.case.turn or 0,
-            differs=len({(cell.outcome, cell.stage) for cell in cells}) > 1 or len({*texts}) > 1,
         )
 
 
-def _in_talks(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
-    """Return rows with those that differ first, each with its whole conversation in order."""
-    talks: dict[str, list[AnswerRow]] = {}
-    for row in rows:
-        talks.setdefault(row.talk, []).append(row)
-    ordered = sorted(talks.values(), key=lambda turns: not any(row.differs for row in turns))
-    return [row for turns in ordered for row in sorted(turns, key=attrgetter("turn"))]
+def _broke(found: Sequence[CaseGroup | None]) -> bool:
+    base, *others = found
+    passed = base is not None and base.outcome == "passed"
+    return passed and any(one is not None and one.outcome != "passed" for one in others)
 
 
 def _answer(run: StoredRun, case: CaseGroup | None) -> str:
@@ -181,13 +178,12 @@ def _answer(run: StoredRun, case: CaseGroup | None) -> str:
     return cut(record.answer or (record.error.message if record.error else ""), _ANSWER_CHARS)
 
 
-def _cell(case: CaseGroup | None, link: str, text: str, base: str) -> AnswerCell:
+def _cell(case: CaseGroup | None, link: str, text: str, base: str) -> Cell:
+    """Show a case in one run: its outcome, and the answer with the words that are new in it."""
     if case is None:
-        return AnswerCell(link="", outcome="", stage="", answer=())
+        return Cell(None)
     diff = diff_words(base, text) if base and text and base != text else None
-    return AnswerCell(
-        link=link,
-        outcome=case.outcome,
-        stage=stage_of(case.deciding).replace("_", " "),
-        answer=((False, text),) if diff is None else diff.new,
-    )
+    words = ((False, text),) if diff is None else diff.new
+    answer: Line = tuple((part, "strong" if changed else "") for changed, part in words)
+    note: Line = ((stage_of(case.deciding).replace("_", " "), "weak"), ("\n", ""), *answer)
+    return Cell(case.outcome, status=OUTCOMES.get(case.outcome, "warn"), link=link, note=note)

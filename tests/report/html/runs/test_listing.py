@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_rageval.report.html.links import Links
-from pytest_rageval.report.html.runs.listing import row_words, view_runs
+from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with
 from pytest_rageval.runs.tags import write_tag
@@ -40,11 +40,11 @@ def test_a_run_is_shown_against_the_baseline_of_its_gate(tmp_path: Path) -> None
     view = view_runs(runs, {})
 
     row = view.rows[0]
-    cells = dict(zip(view.columns, row.cells, strict=True))
-    assert (cells["recall_at_k"].delta, cells["recall_at_k"].change) == ("-0.100", "worse")
-    time = cells["latency_ms.p95"]
-    assert (time.value, time.delta, time.change) == ("1209", "+1197", "worse")
-    assert row.failed == ("mrr",)
+    cells = {name: cell[0] for (name, _), cell in zip(view.columns, row.cells, strict=True)}
+    assert cells["recall_at_k"].notes[0] == [("-0.100 \u25bc", "", "bad")]
+    time = cells["p95, ms"]
+    assert (time.text, time.notes[0]) == ("1209", [("+1197 \u25bc", "", "bad")])
+    assert [text for line in cells["Gate"].notes for text, _, _ in line] == ["mrr"]
 
 
 def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path) -> None:
@@ -52,12 +52,15 @@ def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path
     whole = CaseSet(hash=runs[0].config.dataset_hash, n_cases=10)
     runs[1] = replace(runs[1], config=replace(runs[1].config, dataset_hash="part", set=whole))
     view = view_runs(runs, {})
-    at = view.columns.index("recall_at_k")
+    at = view.columns.index(("recall_at_k", True))
     assert [row.partial for row in view.rows] == [False, True, False]
-    assert [row.cells[at].delta for row in view.rows] == ["-0.100", "", ""]
+    changes = [[t for line in row.cells[at][0].notes for t, _, _ in line] for row in view.rows]
+    assert [any(text.startswith("-0.100") for text in one) for one in changes] == [
+        True, False, False,
+    ]  # fmt: skip
     assert view.trend is not None
     assert view.trend.n == 2
-    assert "partial" in row_words(view.rows[1])
+    assert "partial" in view.rows[1].words
 
 
 def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.page import render_side_by_side
@@ -19,6 +21,10 @@ def three(*, redact: bool = False, static: bool = False) -> SideBySide:
     return view_side_by_side(found, Links(static=static), redact=redact)
 
 
+def names(rows: Any) -> list[str]:
+    return [row[0][0].text for row in rows]
+
+
 def test_the_others_are_compared_with_the_first() -> None:
     view = three()
     assert [one.run_id for one in view.sides] == ["base", "worse", "better"]
@@ -32,20 +38,16 @@ def test_the_others_are_compared_with_the_first() -> None:
 
 def test_answers_stand_beside_each_other_and_cases_that_differ_come_first() -> None:
     view = three()
-    assert [(row.name, row.differs) for row in view.rows] == [
-        ("b", True), ("c", True), ("a", False),
-    ]  # fmt: skip
+    assert names(view.cases.rows) == ["b", "c"]
+    assert names(view.cases.more) == ["a"]
     assert (view.n_differing, view.n_cases) == (2, 3)
-    b = view.rows[0]
-    assert [(cell.outcome, cell.stage) for cell in b.cells] == [
-        ("passed", ""), ("missed", "not retrieved"), ("passed", ""),
-    ]  # fmt: skip
-    assert ["".join(text for _, text in cell.answer) for cell in b.cells] == [
+    cells = [cell[0] for cell in view.cases.rows[0][1:]]
+    assert [cell.text for cell in cells] == ["passed", "missed", "passed"]
+    assert ["".join(text for text, _, _ in cell.notes[-1]) for cell in cells] == [
         "Answer to b.", "Answer to b.", "Another answer to b.",
     ]  # fmt: skip
-    assert (True, "Another answer") in b.cells[2].answer
-    html = "".join(render_side_by_side(view, Links()))
-    assert "<ins>Another answer</ins> to b." in html
+    assert [text for text, _, _ in cells[1].notes[0]] == ["not retrieved"]
+    assert ("Another answer", "", "strong") in cells[2].notes[-1]
 
 
 def test_the_turns_of_a_conversation_stay_together() -> None:
@@ -53,8 +55,8 @@ def test_the_turns_of_a_conversation_stay_together() -> None:
     base = run([passed("a"), *talk("t", *turns)], "base")
     later = run([passed("a"), *talk("t", *turns[:9], "missed")], "later")
     view = view_side_by_side([compare_runs(base, later)], Links())
-    assert [row.name for row in view.rows] == [*(f"t#{n}" for n in range(1, 11)), "a"]
-    assert [row.name for row in view.rows if row.differs] == ["t#10"]
+    assert names(view.cases.rows) == [f"t#{n}" for n in range(1, 11)]
+    assert (names(view.cases.more), view.n_differing) == (["a"], 1)
 
 
 def test_hostile_runs_are_only_text() -> None:
