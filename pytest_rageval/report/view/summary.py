@@ -295,9 +295,16 @@ def _failing_cases(view: FinishedRun, *, most: int = _NAMED, errors: bool = True
     for outcome, every in view.aggregate.failed_cases.items() if errors else ():
         if rest := [name for name in every if name not in named]:  # without their records
             found[outcome, True, ""] = rest
+    yield from _cause_facts(found, most=most, since=since is not None)
+
+
+def _cause_facts(
+    found: Mapping[tuple[str, bool, str], Sequence[str]], *, most: int, since: bool
+) -> Iterator[Fact]:
+    """Yield a fact for each cause that is new, and of the others the names or the numbers."""
     room, others = 0 if since else _CAUSES, dict[str, dict[str, int]]()
     for (outcome, old, cause), listed in sorted(found.items(), key=lambda one: one[0][1]):
-        if old and (room := room - 1) < 0:
+        if old and outcome != "flaky" and (room := room - 1) < 0:
             others.setdefault(outcome, {})[cause] = len(listed)
         else:
             words = " ".join(filter(None, (str(len(listed)), "" if old else "new", cause)))
