@@ -9,10 +9,10 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import (
     CaseGroup,
     case_names,
+    first_case_to_see,
     first_to_see,
     flaky_first,
     group_repeats,
-    pass_share,
 )
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.compare.losses import find_loss
@@ -71,17 +71,13 @@ def headline_of(
         subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
     new = {*since.erred.names, *since.broke.names} if since else set()
     first = [case for case in subject if names[case.first.nodeid] in new] or subject
-    worst = min(first, key=_seldom_passes, default=None)
+    worst = min(first, key=first_case_to_see, default=None)
     return Headline(
         since=since,
         patterns=tuple(_patterns(cases, subject, base, since.name if since else "", names)),
         worst=None if worst is None else names[worst.first.nodeid],
         n_failing=len(subject),
     )
-
-
-def _seldom_passes(case: CaseGroup) -> tuple[float, object]:
-    return pass_share(case.outcomes) or 0.0, first_to_see(case.deciding)
 
 
 # --- what is new -------------------------------------------------------------------------------

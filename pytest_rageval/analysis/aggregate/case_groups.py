@@ -161,11 +161,18 @@ def stage_of_repeats(
 def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return the deciding record of every case that missed, is flawed or has a failure stage.
 
-    Sorted by ``first_to_see``.
+    Sorted by ``first_case_to_see``.
     """
-    cases = (case.deciding for case in group_repeats(records) if case.outcome != "error")
-    found = [r for r in cases if r.scores.outcome != "passed" or r.scores.failure_stage is not None]
-    return sorted(found, key=first_to_see)
+    cases = [case for case in group_repeats(records) if case.outcome != "error"]
+    ranked = (case.deciding for case in sorted(cases, key=first_case_to_see))
+    return [r for r in ranked if r.scores.outcome != "passed" or r.scores.failure_stage is not None]
+
+
+def first_case_to_see(case: CaseGroup) -> tuple[bool, float, tuple[bool, int, float, str]]:
+    """Return the place of a case by what to look at first: ``first_to_see``, flaky ones last."""
+    flaky = case.outcome == "flaky"
+    share = pass_share(case.outcomes) if flaky else None
+    return flaky, share or 0.0, first_to_see(case.deciding)
 
 
 def first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:

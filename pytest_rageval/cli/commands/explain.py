@@ -70,15 +70,17 @@ def command(
         shown = [_explained(stored, record).document() for record in chosen]
         print_json({"run_id": run_id, "repeats": to_builtins(shown, str_keys=True)})
         return
-    from pytest_rageval.analysis.aggregate.case_groups import deciding_record, record_outcome
+    from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, deciding_record
     from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.explanation import view_of_case
 
-    repeats = Counter(map(record_outcome, chosen)) if len(chosen) > 1 else {}
+    case_of_all = CaseGroup(records=tuple(chosen))
+    repeats = Counter(case_of_all.outcomes) if len(chosen) > 1 else {}
     view = view_of_case(
         _explained(stored, deciding_record(chosen)),
         run_id=run_id,
         repeats=", ".join(f"{n} of {len(chosen)} {outcome}" for outcome, n in repeats.items()),
+        flaky=case_of_all.passes if case_of_all.outcome == "flaky" else "",
     )
     print_blocks(show(view, verbose=every), width=width)
 

@@ -22,7 +22,8 @@ _NOTE_CHARS: Final = 300
 def run_cell(run: StoredRun) -> str:
     """Return the counts, the gate, the main metrics and the worst cases of a run."""
     numbers = numbers_of(run)
-    n = {name: getattr(numbers, name) for name in ("missed", "flawed", "errored")}
+    names = ("missed", "flawed", *(["flaky"] if numbers.flaky else []), "errored")
+    n = {name: getattr(numbers, name) for name in names}
     counts = [counted(run.n_cases, "case"), *(f"{found} {name}" for name, found in n.items())]
     if run.judge:
         counts.append(f"judge {'off' if run.judge == 'none' else run.judge}")

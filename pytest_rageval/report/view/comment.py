@@ -76,7 +76,8 @@ def _run_facts(run: StoredRun) -> Iterator[Block]:
     numbers = run.aggregate
     if numbers is not None:
         counts = (f"{numbers.passed} passed", f"{numbers.missed} missed")
-        more = (f"{numbers.flawed} flawed", counted(numbers.errored, "error"))
+        flaky = [f"{numbers.flaky} flaky"] if numbers.flaky else []
+        more = (*flaky, f"{numbers.flawed} flawed", counted(numbers.errored, "error"))
         tier = part(", tier {}", run.config.settings.tier)
         all_counts = ", ".join((counted_total(numbers), *counts, *more))
         yield Fact("run", f"{run.run_id}{tier}: {all_counts}")

@@ -83,7 +83,9 @@ _NAME_CHARS: Final = 44
 _MESSAGE_CHARS: Final = 4_000
 
 
-def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") -> View:
+def view_of_case(
+    explanation: Explanation, *, run_id: str, repeats: str = "", flaky: str = ""
+) -> View:
     """Return the explanation of one record.
 
     The first blocks say what is wrong, in at most 25 lines of a terminal, of a turn with the two
@@ -93,6 +95,7 @@ def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") ->
         explanation: result of ``explain_record``.
         run_id: name of the run.
         repeats: outcomes of all repeats of the case, if there are several.
+        flaky: the repeats that pass and all, such as ``3/5``, where some do and others do not.
     """
     record = explanation.record
     outcome, stage = record_outcome(record), record.scores.failure_stage
@@ -100,6 +103,7 @@ def view_of_case(explanation: Explanation, *, run_id: str, repeats: str = "") ->
     status = OUTCOMES.get(outcome, "warn")
     title: Line = (
         (clean(record.name, 60), "strong"),
+        (part("  FLAKY {}", flaky), "warn"),
         (f"  {outcome.upper()}", status),
         (part(f"  {link} {{}}", stage), status),
     )

@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
+from pytest_rageval.analysis.aggregate.case_groups import (
+    case_names,
+    flaky_first,
+    group_repeats,
+    worst_misses,
+)
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.explain.verdict import expected_answer, stage_in_words
 from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table
 from pytest_rageval.report.view.next_commands import explain_worst
 from pytest_rageval.report.view.target_faults import FaultOptions, cause_lines
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.record import CaseRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +37,12 @@ class Cause:
 _SHOWN: Final = 10
 """Cases of one cause that are listed unless all are asked for."""
 _TEXT_CHARS: Final = 300
-_WORDS: Final[dict[Outcome, str]] = {
+_FLAKY: Final = "flaky"
+_WORDS: Final[dict[str, str]] = {
     "error": "errored",
     "missed": "missed",
     "flawed": "flawed",
+    _FLAKY: "flaky",
     "passed": "passed with a failure stage",
 }
 _LABEL: Final = len("question  ")
@@ -45,14 +52,19 @@ def find_misses(records: Sequence[CaseRecord]) -> list[Cause]:
     """Return the causes why cases erred, missed, are flawed or have a failure stage.
 
     Errors come first, one cause for each message as in the summary of a run, then the failure
-    stages with the most cases. A case that erred in one repeat and missed in another has two.
+    stages with the most cases, then flaky cases. A case that erred in one repeat and missed in
+    another has two.
     """
     errors = [Cause(name=one.kind, records=one.records, error=one) for one in group_errors(records)]
     by_cause: dict[str, list[CaseRecord]] = {}
+    flaky = {case.first.nodeid: case.deciding for case in flaky_first(group_repeats(records))}
     for record in worst_misses(records):
+        if record.nodeid in flaky:
+            continue
         by_cause.setdefault(_cause(record), []).append(record)
     missed = [Cause(name=name, records=tuple(found)) for name, found in by_cause.items()]
-    return [*errors, *sorted(missed, key=lambda one: -len(one.records))]
+    vary = [Cause(name=_FLAKY, records=tuple(flaky.values()))] if flaky else []
+    return [*errors, *sorted(missed, key=lambda one: -len(one.records)), *vary]
 
 
 def _cause(record: CaseRecord) -> str:
@@ -93,13 +105,15 @@ def render_misses(
     """
     misses = find_misses(records)
     names = case_names(records)
+    flaky = flaky_first(group_repeats(records))
+    passes = {c.first.nodeid: f"{names[c.first.nodeid]} {c.passes}" for c in flaky}
     n_cases = len({record.nodeid for record in records})
     yield _head(n_cases, misses, run_id)
     for cause in misses:
         yield ()
         yield from _cause_head(cause, n_cases)
         shown = cause.records if every else cause.records[:_SHOWN]
-        yield _case_rows(shown, names)
+        yield _case_rows(shown, {**names, **passes})
         if more := len(cause.records) - len(shown):
             yield ((f"  and {more} more, listed with --all", "weak"),)
     # As in the run's own summary, where errors have another command.
@@ -111,7 +125,10 @@ def render_misses(
 
 def _head(n_cases: int, misses: Sequence[Cause], run_id: str) -> Note:
     found = {record.nodeid: record for cause in reversed(misses) for record in cause.records}
-    outcomes = Counter(record.scores.outcome for record in found.values())
+    flaky = {record.nodeid for one in misses if one.name == _FLAKY for record in one.records}
+    outcomes = Counter(
+        _FLAKY if nodeid in flaky else record.scores.outcome for nodeid, record in found.items()
+    )
     counts = [
         f"{outcomes[outcome]} {word}" for outcome, word in _WORDS.items() if outcomes[outcome]
     ]
@@ -132,6 +149,8 @@ def _cause_head(cause: Cause, n_cases: int) -> Iterator[Block]:
     one = (unseen or cause.records)[0]
     stage = stage_in_words(one) if cause.name == one.scores.failure_stage else None
     meaning = stage.meaning if stage else ""
+    if cause.name == _FLAKY:
+        meaning = "Some of their repeats pass and others do not."
     yield Note(((f"{cause.name} {len(cause.records)}   ", "strong"),), ((meaning, "weak"),))
 
 

@@ -50,7 +50,8 @@ class Failures:
 def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> Iterator[Block]:
     """Yield the tables of scored answers, notes and the cases that did not pass."""
     yield paragraph(
-        f"{counted_total(totals)}: {totals.passed} passed, {totals.missed} missed, "
+        f"{counted_total(totals)}: {totals.passed} passed, {part('{} flaky, ', totals.flaky)}"
+        f"{totals.missed} missed, "
         f"{totals.flawed} flawed, {counted(totals.errored, 'error')}, {totals.unchecked} with "
         "nothing checked"
     )

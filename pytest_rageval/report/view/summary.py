@@ -237,7 +237,7 @@ def _counts(view: FinishedRun) -> str:
     aside = group_repeats(record for record in view.run.records if not record.counted)
     found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
     # pytest's last line counts them with the others.
-    bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "errored") if found[o])
+    bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "flaky", "errored") if found[o])
     outcomes = ", ".join(f"{n} {o}" for o in CASE_OUTCOMES.values() if (n := getattr(numbers, o)))
     wall_s = view.run.config.wall_s
     parts = (
