@@ -105,9 +105,6 @@ def aggregate_rows(
     answerable = sum(row.profile.answerable for row in table.firsts)
     repeats = summarise_repeats(table)
     costs = sum_usage(row.judged for row in columns.rows if row.judged is not None)
-    usage: dict[str, list[float]] = {
-        name: [row.usage[name] for row in table.rows if name in row.usage] for name in USAGE
-    }
     rules = {name: columns.rules[name] for name in (*MATCH_RULES, UNDECIDED)}
     return Aggregate(
         total=len(table),
@@ -138,15 +135,7 @@ def aggregate_rows(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
-        usage={
-            name: UsageSummary(
-                n=len(found),
-                mean=fsum(found) / len(found),
-                total=fsum(row.usage[name] for row in columns.rows if name in row.usage),
-            )
-            for name, found in usage.items()
-            if found
-        },
+        usage=_usage(table),
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         context=count_contexts(table),
@@ -159,6 +148,20 @@ def aggregate_rows(
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=warnings_of_target(coverages),
     )
+
+
+def _usage(table: CaseTable) -> dict[str, UsageSummary]:
+    """Return the means of what the target reported of its answers, and the sums over all."""
+    found = {name: [row.usage[name] for row in table.rows if name in row.usage] for name in USAGE}
+    return {
+        name: UsageSummary(
+            n=len(values),
+            mean=fsum(values) / len(values),
+            total=fsum(row.usage[name] for row in table.columns.rows if name in row.usage),
+        )
+        for name, values in found.items()
+        if values
+    }
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:

@@ -92,7 +92,7 @@ class Row(NamedTuple):
     """Number of verdicts that failed, and of all that were needed."""
     unsure: bool
     clarifies: bool | None
-    """Whether the answer asks back; None: it must not, or there is none."""
+    """Whether the answer asks back; None: it must not, or nothing was answered."""
 
 
 class RecordRows:

@@ -403,8 +403,9 @@ class JudgeNoise:
     n_checked: int
     """Scores given twice."""
     repeat_sd: float | None
-    """Standard deviation between scores that were given for one prompt; None: each had its own, or
-    there is none, as with the offline judge. What answers differ by is noise of the target."""
+    """Standard deviation between scores that were given for one prompt; None: no prompt
+    has two, or the judge has no prompts, as the offline one. What answers differ by is noise of
+    the target."""
     n_repeated: int
     """Prompts, of either run, with two scores or more."""
 

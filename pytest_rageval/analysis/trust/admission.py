@@ -149,7 +149,7 @@ def labels_wanted(rates: JudgeRates | None, bar: float) -> tuple[int | None, int
     of a number: it takes more than 2,000, or no number does.
 
     Args:
-        rates: on the labels so far; None: there are none.
+        rates: on the labels so far; None: nothing is labelled.
         bar: 0.5 to 1.
     """
     highs = (None, None) if rates is None else (rates.tpr_high, rates.tnr_high)

@@ -100,7 +100,7 @@ def _pronoun(first: Question, second: Question) -> DraftTalk | None:
 def _checked(
     first: Question, second: Question, rewritten: Callable[[Question, Question], str]
 ) -> str:
-    """Return a rewritten question that leaves out what both questions name; empty: there is none.
+    """Return a rewritten question that leaves out what both questions name, or an empty one.
 
     Drafts that name nothing together are not rewritten.
     """

@@ -89,7 +89,7 @@ def _messages(found: Any) -> list[dict[str, str]] | None:
 
 
 def _inner(found: Any, names: Sequence[str], depth: int) -> Iterable[Any]:
-    """Return the values that may hold a text; the parts of a message are none of them."""
+    """Return the values that may hold a text, without the parts of a message."""
     if isinstance(found, dict) and depth:
         return [found[name] for name in names if name in found]
     return found if isinstance(found, list) and depth and not _is_parts(found) else ()
