@@ -71,7 +71,9 @@ def test_more_repeats_of_a_case_are_no_regression() -> None:
         )
         view = compare_stored(base, gate, ignore_invariants=False)
         sign = 1 if new is often else -1
-        assert [one.estimate for one in view.checks] == [missed, sign, -sign / 4]
+        # Of four cases three pass if asked once, and each two times of three if asked often.
+        drop = sign * (2 / 3 - 3 / 4)
+        assert [one.estimate for one in view.checks] == pytest.approx([missed, sign, drop])
         assert view.found.comparison.stages == {"not_retrieved": (1, 2)[::sign]}
         assert [flip.case_id for flip in view.found.comparison.flips] == ["c3"]
         assert len(view.found.comparison.newly_missed) == missed

@@ -220,7 +220,7 @@ def test_texts_come_from_the_loader_of_the_project(garden: Project, server: Docu
     garden.write("my_garden_texts.py", "def load(ref):\n    return f'All about {ref}.'\n")
     result = garden.run("evals", URL, server.url)
     assert result.ret == 4
-    result.stderr.fnmatch_lines(["*its text is that of the ref 'roses'*"])
+    result.stderr.fnmatch_lines(["*roses.md*loader = *"])
     text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
     loader = 'loader = "my_garden_texts:load"'
     garden.write("pyproject.toml", f"{text}\n[tool.rageval.documents]\n{loader}\n")

@@ -35,12 +35,12 @@ def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Pro
     project.run("--rageval-run-id", "twice")
     results = project.path / "evals" / "results" / "twice" / "results.jsonl"
     results.write_bytes(results.read_bytes() * 2)
-    with pytest.raises(StorageError, match="several records of one case and repeat"):
+    with pytest.raises(StorageError, match="more than one record of the same case and repeat"):
         read_run(results.parent)
     result = project.run("--rageval-failed-from", "twice")
     assert result.ret == 4
     result.stderr.fnmatch_lines(
-        ["*results.jsonl: contains several records of one case and repeat*"]
+        ["*results.jsonl: contains more than one record of the same case and repeat*"]
     )
 
 

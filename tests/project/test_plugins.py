@@ -27,7 +27,7 @@ def test_a_module_below_the_rootdir_is_imported_once_for_all_that_it_defines(
 
 @pytest.mark.parametrize("name", ["no_such_module", "no-such", "a..b", "a:b", ""])
 def test_an_unknown_name_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no module, and no entry point"):
+    with pytest.raises(ConfigError, match="entry point"):
         load_plugins([name], str(tmp_path))
 
 

@@ -188,7 +188,7 @@ def test_a_client_that_yields_is_told_that_it_returned_a_generator() -> None:
     assert error_of(call(ask)) == (
         "protocol",
         "ask() returned a generator; expected an AskResponse or a dict with the key answer, "
-        "made of what it yields",
+        "built from what it yields",
     )
 
 

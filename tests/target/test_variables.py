@@ -204,7 +204,7 @@ def test_a_question_that_no_case_asks_has_no_facts() -> None:
         ({"path": "/{case}"}, r"path: got \{case\}, expected case\.id, case\.category"),
         (
             {"headers": {"Authorization": "Bearer env:TOKEN_{case.metadata.user}"}},
-            "expected env:NAME without placeholders: no case may choose .* let the case contain",
+            "expected env:NAME without placeholders: .*into the case",
         ),
         (
             {"path": "/{env.TOKEN}"},

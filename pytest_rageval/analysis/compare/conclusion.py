@@ -84,8 +84,9 @@ def conclude(found: Comparison, headline: Headline) -> Conclusion:
     good = bool(better or (slower < 0 and not bad))
     parts = [since.counts] if since is not None else []
     parts += [*_moved(worse), *_moved(better), *(since.rates if since is not None else ())]
-    if any(flip.direction == "worse" for flip in found.flips):  # else they are of old failures
-        parts += [one.public for one in headline.patterns][:2]
+    # Without a case that is worse they are of old failures, except that cases vary.
+    broke = any(flip.direction == "worse" for flip in found.flips)
+    parts += [one.public for one in headline.patterns if broke or one.code == "repeats"][:2]
     if found.passed is not None and found.passed.p is not None and not found.passed.equal:
         parts.append(_p(found.passed.p))
     if bad or good:

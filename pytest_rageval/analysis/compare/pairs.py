@@ -61,9 +61,12 @@ class CasePair:
     def outcomes(self) -> tuple[CaseOutcome, CaseOutcome]:
         """The outcomes of as many repeats of each run; further ones only tell that a case varies.
 
-        A case that failed as often as the other run asked it is flaky if it passes later on.
+        A case that changed and failed as often as the other run asked it is flaky if it passes
+        later on.
         """
         alike = self.alike
+        if alike.base.outcome == alike.new.outcome:
+            return alike.base.outcome, alike.new.outcome
         base, new = (
             whole.outcome if whole.outcome == "flaky" and one.outcome != "passed" else one.outcome
             for whole, one in ((self.base, alike.base), (self.new, alike.new))

@@ -113,7 +113,7 @@ def _role(one: Mapping[str, Any]) -> str | None:
 
 def _is_other_item(one: Any) -> bool:
     """Whether an item of a list of messages is something else that a model takes or gives."""
-    return isinstance(one, dict) and one.get("type") in _OTHER_ITEMS and "role" not in one
+    return isinstance(one, dict) and str(one.get("type")) in _OTHER_ITEMS and "role" not in one
 
 
 def content_text(content: Any) -> str:

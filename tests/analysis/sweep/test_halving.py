@@ -59,11 +59,11 @@ def test_auto_takes_the_grid_that_the_budget_allows() -> None:
 
 def test_halving_that_would_save_nothing_is_refused() -> None:
     # The share of the grid is a limit of its own, which a larger budget does not move.
-    share = "45 % of the grid; use a larger budget, more cases or method"
+    share = "45 % of .*budget.*method"
     for budget in (None, 10_000):
         with pytest.raises(ConfigError, match=share):
             sizes(4, 100, method="halving", budget=budget)
-    with pytest.raises(ConfigError, match="the budget or 45 % of the grid; use a larger budget"):
+    with pytest.raises(ConfigError, match=r"45 % of .*larger budget"):
         sizes(40, 100, method="halving", budget=1000)
 
 

@@ -33,7 +33,7 @@ def test_every_beginning_has_the_mix_of_the_whole(cases, seed, draw) -> None:  #
 
 @pytest.mark.parametrize(("n", "fraction"), [(100, 0.25), (116, 0.25), (59, 0.5), (40, 0.9)])
 def test_a_holdout_of_too_few_cases_is_refused(n: int, fraction: float) -> None:
-    with pytest.raises(ConfigError, match="expected at least 30 held out"):
+    with pytest.raises(ConfigError, match="at least 30"):
         split_holdout([f"c{i}" for i in range(n)], fraction)
 
 

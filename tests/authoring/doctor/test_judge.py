@@ -130,8 +130,7 @@ def test_a_verdict_that_cannot_be_read_fails(reply: Canned) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "fix"),
-    [(401, "the server answered"), (404, "the server answered"), (503, "start the server")],
+    ("status", "fix"), [(401, "the key"), (404, "the model"), (503, "start the server")]
 )
 def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     status: int, fix: str
@@ -139,7 +138,7 @@ def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     findings = diagnose(lambda asked: error(status, "no"))
     failed = [one for one in findings if one.level == "FAIL"]
     assert [(one.check, one.unreachable) for one in failed] == [("groundedness", True)]
-    assert failed[0].fix.startswith(fix)
+    assert fix in failed[0].fix
 
 
 def test_a_missing_key_is_a_fault_of_the_settings() -> None:

@@ -53,11 +53,11 @@ def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_t
     overview = viewed(files).first
 
     outcome, stage = ([(row.label, row.n) for row in bar.rows] for bar in overview.bars)
-    assert outcome == [("error", 1), ("missed", 1), ("passed", 1)]
-    assert stage == [("not retrieved", 1), ("http", 1)]
+    assert outcome == [("error", 1), ("flaky", 1), ("passed", 1)]
+    assert stage == [("http", 1)]
     assert [one.why.partition(":")[0] for one in overview.reading] == [
         "http, one of 1 error",
-        "not retrieved, the only case",
+        "flaky, not retrieved, the only case",
     ]
     assert "Cases <small>3</small>" in page(files)
 

@@ -57,7 +57,7 @@ def test_a_drop_past_a_limit_has_the_word_that_compare_has(
     dropped = check("recall_at_k", "warn", check=drop, estimate=-0.25)
     gate = gated(dropped, baseline=BaselineInfo(run_id=base))
     html = page(replace(new, gate=gate), baseline=old)
-    rows = re.findall("<tr>.*?</tr>", html, flags=re.DOTALL)
+    rows = re.findall("<tr[^>]*>.*?</tr>", html, flags=re.DOTALL)
     [row, *_] = [one for one in rows if 'href="#sort=recall_at_k"' in one]
     assert f"{word} -0.250" in re.sub("<[^>]*>", "", row)
 
