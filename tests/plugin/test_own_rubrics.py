@@ -217,7 +217,7 @@ def test_an_own_metric_is_calibrated_in_its_direction(
     code, shown = rageval(capsys, *calibrate, "tone.jargon", "--json", "--threshold", "0.5")
     found = json.loads(shown.partition("rageval: first failure: ")[0])
     assert (found["auroc"], found["kappa"], found["precision"]) == (1.0, 1.0, 1.0)
-    assert found["best_threshold"] == {"threshold": 0.25, "kappa": 1.0}
+    assert found["best_threshold"] == {"threshold": 0.25, "kappa": 1.0, "kappa_test": 1.0}
     code, shown = rageval(capsys, *calibrate, "tone.jargon")
     assert "bad answers, which score above 0.2" in re.sub(r"\s+", " ", shown)
     result = own.run("--rageval-run-id", "one")

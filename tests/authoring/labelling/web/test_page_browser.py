@@ -402,7 +402,8 @@ def test_leaving_ends_the_command_and_the_page_says_so(
 ) -> None:
     served = serve(file_session(write_cases(tmp_path / "cases.jsonl")))
     tab = open_page(served)
-    go(tab, ["1", "enter", "3", "q"])
+    go(tab, ["1", "enter"])
+    go(tab, ["3", "q"])
     assert "Save it before leaving?" in tab.inner_text("#leave")
     go(tab, ["y"])
     assert tab.inner_text("h1") == "Done"
