@@ -69,7 +69,7 @@ def headline_of(
         since = _since(found, names, name=name, run_id=run_id)
         worse = {flip.nodeid for flip in found.flips if flip.direction == "worse"}
         subject = [p.new for p in pairs if p.new.first.nodeid in worse] or subject
-    new = {*since.erred.names, *since.broke.names} if since else set()
+    new = (since.broke.names or since.erred.names) if since else ()
     first = [case for case in subject if names[case.first.nodeid] in new] or subject
     worst = min(first, key=first_case_to_see, default=None)
     return Headline(

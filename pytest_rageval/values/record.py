@@ -22,9 +22,9 @@ MOST_SCORE: Final = 1e50
 """Powers and sums of larger scores overflow, which only metrics of a project's own code reach."""
 
 Outcome = Literal["passed", "flawed", "missed", "error"]
+"""From good to bad; docs/metrics.md#outcome-of-a-case."""
 AgainReason = Literal["failed", "flipped", "unsure"]
 """The first answer did not pass, passed unlike that of the baseline, or left the judge unsure."""
-"""From good to bad; docs/metrics.md#outcome-of-a-case."""
 FailureStage = Literal[
     "not_indexed",
     "out_of_scope",

@@ -391,9 +391,9 @@ class Settings:
 
 
 AUTO: Final = "auto"
+"""Name of the baseline that is found by the history of git, and of repeats where they tell most."""
 AUTO_REPEATS: Final = 5
 """Number of times that a case is asked whose first answer does not tell enough."""
-"""Name of the baseline that is found by the history of git."""
 LAST: Final = "last"
 """Name of the last run; of a baseline the last that can be compared."""
 TAGS: Final = "tags"

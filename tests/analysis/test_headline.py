@@ -54,7 +54,7 @@ def test_new_failures_errors_and_fixed_cases_are_named_the_worst_first() -> None
     assert found.since.broke.names == ("a", "b")
     assert found.since.erred.names == ("c",)
     assert found.since.fixed.names == ("d",)
-    assert (found.since.counts, found.worst) == ("2 broke, 1 fixed, 1 error now, of 5", "c")
+    assert (found.since.counts, found.worst) == ("2 broke, 1 fixed, 1 error now, of 5", "a")
 
 
 def test_the_worst_of_the_new_comes_before_older_failures() -> None:

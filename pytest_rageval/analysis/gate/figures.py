@@ -45,6 +45,8 @@ from pytest_rageval.values.words import VERDICT
 BY_OUTCOME: Final = ("pass_hat_k", "flaky_rate", STAGE_PREFIX)
 """Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
 _ONE_EACH: Final = "no case was asked several times"
+_NO_LABELS: Final = "there is no label of people to correct it by (--judge-labels)"
+_NO_SCORES: Final = "the labels say true or false, and only scores of people can correct it"
 _SELECTED: Final = (
     "only cases with a certain first answer were asked again, and they are no sample of all"
 )
@@ -180,8 +182,7 @@ def _corrected_figure(
     found: CorrectedMean | None, info: MetricInfo, confidence: float
 ) -> CheckFigure:
     if found is None or found.quantity != "mean":
-        lacking = "there is no label" if found is None else "the labels say true or false"
-        no_data = f"{lacking}, and people's scores correct it (--judge-labels)"
+        no_data = _NO_LABELS if found is None else _NO_SCORES
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     return CheckFigure(
         estimate=found.estimate,

@@ -191,11 +191,8 @@ def _calibrate(
         "probes": probes,
         "usage": to_builtins(usage_of(asker.judgements)),
     }
-    stored, bar = (
-        convert({"schema_version": 1, **document}, StoredCalibration),
-        settings.judging.admit_at,
-    )
-    document["admit_at"] = bar
+    stored = convert({"schema_version": 1, **document}, StoredCalibration)
+    bar = document["admit_at"] = settings.judging.admit_at
     document["admitted"] = {language: stored.admits(language, bar) for language in stored.test}
     return _with_history(document, judged, readings, settings, wanted)
 

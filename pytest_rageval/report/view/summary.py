@@ -367,10 +367,9 @@ def _checks_to_see(view: FinishedRun, *, failed: bool) -> Iterator[Fact]:
 
 def _next_lines(view: FinishedRun, *, quiet: bool) -> Iterator[Block]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
-    worst, since = view.gate.headline.worst, view.gate.headline.since
-    n_new = 0
-    if since is not None and since.broke.n:
-        worst, n_new = since.broke.names[0], since.broke.n
+    since = view.gate.headline.since
+    n_new = 0 if since is None else since.broke.n
+    worst = view.gate.headline.worst
     found = () if quiet else next_commands(view.run.records, commands, worst, n_new=n_new)
     for command, reason in found:
         yield Command("next", command, reason)

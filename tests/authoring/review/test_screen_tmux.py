@@ -51,7 +51,7 @@ def test_fifty_answers_are_read_by_keyboard(terminal: Terminal, run: Path) -> No
     terminal.press("Enter")
     for number in range(2, 51):
         terminal.wait_for(f"{number}/50")
-        time.sleep(0.2)  # a key before the answer is drawn whole does nothing
+        time.sleep(0.2)  # one that comes again at once is taken for a held key
         terminal.press("p")
     terminal.wait_for("every answer is read")
     terminal.press("g")
