@@ -44,9 +44,9 @@ _STATUSES: Final[Mapping[str, Status]] = {
     "-": "weak",
 }
 """Of each verdict; the others leave a question open."""
-_FLIPS_SHOWN: Final = 5
-_FIGURES_SHOWN: Final = 6
-"""So many that the verdict stays on a screen of 24 lines, or nearly."""
+_FLIPS_SHOWN: Final = 4
+_FIGURES_SHOWN: Final = 5
+"""So many that the verdict stays on a screen of 24 lines."""
 _NAMED: Final = 3
 _CONFIG_SHOWN: Final = 8
 _REASON_CHARS: Final = 60
