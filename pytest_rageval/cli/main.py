@@ -25,12 +25,13 @@ from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import EndpointError, JudgeError, RagEvalError
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("demo", "init", "doctor", "ask", "serve"),
-    "Run": ("score", "judge", "gate", "merge"),
-    "Understand": ("explain", "compare", "review", "report", "view"),
-    "Cases": ("check", "case", "label", "generate", "import", "export", "schema"),
-    "Studies": ("sweep", "rerank", "embeddings", "calibrate", "suite"),
-    "Runs": ("runs",),
+    "Core, beside pytest evals/": ("init", "explain", "compare", "gate"),
+    "Authoring": (
+        *("doctor", "ask", "serve", "check", "case", "label", "review", "generate"),
+        *("import", "export", "schema"),
+    ),
+    "Runs": ("report", "view", "score", "judge", "merge", "runs"),
+    "Studies": ("demo", "sweep", "rerank", "embeddings", "calibrate", "suite"),
 }
 """Names of the subcommands and of their modules, as the help shows them."""
 COMMANDS: Final = tuple(sorted(chain.from_iterable(GROUPS.values())))
@@ -73,7 +74,7 @@ class LazyGroup(HintingGroup):
 @click.option("-v", "--verbose", is_flag=True, help="End each error with its code.")
 @click.pass_context
 def cli(context: click.Context, verbose: bool) -> None:
-    """Evaluate a RAG system. `pytest evals/` runs the cases; all else is here."""
+    """Evaluate a RAG system by `pytest evals/`. `demo` shows how."""
     here = Path.cwd()
     folders = (here, *here.parents)
     # Path.is_file raises where a folder above may not be looked into.
