@@ -15,29 +15,34 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import filelock  # noqa: F401
 import httpcore  # noqa: F401
 import httpx  # noqa: F401
+import httpx_aiohttp  # noqa: F401
 import jinja2  # noqa: F401
+import jmespath  # noqa: F401
 import jsonschema  # noqa: F401
 import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
+import text_to_num  # noqa: F401
 import yaml  # type: ignore[import-untyped]  # noqa: F401
 from hypothesis import HealthCheck, settings
+from pytest_recording import _vcr  # noqa: F401
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
-from pytest_rageval.engine import judge_notes, labels  # noqa: F401
+from pytest_rageval.engine import finish, judge_notes, labels, preparing  # noqa: F401
 from pytest_rageval.judges import cache  # noqa: F401
 from pytest_rageval.judges import opening as judges  # noqa: F401
 from pytest_rageval.judges.model import judge as model_judge  # noqa: F401
-from pytest_rageval.judges.offline import judge  # noqa: F401
+from pytest_rageval.judges.offline import evidence, judge  # noqa: F401
 from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
-from pytest_rageval.plugin import controller  # noqa: F401
+from pytest_rageval.plugin import cassettes, controller, loading, lookahead, session  # noqa: F401
 from pytest_rageval.project import thresholds  # noqa: F401
 from pytest_rageval.report.html.run import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
-from pytest_rageval.support.http import address
+from pytest_rageval.support.http import address, transport  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
 from tests.build.browser import Watched, chromium
 from tests.build.postgres import execute, postgres_server

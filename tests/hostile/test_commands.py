@@ -22,7 +22,7 @@ from tests.hostile.project import MODEL, contents, make_project
 
 pytestmark = pytest.mark.slow
 
-MANY = 40
+MANY = 12
 RUN = "evals/results/one/"
 RUN_FILES = ("config.json", "metrics.json", "gate.json", "groups.json", "results.jsonl")
 

@@ -20,7 +20,7 @@ ALL = [
     *(one for kind in (streams, logs, imports) for one in kind()),
 ]
 OF_JSON = [one for one in ALL if one[0].endswith(".json")]
-FEW, MANY = 12, 250
+FEW, MANY = 12, 80
 
 
 def faults(folder: Path, name: str, contents: Iterable[tuple[int, bytes]], read: Read) -> list[str]:

@@ -51,15 +51,12 @@ def shared_project(every: int = 2) -> None:
     Path("pyproject.toml").write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_planted_winner_is_found_with_less_than_half_of_the_questions(
-    capsys: Output, seed: int
-) -> None:
+def test_a_planted_winner_is_found_with_less_than_half_of_the_questions(capsys: Output) -> None:
     shared_project()
     code, document = sweep(
         capsys,
         "[query]\nk = [1, 2, 3, 10]\nvector_weight = [1.0]\nlexical_weight = [0.0, 1.0]\n"
-        f'[search]\nmethod = "halving"\nseed = {seed}\n',
+        '[search]\nmethod = "halving"\nseed = 1\n',
     )
     assert (code, document["verdict"]) == (ExitCode.YES, "better")
     assert document["winner"] == {"k": 10, "vector_weight": 1.0, "lexical_weight": 1.0}
