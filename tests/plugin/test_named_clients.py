@@ -93,18 +93,24 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
 ) -> None:
     scratch.write("src13/broken.py", code)
     named(scratch, client="src13.broken:make")
-    result = scratch.run_apart()
+    result = scratch.run()
     assert result.ret == 1
     error = scratch.records()["ok-1"]["error"]
     assert error["kind"] == "fixture"
     assert error["message"].startswith(message)
     assert place in error["traceback"]
     assert place in result.stdout.str()
+
+
+def test_every_command_shows_what_the_code_of_a_client_raises(scratch: Project) -> None:
+    scratch.write("src13/broken.py", "\n\nraise LookupError('no index')\n")
+    place = "src13/broken.py:3"
+    named(scratch, client="src13.broken:make")
     for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
         done = run_command(scratch, *command)
         assert done.ret == 2
         text = " ".join(done.stderr.str().split())
-        assert f"[tool.rageval.target] client: {message}" in text
+        assert "[tool.rageval.target] client: LookupError: no index" in text
         assert place in text
     done = run_command(scratch, "doctor", "--probe-chars", "0")
     assert place in done.stdout.str()

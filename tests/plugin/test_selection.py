@@ -17,6 +17,13 @@ from tests.plugin.scratch import (
 EVALS = "evals/eval_set.jsonl"
 
 
+def run_exactly(project: Project, *arguments: str) -> pytest.RunResult:
+    """Run with these arguments, which need not name the cases."""
+    if "-n" in arguments:
+        return project.pytester.runpytest_subprocess(*arguments, *QUIET)
+    return project.pytester.runpytest_inprocess(*arguments, *QUIET)
+
+
 @pytest.mark.parametrize(
     ("arguments", "asked"),
     [
@@ -129,13 +136,20 @@ def test_jsonl_files_outside_the_test_paths_are_left_alone(project: Project) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), (".",), ("-k", "ok"), ("tests", "-n", "2"), ("-m", "not case"), ("--lf",)],
+    [
+        (),
+        (".",),
+        ("-k", "ok"),
+        pytest.param(("tests", "-n", "2"), marks=pytest.mark.slow),
+        ("-m", "not case"),
+        ("--lf",),
+    ],
 )
 def test_a_session_that_does_not_name_the_cases_leaves_them_out(
     project: Project, arguments: tuple[str, ...]
 ) -> None:
     project.write("tests/test_unit.py", "def test_ok(): pass\n")
-    result = project.pytester.runpytest_subprocess(*arguments, *QUIET)
+    result = run_exactly(project, *arguments)
     assert result.ret == 0
     assert result.parseoutcomes()["passed"] == 1
     assert project.run_folders() == []
@@ -177,14 +191,14 @@ def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: P
         ("evals/eval_set.jsonl::ok-1",),
         pytest.param(("-m", "case(category='multi_hop')"), marks=FROM_8_3),
         ("--rageval-concurrency", "2"),
-        ("-n", "2", "evals"),
+        pytest.param(("-n", "2", "evals"), marks=pytest.mark.slow),
     ],
 )
 def test_a_path_the_marker_or_an_option_asks_for_cases(
     project: Project, arguments: tuple[str, ...]
 ) -> None:
     project.write("tests/test_unit.py", "def test_ok(): pass\n")
-    project.pytester.runpytest_subprocess(*arguments, *QUIET)
+    run_exactly(project, *arguments)
     assert len(project.run_folders()) == 1
 
 
@@ -200,13 +214,13 @@ def test_cases_are_selected_by_the_failure_that_a_reader_named(
 ) -> None:
     tagged = {"id": "read", "question": "hit one", "tags": ["failure:wrong_date", "failure:rude"]}
     project.cases([*CASES, tagged])
-    project.pytester.runpytest_subprocess(*arguments, "evals", *QUIET)
+    project.run(*arguments)
     assert list(project.records()) == ["read"]
 
 
 def test_last_failed_asks_for_the_cases_that_missed(project: Project) -> None:
     project.run("--rageval-results", "before")
-    project.pytester.runpytest_subprocess("--lf", *QUIET)
+    run_exactly(project, "--lf")
     assert list(project.records()) == ["short-1"]
 
 

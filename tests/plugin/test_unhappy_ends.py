@@ -356,8 +356,11 @@ def stored_at_the_end(project: Project, session: subprocess.Popen[str]) -> set[s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to_all", [False, True], ids=["controller", "group"])
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    ("name", "to_all"),
+    [("SIGINT", True), ("SIGTERM", False), ("SIGHUP", False), ("SIGTERM", True)],
+    ids=["ctrl-c", "terminated", "terminal closed", "group terminated"],
+)
 @SERIAL_AND_PARALLEL
 def test_what_was_answered_before_an_early_signal_is_stored(
     project: Project, workers: Sequence[str], name: str, to_all: bool
