@@ -240,8 +240,10 @@ def rag_client(rag_client):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(("policy", "cleaned"), [("always", True), ("on-success", False)])
+@pytest.mark.parametrize(
+    ("policy", "cleaned", "ended_by"),
+    [("always", True, signal.SIGTERM), ("on-success", False, signal.SIGINT)],
+)
 def test_an_interrupted_session_keeps_to_the_policy(
     garden: Project,
     server: DocumentServer,

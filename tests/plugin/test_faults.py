@@ -29,7 +29,6 @@ from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, summary_lin
 
 WAYS = {
     "as it comes": (),
-    "two workers": ("-n", "2"),
     "two workers and many at once": ("-n", "2", "--rageval-concurrency", "32"),
 }
 

@@ -55,12 +55,10 @@ MOST_MB = 150
 WIDE = "x" * 7_000_000 + "\U0001f600"
 """One character of four bytes makes Python keep four bytes for each."""
 LARGE: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "an answer": ({"answer": "x" * 15_000_000}, "{}"),
     "an answer of wide characters": ({"answer": WIDE}, "{}"),
     "a field that nobody reads": ({"zz": WIDE}, "{}"),
     "a text of a chunk": ({"debug": {"retrieved_chunks": [{"rel_path": "a", "text": WIDE}]}}, "{}"),
     "a verdict": ({}, json.dumps({"score": 4, "reasoning": WIDE}, ensure_ascii=False)),
-    "a verdict that is no JSON": ({}, WIDE),
 }
 
 

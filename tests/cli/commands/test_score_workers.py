@@ -179,8 +179,7 @@ def test_the_lines_are_those_of_one_process(capsys: Output) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("step", ["", "scored 1"])
+@pytest.mark.parametrize(("by", "step"), [(signal.SIGINT, "scored 1"), (signal.SIGTERM, "")])
 def test_an_interrupt_ends_in_a_line(project: Path, by: signal.Signals, step: str) -> None:
     files = [str(file) for file in write_files(project, 2_000)]
     process = _start(*files, "-k", "10", "--workers", "2")
