@@ -52,7 +52,10 @@ if TYPE_CHECKING:
 
 # How long an example takes depends on the machine, and on its other tests.
 settings.register_profile(
-    "any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "any_machine",
+    deadline=None,
+    max_examples=int(os.environ.get("RAGEVAL_EXAMPLES", "40")),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("any_machine")
 # Runs inside a test are not what the step of a CI job is about.

@@ -24,7 +24,7 @@ Summaries = Mapping[str, MetricSummary]
 TOLERANCE = 1e-12
 
 runs = seeded(lambda dice: make_run(dice, most=8))
-several = settings(deadline=None, max_examples=25)
+several = settings(deadline=None, max_examples=12)
 
 
 def written(found: Aggregate) -> str:
@@ -54,12 +54,12 @@ def own_mean(records: list[CaseRecord], key: str) -> float | None:
 
 
 def test_the_runs_hold_repeats_errors_and_groups() -> None:
-    records = [make_run(Random(seed), most=8) for seed in range(40)]
+    records = [make_run(Random(seed), most=8) for seed in range(20)]
     found = [aggregate(run) for run in records]
     assert any(len(run) > one.total for run, one in zip(records, found, strict=True))
     assert any(summary.n_error and summary.n for one in found for summary in one.metrics.values())
     assert any(len(one.by_category) > 2 for one in found)
-    assert sum(0 < (one.metrics["doc_recall_at_k"].mean or 0) < 1 for one in found) > 10
+    assert sum(0 < (one.metrics["doc_recall_at_k"].mean or 0) < 1 for one in found) > 5
 
 
 @several

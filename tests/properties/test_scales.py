@@ -94,7 +94,7 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
 # --- a whole run ---------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seeded(make_run))
 def test_no_file_of_a_run_ever_holds_nan(records: list[CaseRecord]) -> None:
     # In JSON msgspec writes null for NaN, so that the values are looked at before.
@@ -142,7 +142,7 @@ def bounds(summary: MetricSummary) -> list[float]:
     return [value for value in found if value is not None]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seeded(make_run))
 def test_every_mean_and_bound_is_on_the_scale_of_its_metric(records: list[CaseRecord]) -> None:
     for key, summary in aggregate(records).metrics.items():

@@ -110,7 +110,7 @@ def records() -> st.SearchStrategy[CaseRecord]:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(records())
 def test_a_record_comes_back_from_its_line_as_it_was(one: CaseRecord) -> None:
     assert back(one) == one

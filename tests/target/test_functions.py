@@ -226,7 +226,7 @@ arguments = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data(), name=st.sampled_from(sorted(MappingFunctions.FUNCTION_TABLE)))
 def test_any_reply_gives_a_value_or_a_protocol_error(data: st.DataObject, name: str) -> None:
     signature = MappingFunctions.FUNCTION_TABLE[name]["signature"]

@@ -82,7 +82,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 @pytest.mark.parametrize("name", JSON_SAMPLES)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seed=SEEDS)
 def test_a_sample_that_was_tampered_with(name: str, seed: int) -> None:
     dice = Random(seed)
@@ -91,7 +91,7 @@ def test_a_sample_that_was_tampered_with(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["ragas-0.2.jsonl", "beir/queries.jsonl", "beir/corpus.jsonl"])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seed=SEEDS)
 def test_lines_that_were_tampered_with(name: str, seed: int) -> None:
     dice = Random(seed)
@@ -105,7 +105,7 @@ def test_lines_that_were_tampered_with(name: str, seed: int) -> None:
     assert is_read_or_refused("beir" if name.startswith("beir/") else "ragas", files)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seed=SEEDS)
 def test_a_config_that_was_tampered_with(seed: int) -> None:
     name = "promptfooconfig.yaml"
@@ -123,7 +123,7 @@ def test_a_config_that_was_tampered_with(seed: int) -> None:
         ("yaml", "suite.yaml"),
     ],
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(seed=SEEDS)
 def test_a_text_that_was_tampered_with(name: str, file: str, seed: int) -> None:
     dice = Random(seed)

@@ -121,7 +121,7 @@ KEYS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.sampled_from(KEYS), max_size=40))
 def test_whatever_is_pressed_only_sound_cases_are_saved(keys: list[str]) -> None:
     desk = FakeDesk()

@@ -14,7 +14,7 @@ from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from tests.build.records import cut_to_begins
 from tests.report.explain.builders import metric, runs
 
-FEWER = settings(max_examples=40)
+FEWER = settings(max_examples=20)
 
 
 @given(runs())

@@ -62,7 +62,7 @@ def test_long_texts_are_cut_to_one_screen_that_is_shown_whole_on_demand(word: st
     assert "end" in shown(found)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(runs())
 def test_every_metric_is_shown_once_with_its_state(
     run: tuple[CaseRecord, ScoreSettings],
