@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import product
 from random import Random
 from typing import Any, Final
 
@@ -40,12 +41,12 @@ def mutated(data: bytes, seed: int) -> bytes:
     return data
 
 
-def type_swaps(data: bytes) -> Iterator[bytes]:
-    """Yield a JSON document with each of its values, one at a time, in the place of each kind."""
+def type_swaps(data: bytes, at_most: int) -> Iterator[bytes]:
+    """Yield a JSON document with a value of another kind in the place of one of its values."""
     document = json.loads(data)
-    for path in _paths(document):
-        for odd in ODD_VALUES:
-            yield _with(document, path, odd)
+    swaps = list(product(_paths(document), ODD_VALUES))
+    for path, odd in Random(0).sample(swaps, min(at_most, len(swaps))):
+        yield _with(document, path, odd)
 
 
 # --- bytes -------------------------------------------------------------------------------------

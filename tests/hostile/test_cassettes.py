@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
@@ -14,7 +14,6 @@ from tests.hostile.readers import REPLY
 from tests.plugin.conftest import project as project
 from tests.plugin.scratch import Project, case
 
-MANY = 30
 REPLAY = ("--record-mode=none", "--block-network", "-p", "no:cacheprovider")
 
 
@@ -33,7 +32,12 @@ def recorded(project: Project) -> Mapping[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*.yaml")}
 
 
-def faults(project: Project, recorded: Mapping[str, bytes], seeds: Iterable[int]) -> list[str]:
+@pytest.mark.parametrize(
+    "seeds", [range(3), pytest.param(range(1000, 1010), marks=pytest.mark.slow)]
+)
+def test_a_damaged_cassette_is_an_error_of_its_case(
+    project: Project, recorded: Mapping[str, bytes], seeds: range
+) -> None:
     found = []
     for seed in seeds:
         path = sorted(recorded)[seed % len(recorded)]
@@ -44,17 +48,4 @@ def faults(project: Project, recorded: Mapping[str, bytes], seeds: Iterable[int]
         fault = attack.of_output("\n".join(result.outlines + result.errlines))
         if fault or result.ret not in {0, 1, 2, 4}:
             found.append(f"{seed}: exit code {result.ret}, {fault}")
-    return found
-
-
-def test_a_damaged_cassette_is_an_error_of_its_case(
-    project: Project, recorded: Mapping[str, bytes]
-) -> None:
-    assert faults(project, recorded, range(3)) == []
-
-
-@pytest.mark.slow
-def test_no_session_ends_in_a_traceback_over_a_damaged_cassette(
-    project: Project, recorded: Mapping[str, bytes]
-) -> None:
-    assert faults(project, recorded, range(1000, 1000 + MANY)) == []
+    assert found == []

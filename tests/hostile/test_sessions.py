@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import product
 
 import pytest
 
@@ -14,7 +15,6 @@ from tests.hostile.readers import CASE, THRESHOLDS
 from tests.plugin.conftest import project as project
 from tests.plugin.scratch import Project
 
-MANY = 20
 RESULTS = "evals/results/one/"
 ATTACKED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "evals/eval_set.jsonl": ((), ("--collect-only",), ("--lf",)),
@@ -40,34 +40,23 @@ def stored(project: Project) -> Mapping[str, bytes]:
     return contents(project.path)
 
 
-def faults(
-    project: Project, stored: Mapping[str, bytes], name: str, seeds: Iterable[int]
-) -> list[str]:
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(1000, 1006), marks=pytest.mark.slow)]
+)
+def test_no_session_ends_in_a_traceback_over_a_damaged_file(
+    project: Project, stored: Mapping[str, bytes], seeds: range
+) -> None:
     found = []
-    for seed in seeds:
+    for (name, choices), seed in product(ATTACKED.items(), seeds):
         for path, data in stored.items():
             project.path.joinpath(path).write_bytes(data)
         (project.path / name).write_bytes(mutated(stored[name], seed))
-        options = ATTACKED[name][seed % len(ATTACKED[name])]
+        options = choices[seed % len(choices)]
         result = project.run(*options, "-p", "no:cacheprovider", "evals")
         text = result.stdout.str() + result.stderr.str()
         # A case may be named by a text that pytest shows itself.
         fault = attack.of_output("\n".join(result.outlines + result.errlines))
         if fault or result.ret not in {0, 1, 2, 4, 5}:
-            found.append(f"{seed} {options}: exit code {result.ret}, {fault or text[-500:]}")
-    return found
-
-
-@pytest.mark.parametrize("name", ATTACKED)
-def test_no_session_ends_in_a_traceback_over_a_damaged_file(
-    project: Project, stored: Mapping[str, bytes], name: str
-) -> None:
-    assert faults(project, stored, name, range(2)) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ATTACKED)
-def test_no_session_ends_in_a_traceback_in_many_tries(
-    project: Project, stored: Mapping[str, bytes], name: str
-) -> None:
-    assert faults(project, stored, name, range(1000, 1000 + MANY)) == []
+            code = f"exit code {result.ret}"
+            found.append(f"{name} {seed} {options}: {code}, {fault or text[-500:]}")
+    assert found == []
