@@ -288,7 +288,8 @@ def _check_sentences(
         told = sorted(failed, key=lambda r: r.estimate is None)
         shown = [f"{r.check.name} {r.message}" for r in told]
         of = plural(decided, "1 check", f"{len(failed)} of {decided} checks")
-        return len(failed), of, f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
+        behind = f", {NOT_ADMITTED}" if any(r.judge_admitted is False for r in failed) else ""
+        return len(failed), of + behind, f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:

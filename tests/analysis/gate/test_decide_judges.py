@@ -56,7 +56,7 @@ def test_a_judge_that_is_not_admitted_decides_and_is_named() -> None:
     found = decide(LOW, HIGH, HIT, PASS_RATE)
     assert statuses(found) == [("pass", False), ("fail", False), ("pass", None), ("pass", False)]
     assert [NOT_ADMITTED in one.message for one in found.checks] == [True, True, False, True]
-    assert NOT_ADMITTED in found.sentence
+    assert NOT_ADMITTED in found.reason
     passing = decide(LOW, HIT)
     assert passing.sentence == f"PASS 2 checks, {NOT_ADMITTED}"
 
