@@ -6,9 +6,10 @@ import os
 import platform
 import sys
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from importlib import metadata
 from typing import Any, Self
 
@@ -135,7 +136,8 @@ def case_set(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> CaseSet:
 REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy", "pydantic")
 
 
-def versions() -> dict[str, str]:
+@cache
+def versions() -> Mapping[str, str]:
     """Return the versions of Python and of the packages that affect measurements."""
     found = {"python": platform.python_version()}
     for package in REPORTED_PACKAGES:

@@ -188,7 +188,7 @@ new_values = st.fixed_dictionaries(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=files(), which=st.integers(0, 8), changes=new_values)
-def test_a_thousand_random_edits_change_only_what_was_meant(
+def test_random_edits_change_only_what_was_meant(
     tmp_path: Path, data: bytes, which: int, changes: dict[str, object]
 ) -> None:
     path = tmp_path / "cases.jsonl"
@@ -244,7 +244,7 @@ def test_a_kill_during_saves_never_leaves_a_broken_file(tmp_path: Path) -> None:
     draw = Random(7)
     command = [sys.executable, "-c", textwrap.dedent(SAVER), str(path)]
     n_saves = 0
-    for round_ in range(20):
+    for round_ in range(8):
         before = path.read_bytes()
         with subprocess.Popen([*command, str(round_)], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
@@ -260,7 +260,7 @@ def test_a_kill_during_saves_never_leaves_a_broken_file(tmp_path: Path) -> None:
         n_saves += json.loads(data.splitlines()[round_]).get("n", -1) + 1
         old, new = before.splitlines(), data.splitlines()
         assert [i for i in range(len(ids)) if old[i] != new[i]] in ([round_], [])
-    assert n_saves >= 200
+    assert n_saves >= 80
     for left in tmp_path.glob("*.tmp"):
         os.utime(left, (0, 0))
     change_line(path, next(iter(read_file_lines(path).filled())), {"notes": "last"})

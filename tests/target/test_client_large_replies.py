@@ -61,8 +61,9 @@ def large(size: int) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize("kind", ["target", "judge", "embeddings"])
-@pytest.mark.parametrize("coding", ["", "gzip"])
+@pytest.mark.parametrize(
+    ("kind", "coding"), [("target", ""), ("judge", "gzip"), ("embeddings", "")]
+)
 def test_replies_in_flight_take_a_bounded_part_of_memory_each(kind: str, coding: str) -> None:
     body = large(7_000_000)
     sent = (
@@ -85,75 +86,58 @@ from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 
-url, response = sys.argv[1], json.loads(sys.argv[2])
+url = sys.argv[1]
 
 def peak_mb():
     line = next(one for one in open("/proc/self/status") if one.startswith("VmHWM"))
     return int(line.split()[1]) / 1024
 
 before, began = peak_mb(), time.process_time()
-client = HttpRagClient(TargetSettings(url=url, response=response, timeout_s=60.0))
-result = client.ask_result(AskRequest(question="q"))
-print(json.dumps([result.error.message, time.process_time() - began, peak_mb() - before]))
+errors = []
+for references in sys.argv[2:]:
+    response = {"answer": "'a'", "references": references}
+    client = HttpRagClient(TargetSettings(url=url, response=response, timeout_s=60.0))
+    errors.append(client.ask_result(AskRequest(question="q")).error.message)
+print(json.dumps([errors, time.process_time() - began, peak_mb() - before]))
 """
 TITLE, TEXT = "x" * 100_000, "x" * 500_000
+GROWING: list[tuple[dict[str, Any], str]] = [
+    (
+        {"chunks": [{"title": TITLE}], "cited": [[0] * 2_000]},
+        "pick(chunks, cited[])[].{rel_path: title}",
+    ),
+    ({"chunks": [TEXT], "cited": [0] * 30_000}, "pick(chunks, cited)[].{rel_path: @}"),
+    ({"name": TEXT, "texts": ["x"] * 30_000}, "rows({rel_path: name, section: texts})"),
+    ({"files": [{"rel_path": TEXT, "parts": ["x"] * 30_000}]}, "unnest(files, 'parts')"),
+    (
+        {"files": [{"id": 1, "rel_path": TEXT}], "cited": [1] * 30_000},
+        "lookup(files, 'id', cited)",
+    ),
+]
+"""Small replies, and the references that a mapping makes of them."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
-@pytest.mark.parametrize(
-    ("reply", "references"),
-    [
-        pytest.param(
-            {"chunks": [{"title": TITLE}], "cited": [[0] * n]},
-            "pick(chunks, cited[])[].{rel_path: title}",
-            id=f"pick {n}",
-        )
-        for n in (2_000, 20_000, 40_000)
-    ]
-    + [
-        pytest.param(
-            {"chunks": [TEXT], "cited": [0] * 30_000},
-            "pick(chunks, cited)[].{rel_path: @}",
-            id="pick of texts",
-        ),
-        pytest.param(
-            {"name": TEXT, "texts": ["x"] * 30_000},
-            "rows({rel_path: name, section: texts})",
-            id="rows",
-        ),
-        pytest.param(
-            {"files": [{"rel_path": TEXT, "parts": ["x"] * 30_000}]},
-            "unnest(files, 'parts')",
-            id="unnest",
-        ),
-        pytest.param(
-            {"files": [{"id": 1, "rel_path": TEXT}], "cited": [1] * 30_000},
-            "lookup(files, 'id', cited)",
-            id="lookup",
-        ),
-    ],
-)
-def test_a_small_reply_that_a_mapping_makes_large_is_refused(
-    reply: dict[str, Any], references: str
-) -> None:
-    response = {"answer": "'a'", "references": references}
-    with fake_target(http_reply(json.dumps(reply).encode())) as target:
+def test_a_small_reply_that_a_mapping_makes_large_is_refused() -> None:
+    replies = [http_reply(json.dumps(reply).encode()) for reply, _ in GROWING]
+    with fake_target(*replies) as target:
         asked = subprocess.run(
-            [sys.executable, "-c", MAPPED, target.url, json.dumps(response)],
+            [sys.executable, "-c", MAPPED, target.url, *(one for _, one in GROWING)],
             capture_output=True,
             text=True,
             check=True,
             timeout=60,
         )
-    message, took_s, more_mb = json.loads(asked.stdout)
-    assert "its results have over 30,000,000 characters" in message
-    assert (took_s < 5, more_mb < 60) == (True, True), (took_s, more_mb)
+    messages, took_s, more_mb = json.loads(asked.stdout)
+    assert len(messages) == len(GROWING)
+    assert all("its results have over 30,000,000 characters" in one for one in messages)
+    assert (took_s < 10, more_mb < 60) == (True, True), (took_s, more_mb)
 
 
 # --- time ---------------------------------------------------------------------------------------
 
-LIMIT_S = 2.0
+LIMIT_S = 1.0
 FLOOD = """
 import asyncio, gzip, json, os, socket, sys, threading, time
 from pytest_rageval.support.http import transport
@@ -237,12 +221,8 @@ def asked_at_once(
 @pytest.mark.parametrize(
     ("piece", "then", "settings"),
     [
-        pytest.param("data:\n\n", "go on", {}, id="events"),
         pytest.param("data:\U0001f600\n\n", "go on", {}, id="wide events"),
-        pytest.param("data:{}\n\n", "gzip", {}, id="compressed events"),
-        pytest.param("\n", "go on", {}, id="blank lines"),
         pytest.param("\n", "gzip", {}, id="compressed blank lines"),
-        pytest.param("x\n", "go on", {}, id="no fields"),
         pytest.param(":\n", "go on", {}, id="comments"),
         pytest.param("1\n", "go on", {"stream": "ndjson", "last_event": HEAVY}, id="expression"),
     ],
@@ -250,7 +230,7 @@ def asked_at_once(
 def test_streams_that_only_cost_time_end_together_with_the_limit(
     piece: str, then: str, settings: dict[str, Any]
 ) -> None:
-    # Each of the eight would take a second or two of computing. A quiet machine needs at most half
+    # Each would take a second or two of computing. A quiet machine needs at most half
     # a second more than the limit.
     settings = {"stream": "sse", **settings}
     times, _, more_mb = asked_at_once("text/event-stream", piece, then, **settings)

@@ -22,7 +22,7 @@ def _made(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> Non
     capsys.readouterr()
 
 
-def test_a_fresh_project_is_all_well(capsys: Output) -> None:
+def test_a_fresh_project_is_all_well_and_every_check_is_in_the_json(capsys: Output) -> None:
     assert cli.run(["doctor"]) == ExitCode.YES
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -32,8 +32,6 @@ def test_a_fresh_project_is_all_well(capsys: Output) -> None:
     assert len(warned) == int(pytest.version_tuple < (8, 3))
     assert all(line.startswith(("ok    ", "      ")) for line in lines[:-1] if line not in warned)
 
-
-def test_every_check_is_in_the_json_and_nothing_else_is_printed(capsys: Output) -> None:
     assert cli.run(["doctor", "--json"]) == ExitCode.YES
     document = json.loads(capsys.readouterr().out)
     assert (document["ok"], document["schema_version"]) == (True, 1)
@@ -43,11 +41,16 @@ def test_every_check_is_in_the_json_and_nothing_else_is_printed(capsys: Output) 
     }  # fmt: skip
 
 
-def test_a_fault_exits_with_1_and_says_what_to_do(capsys: Output) -> None:
-    with rag_server(but(lambda r, c, n: c[0].update(chunk_id=str(n)))) as server:
+def test_a_fault_exits_with_1_and_what_a_target_says_acts_on_no_terminal(capsys: Output) -> None:
+    def renamed(reply: object, chunks: list[dict[str, str]], n: int) -> None:
+        chunks[0].update(chunk_id=str(n), rel_path="a\x1b[2J\u202e.md")
+
+    with rag_server(but(renamed)) as server:
         assert cli.run(["doctor", "--rag-url", server.url]) == ExitCode.NO
     out = capsys.readouterr().out
     assert "FAIL  target same twice: the same chunks came with other chunk ids; fix: derive" in out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
 
 
 @pytest.mark.parametrize(
@@ -66,14 +69,6 @@ def test_a_project_without_a_target_fails_as_pytest_does(project: Path, capsys: 
     (project / "pyproject.toml").unlink()
     assert cli.run(["doctor"]) == ExitCode.NO
     assert "FAIL  target none: no target to ask" in capsys.readouterr().out
-
-
-def test_what_a_target_says_acts_on_no_terminal(capsys: Output) -> None:
-    with rag_server(but(lambda r, c, n: c[0].update(rel_path="a\x1b[2J\u202e.md"))) as server:
-        cli.run(["doctor", "--rag-url", server.url])
-    out = capsys.readouterr().out
-    assert "\x1b" not in out
-    assert "\u202e" not in out
 
 
 RAGFLOW = '[tool.rageval.target]\npreset = "ragflow"\nvars = { chat_id = "chat-7", usr = 1 }\n'

@@ -69,24 +69,10 @@ def wait_for(target: SweepTarget, n: int) -> None:
 # --- the outcome ------------------------------------------------------------------------------
 
 
-def test_the_planted_winner_is_found_and_kept_in_the_folder(
+def test_the_planted_winner_is_found_and_kept_and_a_sweep_goes_on_only_with_its_file_and_cases(
     target: SweepTarget, capsys: Output
 ) -> None:
-    document = sweep(capsys)
-    assert (document["verdict"], document["winner"]) == ("better", {"boost": 5})
-    assert [row["parameters"]["boost"] for row in document["ranking"]] == [5, 1, 0]
-    assert document["requests_spent"] == target.asked.total() == 120
-    assert document["holdout"] == 0
-    stored = json.loads((FOLDER / "sweep.json").read_text("utf-8"))
-    assert {**stored, "folder": document["folder"]} == document
-    run = FOLDER / document["ranking"][0]["run"]
-    metrics = json.loads((run / "metrics.json").read_text("utf-8"))
-    assert metrics["metrics"]["recall_at_k"]["mean"] == document["ranking"][0]["objective"]
-
-
-def test_the_outcome_is_printed_and_written_in_every_form(
-    target: SweepTarget, capsys: Output
-) -> None:
+    assert "contains no sweep 'sweep' to resume" in refused(capsys, "--resume")
     text = Path("pyproject.toml").read_text("utf-8").replace("no_report = true\n", "")
     Path("pyproject.toml").write_text(text, encoding="utf-8")
     assert cli.run(["sweep"]) == ExitCode.YES
@@ -103,6 +89,23 @@ def test_the_outcome_is_printed_and_written_in_every_form(
     runs = [run for run in FOLDER.glob("*/") if run.is_dir()]
     assert all((run / "report.html").is_file() for run in runs)
     assert all(f'href="{run.name}/report.html"' in page for run in runs)
+
+    document = sweep(capsys, "--resume")
+    assert (document["verdict"], document["winner"]) == ("better", {"boost": 5})
+    assert [row["parameters"]["boost"] for row in document["ranking"]] == [5, 1, 0]
+    assert document["requests_spent"] == target.asked.total() == 120
+    assert document["holdout"] == 0
+    stored = json.loads((FOLDER / "sweep.json").read_text("utf-8"))
+    assert {**stored, "folder": document["folder"]} == document
+    run = FOLDER / document["ranking"][0]["run"]
+    metrics = json.loads((run / "metrics.json").read_text("utf-8"))
+    assert metrics["metrics"]["recall_at_k"]["mean"] == document["ranking"][0]["objective"]
+
+    Path("sweep.toml").write_text("[query]\nboost = [0, 5]\n", encoding="utf-8")
+    assert "sweep was begun, in query; give the same" in refused(capsys, "--resume")
+    write_sweep_project(target.url, n=8)
+    assert "(40 then, 8 now)" in refused(capsys, "--resume")
+    assert sweep(capsys, expected=ExitCode.NO)["folder"] == "evals/results/sweep-2"
 
 
 def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
@@ -123,15 +126,15 @@ def test_held_out_cases_are_asked_of_the_finalists_and_decide(
     target: SweepTarget, capsys: Output
 ) -> None:
     text = "[query]\nboost = [0, 1, 2, 3, 4, 6]\n[search]\nholdout = 0.5\nmethod = 'grid'\n"
-    write_sweep_project(target.url, n=80, sweep=text)
+    write_sweep_project(target.url, n=60, sweep=text)
     document = sweep(capsys, "--dry-run")
-    assert (document["requests"], document["holdout"]) == (6 * 40 + 4 * 40, 40)
+    assert (document["requests"], document["holdout"]) == (6 * 30 + 4 * 30, 30)
     cli.run(["sweep", "--json"])
     document = json.loads(capsys.readouterr().out)
-    assert document["requests_spent"] == target.asked.total() == 6 * 40 + 4 * 40
+    assert document["requests_spent"] == target.asked.total() == 6 * 30 + 4 * 30
     assert set(target.asked.values()) == {1}
     assert document["ranking"][0]["parameters"] == {"boost": 6}
-    assert document["tests"][0]["n"] == 40
+    assert document["tests"][0]["n"] == 30
     assert sum(row["held"] is not None for row in document["ranking"]) == 4
 
 
@@ -154,7 +157,7 @@ def test_an_error_in_the_middle_says_how_to_go_on(
 
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
 def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     target: SweepTarget, capsys: Output, name: str
 ) -> None:
@@ -209,18 +212,6 @@ def test_a_terminated_sweep_ends_the_build_that_is_running(target: SweepTarget) 
     wait_until(Path("ended").exists, "the build to end")
 
 
-def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
-    target: SweepTarget, capsys: Output
-) -> None:
-    assert "contains no sweep 'sweep' to resume" in refused(capsys, "--resume")
-    sweep(capsys)
-    Path("sweep.toml").write_text("[query]\nboost = [0, 5]\n", encoding="utf-8")
-    assert "sweep was begun, in query; give the same" in refused(capsys, "--resume")
-    write_sweep_project(target.url, n=41)
-    assert "(40 then, 41 now)" in refused(capsys, "--resume")
-    assert sweep(capsys)["folder"] == "evals/results/sweep-2"
-
-
 def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Output) -> None:
     write_sweep_project("http://127.0.0.1:9")
     text = refused(capsys, code=ExitCode.UNREACHABLE)
@@ -246,7 +237,7 @@ command = 'echo $RAGEVAL_SWEEP_SIZE >> built; test $RAGEVAL_SWEEP_SIZE != 200'
 def test_each_index_is_built_once_and_a_failed_one_leaves_the_others(
     target: SweepTarget, capsys: Output
 ) -> None:
-    Path("sweep.toml").write_text(BUILD, encoding="utf-8")
+    write_sweep_project(target.url, n=20, sweep=BUILD)
     assert cli.run(["sweep", "--json"]) == ExitCode.NO  # two indexes are equally good
     out, err = capsys.readouterr()
     document = json.loads(out)
@@ -261,8 +252,7 @@ def test_each_index_is_built_once_and_a_failed_one_leaves_the_others(
 def test_a_resumed_sweep_builds_only_what_is_still_asked(
     target: SweepTarget, capsys: Output
 ) -> None:
-    text = BUILD.split("; test")[0] + "'\n"
-    Path("sweep.toml").write_text(text, encoding="utf-8")
+    write_sweep_project(target.url, n=10, sweep=BUILD.split("; test")[0] + "'\n")
     cli.run(["sweep"])
     cli.run(["sweep", "--resume"])
     assert Path("built").read_text("utf-8").split() == ["100", "200", "300"]
@@ -346,7 +336,7 @@ def test_wrong_input_is_named(
 def test_a_configuration_has_the_records_and_numbers_of_a_session(
     target: SweepTarget, capsys: Output
 ) -> None:
-    lines = [sweep_case(i, category="ab"[i % 2]) for i in range(150)]
+    lines = [sweep_case(i, category="ab"[i % 2]) for i in range(120)]
     write_lines(Path("evals/set.jsonl"), *lines)
     Path("sweep.toml").write_text(
         '[query]\nk = [1, 3]\nboost = [0, 2, 5]\ntone = ["a", "b"]\n[search]\nmethod = "halving"\n',
@@ -363,6 +353,7 @@ def test_a_configuration_has_the_records_and_numbers_of_a_session(
     assert again == document
     best = document["ranking"][0]
     values = best["parameters"]
+    assert values["boost"] == 5
     flags = ["--rag-k", str(values["k"])]
     for name in ("boost", "tone"):
         flags += ["--rag-param", f"{name}={values[name]}"]

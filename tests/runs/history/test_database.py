@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from tests.build.postgres import execute
@@ -67,18 +68,15 @@ def test_what_is_no_place_for_an_index_is_refused_without_its_password(
     assert list(project.iterdir()) == []
 
 
-def test_postgresql_without_its_driver_says_what_to_install() -> None:
-    program = (
-        "import sys; sys.modules['psycopg'] = None\n"
-        "from pytest_rageval.cli.main import main\n"
-        "main(['runs', 'sync', '--db', 'postgresql://ann:sesame@host/db'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert "pip install 'pytest-rageval[postgres]'" in done.stderr
-    assert "sesame" not in done.stderr
+def test_postgresql_without_its_driver_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert cli.run(["runs", "sync", "--db", "postgresql://ann:sesame@host/db"]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "pip install 'pytest-rageval[postgres]'" in err
+    assert "sesame" not in err
 
 
 @pytest.mark.parametrize(

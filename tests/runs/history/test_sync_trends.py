@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,18 +49,17 @@ def history() -> None:
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize("metric", ["recall_at_k", "latency_ms.p95", "cost_usd.total", "nothing"])
-@pytest.mark.parametrize(("scope", "group"), [("overall", ""), ("tag", "work"), ("tag", "no")])
-def test_the_index_answers_as_the_folders_do(
-    url: str, metric: str, scope: Scope, group: str
-) -> None:
+def test_the_index_answers_as_the_folders_do(url: str) -> None:
     sync(url)
-    query = TrendQuery(metric=metric, scope=scope, group=group)
-    indexed, read = both(url, query)
-    assert (indexed.metrics, indexed.groups) == (read.metrics, read.groups)
-    assert len(read.runs) == 6
-    found = [p.document() for p in make_trend(indexed.runs, query)]
-    assert found == [p.document() for p in make_trend(read.runs, query)]
+    metrics = ("recall_at_k", "latency_ms.p95", "cost_usd.total", "nothing")
+    places: list[tuple[Scope, str]] = [("overall", ""), ("tag", "work"), ("tag", "no")]
+    for metric, (scope, group) in product(metrics, places):
+        query = TrendQuery(metric=metric, scope=scope, group=group)
+        indexed, read = both(url, query)
+        assert (indexed.metrics, indexed.groups) == (read.metrics, read.groups)
+        assert len(read.runs) == 6
+        found = [p.document() for p in make_trend(indexed.runs, query)]
+        assert found == [p.document() for p in make_trend(read.runs, query)]
 
 
 def test_partial_runs_are_told_apart_alike(url: str) -> None:
@@ -94,30 +95,31 @@ def test_a_server_in_another_time_zone_changes_no_time(postgres: str) -> None:
     assert indexed.runs[0].ran_at.isoformat() == "2026-01-01T00:00:00+00:00"
 
 
+DAMAGES = [
+    ("evaluation_runs", "config", '{"k": 5, \x1b'),
+    ("evaluation_runs", "config", "[]"),
+    ("evaluation_runs", "config", "[" * 100_000),
+    ("evaluation_runs", "config_hash", b"\xff"),
+    ("evaluation_runs", "ran_at", "yesterday"),
+    ("evaluation_runs", "ran_at", "y" * 100_000),
+    ("evaluation_runs", "tags", b"\xff"),
+    ("metrics", "value", "high"),
+]
+
+
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("evaluation_runs", "config", '{"k": 5, \x1b'),
-        ("evaluation_runs", "config", "[]"),
-        ("evaluation_runs", "config", "[" * 100_000),
-        ("evaluation_runs", "config_hash", b"\xff"),
-        ("evaluation_runs", "ran_at", "yesterday"),
-        ("evaluation_runs", "tags", b"\xff"),
-        ("metrics", "value", "high"),
-        ("evaluation_runs", "ran_at", "y" * 100_000),
-    ],
-)
-def test_a_damaged_row_is_named(tmp_path: Path, table: str, column: str, value: object) -> None:
-    file = tmp_path / "history.sqlite"
-    sync(str(file))
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
-    with (
-        IndexDatabase(str(file), rootdir=tmp_path, write=False) as database,
-        pytest.raises(
-            StorageError, match=r"history\.sqlite: a row of the index is damaged .*anew"
-        ) as caught,
-    ):
-        query_trend(database, OURS.project, TrendQuery(metric="recall_at_k"))
-    assert len(str(caught.value)) < len(str(file)) + 400
+def test_a_damaged_row_is_named(tmp_path: Path) -> None:
+    whole, file = tmp_path / "whole.sqlite", tmp_path / "history.sqlite"
+    sync(str(whole))
+    for table, column, value in DAMAGES:
+        shutil.copyfile(whole, file)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        with (
+            IndexDatabase(str(file), rootdir=tmp_path, write=False) as database,
+            pytest.raises(
+                StorageError, match=r"history\.sqlite: a row of the index is damaged .*anew"
+            ) as caught,
+        ):
+            query_trend(database, OURS.project, TrendQuery(metric="recall_at_k"))
+        assert len(str(caught.value)) < len(str(file)) + 400
