@@ -269,12 +269,9 @@ class GateResult:
 
     @property
     def brief(self) -> str:
-        """The sentence, or of a complete run the number of its failed checks alone."""
-        counts = Counter(one.status for one in self.checks)
-        if not counts["fail"] or not self.complete:
-            return self.sentence
-        decided = len(self.checks) - counts["skip"]
-        return f"FAIL {counts['fail']} of {decided} checks" if decided > 1 else "FAIL 1 check"
+        """The sentence, or of a complete run with failed checks their number alone."""
+        failed = any(one.status == "fail" for one in self.checks)
+        return f"FAIL {self.reason}" if failed and self.complete else self.sentence
 
 
 def paired_text(n: int, documents: int | None) -> str:

@@ -33,7 +33,12 @@ from tests.build.verdicts import judged_by
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> FinishedRun:
     verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
-    gate = GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks)
+    gate = GateResult(
+        verdict=verdict,
+        sentence=f"{verdict}, says the gate",
+        reason="1 of 2 checks",
+        checks=checks,
+    )
     run = StoredRun(
         folder=Path("evals/results/r-1"),
         records=records,
