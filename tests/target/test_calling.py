@@ -108,7 +108,9 @@ def test_a_client_that_times_itself_is_recognised_by_ask_result() -> None:
 def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
     chunks = (
         RetrievedChunk(rel_path="b.md", rank=2, score_final=math.nan),
-        RetrievedChunk(rel_path="a.md", rank=1, text="t", text_truncated=True),
+        RetrievedChunk(
+            rel_path="a.md", rank=1, text="t", text_truncated=True, embedding=(0.0, 1.0)
+        ),
     )
     full = AskResponse(
         answer="a",
@@ -118,6 +120,7 @@ def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
         folder_selection=FolderSelection(selected_folders=("x",), fallback_used=True),
         latency={"total_ms": 3.0},
         models={"llm_model": "m"},
+        query_embedding=(1.0, 0.0),
     )
     response = response_of(call(lambda request: full))
     assert response.retrieved_chunks == (
@@ -125,6 +128,7 @@ def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
         RetrievedChunk(rel_path="b.md", rank=2, score_final=None),
     )
     assert response.references == full.references
+    assert response.query_embedding == full.query_embedding
     assert response.folder_selection == full.folder_selection
     assert (response.latency, response.models) == (full.latency, full.models)
 
@@ -161,9 +165,6 @@ def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
     assert result.response == AskResponse(answer=" ", reply_keys=("answer",))
     assert result.error is not None
     assert result.error.kind == "empty"
-
-
-def test_answered_carries_time_and_attempts_into_the_error() -> None:
     result = answered(AskResponse(answer=""), total_ms=5.0, attempts=2)
     assert result.error is not None
     assert (result.total_ms, result.attempts, result.error.attempts) == (5.0, 2, 2)
@@ -206,12 +207,6 @@ def test_a_fixture_that_returns_no_client_is_a_config_error(client: object) -> N
     with pytest.raises(ConfigError, match=r"rag_client: got .*, expected an object with ask"):
         call(client)
     assert threading.current_thread() is threading.main_thread()
-
-
-def test_vectors_of_a_response_built_by_hand_are_kept() -> None:
-    chunk = RetrievedChunk(rel_path="a.md", embedding=(0.0, 1.0))
-    reply = AskResponse(answer="a", query_embedding=(1.0, 0.0), retrieved_chunks=(chunk,))
-    assert response_of(call(lambda request: reply)) == reply
 
 
 def test_numbers_and_truth_values_of_numpy_are_read() -> None:
@@ -266,6 +261,7 @@ def test_a_reply_with_an_error_is_an_error_of_the_target_without_its_secrets(
     monkeypatch.setenv("RAG_API_KEY", "hushhush")
     reply = {"answer": "It failed.", "error": "no index for hushhush"}
     assert error_of(call(lambda request: reply)) == ("target", "no index for ***")
+    assert error_of(call(lambda request: {"error": "quota spent"})) == ("target", "quota spent")
 
 
 class Hostile(dict[str, object]):
@@ -329,10 +325,6 @@ def test_objects_of_a_framework_are_advised_on(reply: dict[str, object], advice:
     kind, message = error_of(call(lambda request: reply))
     assert kind == "protocol"
     assert message.partition("got ")[2].partition(";")[1:] == advice.partition(";")[1:]
-
-
-def test_an_error_of_a_reply_without_an_answer_is_its_text_alone() -> None:
-    assert error_of(call(lambda request: {"error": "quota spent"})) == ("target", "quota spent")
 
 
 def test_a_call_that_reaches_no_line_of_a_client_names_the_client() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import random
 import socket
 import threading
@@ -16,7 +15,7 @@ import pytest
 from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.target.client import HttpRagClient
-from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import (
@@ -266,26 +265,26 @@ def test_a_connection_that_is_never_made_is_a_connect_timeout(
 # --- statuses ------------------------------------------------------------------------------
 
 
-def test_too_many_requests_is_retried_after_as_long_as_the_server_asks() -> None:
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        ("429 Too Many Requests", {"retry_after": "7"}, 7.0),
+        (
+            "503 Service Unavailable",  # by the clock of the server
+            {
+                "date": "Fri, 31 Dec 1999 23:59:50 GMT",
+                "retry_after": "Fri, 31 Dec 1999 23:59:59 GMT",
+            },
+            9.0,
+        ),
+    ],
+)
+def test_a_busy_server_is_asked_again_after_as_long_as_it_says(
+    status: str, headers: dict[str, str], seconds: float
+) -> None:
     pauses = Pauses()
-    result = ask_once(
-        http_reply(b"slow down", "429 Too Many Requests", retry_after="7"), GOOD, pauses=pauses
-    )
-    assert result.error is None
-    assert result.attempts == 2
-    assert pauses == [7.0]
-
-
-def test_retry_after_as_a_date_is_read_by_the_clock_of_the_server() -> None:
-    pauses = Pauses()
-    busy = http_reply(
-        b"",
-        "503 Service Unavailable",
-        date="Fri, 31 Dec 1999 23:59:50 GMT",
-        retry_after="Fri, 31 Dec 1999 23:59:59 GMT",
-    )
-    assert ask_once(busy, GOOD, pauses=pauses).attempts == 2
-    assert pauses == [9.0]
+    result = ask_once(http_reply(b"slow down", status, **headers), GOOD, pauses=pauses)
+    assert (result.error, result.attempts, pauses) == (None, 2, [seconds])
 
 
 @pytest.mark.parametrize("status", ["408 Request Timeout", "500 Internal Server Error", "599 Odd"])
@@ -319,7 +318,7 @@ def test_a_lasting_failure_is_not_retried(status: str) -> None:
     assert "\x1b" not in message
 
 
-def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
+def test_a_redirect_is_not_followed_and_names_where_it_leads_and_headers_for_a_login() -> None:
     moved = http_reply(
         b"", "307 Temporary Redirect", location="https://ann:pw99@other.test/ask/?token=abc"
     )
@@ -332,12 +331,8 @@ def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
     assert "token" not in result.error.message
     assert result.error.message.endswith("set the URL to the final address")
     assert len(target.received) == 1
-
-
-def test_a_redirect_that_may_lead_to_a_login_names_headers_too() -> None:
-    _, message, _ = failure(http_reply(b"", "302 Found", location="/login"))
-    assert "/login" in message
-    assert "headers" in message
+    login = failure(http_reply(b"", "302 Found", location="/login"))[1]
+    assert ("/login" in login, "headers" in login) == (True, True)
 
 
 def test_the_time_is_that_of_the_last_attempt() -> None:
@@ -383,14 +378,6 @@ def test_the_time_begins_when_the_request_is_sent_and_not_at_the_connection(
     ("body", "message"),
     [
         (b"<html>\n<body>Bad\x1b[31m gateway</body></html>", "HTML (line 1); it begins: <html>"),
-        (b'{"answer": "\xff"}', "not UTF-8: byte 0xff at offset 12"),
-        (b"", "the reply is empty"),
-        (b'{"answer": ', "not JSON"),
-        (b'{"answer": 7}', "answer: expected a string, got 7"),
-        (
-            b'{"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}, {}]}}',
-            "debug.retrieved_chunks[1].rel_path: expected a string, got nothing",
-        ),
     ],
 )
 def test_a_body_that_cannot_be_read_is_a_protocol_error(body: bytes, message: str) -> None:
@@ -400,26 +387,12 @@ def test_a_body_that_cannot_be_read_is_a_protocol_error(body: bytes, message: st
     assert "\x1b" not in text
 
 
-def test_nan_in_a_reply_becomes_null() -> None:
-    body = (
-        b'{"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a", "score_final": NaN}]}}'
-    )
-    result = ask_once(http_reply(body))
-    assert result.response is not None
-    assert result.response.retrieved_chunks is not None
-    assert result.response.retrieved_chunks[0].score_final is None
-
-
 def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
     result = ask_once(json_reply({"answer": " \n", "debug": {"retrieved_chunks": []}}))
     assert result.error is not None
     assert result.error.kind == "empty"
     assert result.response is not None
     assert result.response.retrieved_chunks == ()
-
-
-def test_an_empty_answer_that_abstains_is_an_answer() -> None:
-    assert ask_once(json_reply({"answer": "", "abstained": True})).error is None
 
 
 def test_a_body_of_7_mb_is_read() -> None:
@@ -457,11 +430,8 @@ def test_the_limit_holds_for_what_a_compressed_body_becomes(
     assert len(bomb) < 2000
     assert failure(http_reply(bomb, content_encoding="gzip"))[0] == "protocol"
     assert MAX_BODY_BYTES == 8 * 2**20
-
-
-def test_a_compressed_body_is_read() -> None:
-    body = gzip.compress(json.dumps({"answer": "a"}).encode())
-    assert ask_once(http_reply(body, content_encoding="gzip")).error is None
+    small = gzip.compress(b'{"answer": "a"}')
+    assert ask_once(http_reply(small, content_encoding="gzip")).error is None
 
 
 def test_a_body_that_is_not_compressed_as_it_says_is_a_protocol_error() -> None:
@@ -471,11 +441,6 @@ def test_a_body_that_is_not_compressed_as_it_says_is_a_protocol_error() -> None:
 
 
 # --- asking --------------------------------------------------------------------------------
-
-
-def test_a_bad_expression_is_a_config_error_when_the_client_is_made() -> None:
-    with pytest.raises(ConfigError, match=r"response\.answer: .*unexpected '\]' at position 5"):
-        HttpRagClient(TargetSettings(url="http://h", response={"answer": "out.]"}))
 
 
 def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:

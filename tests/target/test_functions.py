@@ -1,8 +1,7 @@
-"""The functions of mappings, first alone, then on replies of real systems over real sockets."""
+"""The functions of mappings; `tests/project/presets` applies them to replies of systems."""
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
@@ -14,7 +13,7 @@ from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.functions import MappingFunctions
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.reply import AskRequest, AskResponse
+from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import fake_target, json_reply
 
@@ -226,7 +225,7 @@ arguments = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data(), name=st.sampled_from(sorted(MappingFunctions.FUNCTION_TABLE)))
 def test_any_reply_gives_a_value_or_a_protocol_error(data: st.DataObject, name: str) -> None:
     signature = MappingFunctions.FUNCTION_TABLE[name]["signature"]
@@ -240,7 +239,7 @@ def test_any_reply_gives_a_value_or_a_protocol_error(data: st.DataObject, name: 
     assert fault is None or (fault.kind == "protocol" and "cannot be applied: " in str(fault))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(json_values, json_values)))
 def test_rows_is_the_inverse_of_projections(pairs: list[tuple[object, object]]) -> None:
     document = {"a": [left for left, _ in pairs], "b": [right for _, right in pairs]}
@@ -248,7 +247,7 @@ def test_rows_is_the_inverse_of_projections(pairs: list[tuple[object, object]]) 
     assert repr([(row["a"], row["b"]) for row in rows]) == repr(pairs)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.integers(), min_size=1), max_size=5))
 def test_unnest_keeps_order_number_and_parents(lists: list[list[int]]) -> None:
     document = [{"n": n, "items": items} for n, items in enumerate(lists)]
@@ -256,169 +255,7 @@ def test_unnest_keeps_order_number_and_parents(lists: list[list[int]]) -> None:
     assert search("unnest(@, 'items')", document) == expected
 
 
-# --- replies of real systems ---------------------------------------------------------------
-
-
-def ask(reply: object, **response: str) -> AskResponse:
-    with fake_target(json_reply(reply)) as target:
-        client = HttpRagClient(TargetSettings(url=target.url, response=response))
-        try:
-            return client.ask(AskRequest(question="How often does the pump need oil?"))
-        finally:
-            client.close()
-
-
-def cited(response: AskResponse) -> list[str | None]:
-    return [reference.rel_path for reference in response.references or ()]
-
-
-def chunks(response: AskResponse) -> list[tuple[str, str | None, float | None]]:
-    return [(c.rel_path, c.text, c.score_final) for c in response.retrieved_chunks or ()]
-
-
-def test_vertex_rag_engine_cites_by_index() -> None:
-    grounding = {
-        "groundingChunks": [
-            {"retrievedContext": {"uri": "gs://b/a.md", "title": "a", "text": "Monthly."}},
-            {"retrievedContext": {"uri": "gs://b/b.md", "title": "b", "text": "Yearly."}},
-        ],
-        "groundingSupports": [
-            {"segment": {"endIndex": 8, "text": "Monthly."}, "groundingChunkIndices": [0]},
-            {"segment": {"endIndex": 9, "text": "x"}, "groundingChunkIndices": [0, 1]},
-        ],
-    }
-    parts = [{"text": "Monthly, "}, {"text": "or so."}]
-    reply = {"candidates": [{"content": {"parts": parts}, "groundingMetadata": grounding}]}
-    response = ask(
-        reply,
-        answer="join('', candidates[0].content.parts[].text)",
-        retrieved_chunks="candidates[0].groundingMetadata.groundingChunks[].retrievedContext"
-        ".{rel_path: uri, text: text}",
-        references="candidates[0].groundingMetadata.pick(groundingChunks, "
-        "groundingSupports[].groundingChunkIndices[])[].retrievedContext.{rel_path: uri}",
-    )
-    assert response.answer == "Monthly, or so."
-    assert [path for path, _, _ in chunks(response)] == ["gs://b/a.md", "gs://b/b.md"]
-    assert cited(response) == ["gs://b/a.md", "gs://b/a.md", "gs://b/b.md"]
-
-
-def test_vertex_ai_search_cites_by_index_in_a_string() -> None:
-    def reference(uri: str, content: str, score: float) -> dict[str, object]:
-        metadata = {"uri": uri, "title": uri}
-        chunk = {"content": content, "relevanceScore": score, "documentMetadata": metadata}
-        return {"chunkInfo": chunk}
-
-    reply = {
-        "answer": {
-            "state": "SUCCEEDED",
-            "answerText": "Monthly.",
-            "citations": [{"endIndex": "8", "sources": [{"referenceId": "1"}]}],
-            "references": [reference("a", "Yearly.", 0.4), reference("b", "Monthly.", 0.9)],
-        }
-    }
-    info = "chunkInfo.{rel_path: documentMetadata.uri, text: content, score_final: relevanceScore}"
-    response = ask(
-        reply,
-        answer="answer.answerText",
-        retrieved_chunks=f"answer.references[].{info}",
-        references="answer.pick(references, citations[].sources[].referenceId)[]"
-        ".chunkInfo.{rel_path: documentMetadata.uri}",
-    )
-    assert chunks(response) == [("a", "Yearly.", 0.4), ("b", "Monthly.", 0.9)]
-    assert cited(response) == ["b"]
-
-
-def test_onyx_cites_by_the_id_of_a_document() -> None:
-    reply = {
-        "answer": "Monthly [[2]](https://w/b).",
-        "top_documents": [
-            {"document_id": "https://w/a", "semantic_identifier": "a.md", "blurb": "x"},
-            {"document_id": "https://w/b", "semantic_identifier": "b.md", "blurb": "y"},
-        ],
-        "citation_info": [{"citation_number": 2, "document_id": "https://w/b"}],
-        "error_msg": None,
-    }
-    response = ask(
-        reply,
-        answer="answer",
-        retrieved_chunks="top_documents[].{rel_path: semantic_identifier, text: blurb}",
-        references="lookup(top_documents, 'document_id', citation_info[].document_id)[]"
-        ".{rel_path: semantic_identifier}",
-    )
-    assert [path for path, _, _ in chunks(response)] == ["a.md", "b.md"]
-    assert cited(response) == ["b.md"]
-
-
-def test_lightrag_lists_chunks_below_their_file() -> None:
-    reply = {
-        "response": "Monthly.",
-        "references": [
-            {"reference_id": "1", "file_path": "a.md", "content": ["Oil monthly.", "Grease."]},
-            {"reference_id": "2", "file_path": "b.md", "content": ["Belts."]},
-        ],
-    }
-    response = ask(
-        reply,
-        answer="response",
-        retrieved_chunks="unnest(references, 'content')[].{rel_path: file_path, text: content}",
-    )
-    assert chunks(response) == [
-        ("a.md", "Oil monthly.", None),
-        ("a.md", "Grease.", None),
-        ("b.md", "Belts.", None),
-    ]
-
-
-def test_open_webui_lists_texts_and_scores_side_by_side() -> None:
-    source = {
-        "source": {"name": "notes", "id": "c1"},
-        "document": ["Oil monthly.", "Belts."],
-        "metadata": [{"source": "a.md"}, {"source": "b.md"}],
-        "distances": [0.9, 0.4],
-    }
-    reply = {"choices": [{"message": {"content": "Monthly [1]."}}], "sources": [source]}
-    response = ask(
-        reply,
-        answer="choices[0].message.content",
-        retrieved_chunks="sources[].rows({text: document, about: metadata, score: distances})[]"
-        ".{rel_path: about.source, text: text, score_final: score}",
-    )
-    assert chunks(response) == [("a.md", "Oil monthly.", 0.9), ("b.md", "Belts.", 0.4)]
-
-
-def test_openrag_puts_its_sources_into_a_string() -> None:
-    extra = {"sources": [{"filename": "a.md", "content": "Oil monthly.", "score": 0.5}]}
-    reply = {
-        "choices": [{"message": {"content": "Monthly."}}],
-        "extra": json.dumps(extra),
-    }
-    response = ask(
-        reply,
-        answer="choices[0].message.content",
-        retrieved_chunks="parse_json(extra).sources[]"
-        ".{rel_path: filename, text: content, score_final: score}",
-    )
-    assert chunks(response) == [("a.md", "Oil monthly.", 0.5)]
-
-
-def test_langgraph_returns_the_result_of_a_tool_as_a_string() -> None:
-    found = [{"source": "a.md", "page_content": "Oil monthly."}]
-    reply = {
-        "messages": [
-            {"type": "human", "content": "How often?"},
-            {"type": "ai", "content": "", "tool_calls": [{"name": "search"}]},
-            {"type": "tool", "name": "search", "content": json.dumps(found)},
-            {"type": "ai", "content": "Monthly."},
-        ]
-    }
-    response = ask(
-        reply,
-        answer="messages[?type=='ai'].content | [-1]",
-        retrieved_chunks="messages[?type=='tool'].parse_json(content)[]"
-        ".{rel_path: source, text: page_content}",
-    )
-    assert response.answer == "Monthly."
-    assert chunks(response) == [("a.md", "Oil monthly.", None)]
+# --- secrets --------------------------------------------------------------------------------
 
 
 def test_a_secret_that_parse_json_uncovers_is_blotted_out() -> None:

@@ -224,10 +224,7 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert message in err
 
 
-# --- the page ------------------------------------------------------------------------------------
-
-
-# --- the shared labels ---------------------------------------------------------------------------
+# --- disagreements -------------------------------------------------------------------------------
 
 
 def test_disagreements_are_listed_the_clearest_first_and_without_texts(
@@ -313,12 +310,12 @@ def test_strict_refuses_a_judge_that_errs_both_ways(opened: Open, capsys: Output
         return {**row, "answer": "Bad."} if wrong else row
 
     opened(scores(SIDES))
-    rows = [*map(lenient, labelled(300, source="a")), *map(strict, labelled(300, source="b"))]
+    rows = [*map(lenient, labelled(150, source="a")), *map(strict, labelled(150, source="b"))]
     write(rows)
     assert run_json(capsys)["admitted"] == {"en": True}
     document = run_json(capsys, "--strict")
     assert document["admitted"] == {"en": False}
     bias = document["bias"]["en"]
     assert bias["a"]["low"] > 0 > bias["b"]["high"]
-    write(rows[:600])
+    write(rows[:300])
     assert run_json(capsys, "--strict")["admitted"] == {"en": True}
