@@ -16,7 +16,7 @@ from tests.plugin.scratch import case
 READ_TIMEOUT_S: Final = 5.0
 TIMEOUT_S: Final = 8.0
 RETRIES: Final = 1
-TOTAL: Final = 1000
+TOTAL: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Fault:
     error: str | None
     """Kind of the error; None: the case is asked well."""
     attempts: int
-    count: int = 8
+    count: int = 4
     """Cases of this kind; waits and large replies are few."""
 
 
@@ -38,8 +38,8 @@ FAULTS: Final = {
     "html-200": Fault("protocol", 1),
     "html-500": Fault("http", 2),
     "once-500": Fault(None, 2),
-    "always-503": Fault("http", 2, 4),
-    "once-429": Fault(None, 2, 4),
+    "always-503": Fault("http", 2, 2),
+    "once-429": Fault(None, 2, 2),
     "not-found": Fault("http", 1),
     "redirect": Fault("http", 1),
     "wrong-types": Fault("protocol", 1),
@@ -56,8 +56,8 @@ FAULTS: Final = {
     "no-ids": Fault(None, 1),
     "no-debug": Fault(None, 1),
     "null-debug": Fault(None, 1),
-    "slow": Fault("timeout", 1, 3),
-    "drip": Fault("timeout", 1, 3),
+    "slow": Fault("timeout", 1, 2),
+    "drip": Fault("timeout", 1, 2),
 }
 GOOD: Final = Fault(None, 1)
 
@@ -71,7 +71,7 @@ def fault_of(question: str) -> Fault:
 
 
 def mixed_cases() -> list[dict[str, Any]]:
-    """A thousand cases, faults spread evenly among those that are answered."""
+    """Four hundred cases, faults spread evenly among those that are answered."""
     kinds = [kind for kind, fault in FAULTS.items() for _ in range(fault.count)]
     step = TOTAL // len(kinds)
     cases = []

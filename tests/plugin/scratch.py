@@ -113,13 +113,11 @@ class Project:
         file.write_text(text.replace(NO_PAGE, ""), encoding="utf-8")
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run in this process; with workers in a process of its own."""
-        if "-n" in arguments:
-            return self.run_apart(*arguments)
+        """Run in this process; workers are processes of their own."""
         return self.pytester.runpytest_inprocess(*self._named(arguments), *QUIET)
 
     def run_apart(self, *arguments: str) -> pytest.RunResult:
-        """Run in a process of its own: workers, signals, and what a first import shows."""
+        """Run in a process of its own: signals, and what a first import shows."""
         return self.pytester.runpytest_subprocess(*self._named(arguments), *QUIET, timeout=360)
 
     def _named(self, arguments: Sequence[str]) -> tuple[str, ...]:

@@ -112,12 +112,9 @@ WITHOUT_REFERENCES = CONFTEST.replace(
 ).replace('"The answer text."', '"It is so [1]." if question == "hit one" else "It is so."')
 
 
-@SERIAL_AND_PARALLEL
-def test_answers_without_citations_count_once_any_answer_cites(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_answers_without_citations_count_once_any_answer_cites(project: Project) -> None:
     project.write("conftest.py", WITHOUT_REFERENCES)
-    project.run("--rageval-run-id", "one", *workers)
+    project.run("--rageval-run-id", "one")
     found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
     rate = found["metrics"]["attribution_hit_rate"]
     assert (rate["n"], round(rate["mean"], 3)) == (3, 0.333)
@@ -180,11 +177,8 @@ def pytest_runtest_makereport(item, call):
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_a_hook_of_the_project_may_fail_a_case_that_passed_or_missed(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_hook_of_the_project_may_fail_a_case_that_passed_or_missed(project: Project) -> None:
     project.write("conftest.py", CONFTEST + FAILING)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 1
     assert outcomes(result) == {"failed": 2, "passed": 2, "checks passed": 2}

@@ -11,38 +11,16 @@ from tests.plugin.scratch import (
     CASES,
     PYPROJECT,
     REFUSED,
-    SERIAL_AND_PARALLEL,
     Project,
     case,
     checks,
-    comparable,
-    outcomes,
 )
 
 COMMITTED = ("config.json", "metrics.json", "gate.json", "summary.md")
 
 
-def test_workers_measure_what_one_process_measures(project: Project) -> None:
-    project.cases([*CASES, REFUSED])
-    one = project.run("--rageval-run-id", "one")
-    two = project.run_apart("--rageval-run-id", "two", "-n", "2")
-    assert (one.ret, two.ret) == (1, 1)
-    assert outcomes(one) == outcomes(two)
-    documents = [
-        json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-        | json.loads((folder / "groups.json").read_text(encoding="utf-8"))
-        for folder in project.run_folders()
-    ]
-    assert len(documents) == 2
-    assert documents[0]["metrics"]["recall_at_k"]["mean"] == pytest.approx(2 / 3)
-    assert comparable(documents[0]) == comparable(documents[1])
-
-
-@SERIAL_AND_PARALLEL
-def test_json_report_holds_every_case_and_the_gate(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    project.run("--json-report", *workers)
+def test_json_report_holds_every_case_and_the_gate(project: Project) -> None:
+    project.run("--json-report")
     report = json.loads((project.path / ".report.json").read_text(encoding="utf-8"))
     by_id = {t["nodeid"]: t for t in report["tests"]}
     found = by_id["evals/eval_set.jsonl::short-1"]["metadata"]["rageval"]

@@ -7,7 +7,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.runs.read import read_run
 from tests.plugin.long_runs import document, figures, lines_of
-from tests.plugin.scratch import CASES, CONFTEST, SERIAL_AND_PARALLEL, Project
+from tests.plugin.scratch import CASES, CONFTEST, Project
 
 TWO_SYSTEMS = CONFTEST.replace(
     '@pytest.fixture(scope="session")\ndef rag_client():\n'
@@ -38,9 +38,8 @@ def names_of(project: Project, run_id: str) -> list[str]:
     return sorted(record["case_id"] + record["parameters"] for record in records)
 
 
-@SERIAL_AND_PARALLEL
-def test_each_system_counts_on_its_own(two_systems: Project, workers: tuple[str, ...]) -> None:
-    two_systems.run("--rageval-run-id", "two", *workers)
+def test_each_system_counts_on_its_own(two_systems: Project) -> None:
+    two_systems.run("--rageval-run-id", "two")
     assert names_of(two_systems, "two") == NAMES
     found = document(two_systems.folder("two"))
     assert found["metrics"]["recall_at_k"]["n"] == 6

@@ -11,12 +11,9 @@ from tests.build.targets import unused_port
 from tests.plugin.scratch import CASES, CONFTEST, SERIAL_AND_PARALLEL, Project, case
 
 
-@SERIAL_AND_PARALLEL
-def test_a_misspelt_metric_is_a_usage_error_at_its_place(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_misspelt_metric_is_a_usage_error_at_its_place(project: Project) -> None:
     project.write("thresholds.toml", 'version = 1\n[overall]\nrecal_at_k = ">= 0.9"\n')
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["*thresholds.toml:3: unknown metric*recal_at_k*did you mean*recall_at_k*"]
@@ -59,21 +56,17 @@ ALONE = "\n@pytest.fixture(scope='session')\ndef judge():\n    return Quality()\
 AROUND = "\n@pytest.fixture(scope='session')\ndef judge(judge):\n    return Quality(judge)\n"
 
 
-@SERIAL_AND_PARALLEL
 @pytest.mark.parametrize("fixture", [ALONE, AROUND], ids=["alone", "around"])
 def test_a_fixture_may_judge_by_rubrics_that_the_offline_judge_lacks(
-    project: Project, fixture: str, workers: tuple[str, ...]
+    project: Project, fixture: str
 ) -> None:
     project.write("conftest.py", CONFTEST + OWN_JUDGE + fixture)
     rubrics = ("--judge=offline", "--judge-rubrics=groundedness,quality")
-    assert project.run("evals", *rubrics, *workers).ret == 0
+    assert project.run("evals", *rubrics).ret == 0
     assert project.stored("metrics.json")["metrics"]["quality.overall"]["mean"] == 1.0
 
 
-@SERIAL_AND_PARALLEL
-def test_every_fault_of_a_case_file_is_told_at_once(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_every_fault_of_a_case_file_is_told_at_once(project: Project) -> None:
     good = json.dumps(CASES[0])
     lines = [
         good,
@@ -83,7 +76,7 @@ def test_every_fault_of_a_case_file_is_told_at_once(
         json.dumps(case("wrong", "hit") | {"k": "five"}),
     ]
     project.write("evals/eval_set.jsonl", "\n".join(lines) + "\n")
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 2
     told = result.stdout.str() + result.stderr.str()
     for line in range(2, 6):
@@ -218,13 +211,12 @@ def test_a_process_that_may_open_too_few_files_is_refused_before_the_first_case(
     assert project.run_folders() == []
 
 
-@SERIAL_AND_PARALLEL
-def test_each_fault_ends_with_its_code_under_v(project: Project, workers: tuple[str, ...]) -> None:
+def test_each_fault_ends_with_its_code_under_v(project: Project) -> None:
     project.write("evals/cases.jsonl", '{"id": "a"}\n')
-    result = project.run("-v", *workers)
+    result = project.run("-v")
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*cases.jsonl:1: question: missing [[]input.missing[]]"])
     project.write("pyproject.toml", "[tool.rageval]\ncutoff = 3\n")
-    result = project.run("-v", *workers)
+    result = project.run("-v")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*pyproject.toml:2:*cutoff: unknown key*[[]input.unknown[]]"])

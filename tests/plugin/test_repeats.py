@@ -88,7 +88,7 @@ def test_auto_asks_again_what_failed_or_flipped_and_counts_first_answers(
         ask_server(project, server.url)
         result = project.run(*AUTO, "--rageval-run-id", "one", *workers)
         assert dict(server.asked) == {"hit it": 1, "miss it": 5, "recover from it": 5}
-        project.run(*AUTO, "--rageval-run-id", "two", *workers)
+        project.run(*AUTO, "--rageval-run-id", "two")
         assert dict(server.asked) == {"hit it": 2, "miss it": 10, "recover from it": 10}
     assert (result.parseoutcomes()["missed"], result.parseoutcomes()["flaky"]) == (1, 1)
     one, two = document(project.folder("one")), document(project.folder("two"))
@@ -100,6 +100,7 @@ def test_auto_asks_again_what_failed_or_flipped_and_counts_first_answers(
     assert document(project.folder("one"), "gate.json")["complete"] is True
 
 
+@pytest.mark.slow
 def test_a_resumed_auto_run_asks_what_is_missing_of_the_cases_that_it_asks_again(
     project: Project,
 ) -> None:
@@ -119,21 +120,17 @@ def test_a_resumed_auto_run_asks_what_is_missing_of_the_cases_that_it_asks_again
     assert document(project.folder())["metrics"] == whole["metrics"]
 
 
-@pytest.mark.slow
 def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
     project.cases(FLAKY)
     with rag_server(flaky) as server:
         ask_server(project, server.url)
         project.run(*THREE, "--rageval-run-id", "one")
-        server.asked.clear()
-        project.run_apart(*THREE, "--rageval-run-id", "two", "-n", "2")
     metrics = document(project.folder())
     assert (metrics["total"], metrics["missed"], metrics["flaky"]) == (4, 1, 2)
     repeats = metrics["repeats"]
     assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
     assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
     assert metrics["metrics"]["hit_at_k"]["mean"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
-    assert figures(metrics) == figures(document(project.folder("two")))
 
 
 def test_the_gate_counts_cases_that_have_all_their_repeats(project: Project) -> None:
@@ -153,10 +150,7 @@ def test_misses_and_errors_of_any_repeat_are_asked_again_by_last_failed(project:
 
 
 @pytest.mark.slow
-@SERIAL_AND_PARALLEL
-def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(project: Project) -> None:
     project.cases([case(f"c{n}", f"{'waver' if n % 2 else 'hit'} {n}") for n in range(8)])
     with rag_server(flaky, delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
@@ -174,7 +168,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
             server.asked[question] += 1
         server.delay_s = 0.0
         before = server.calls
-        project.run(*THREE, "--rageval-resume", "one", *workers)
+        project.run(*THREE, "--rageval-resume", "one")
         assert server.calls - before == 24 - len(done)
         server.asked.clear()
         project.run(*THREE, "--rageval-run-id", "two")
@@ -182,13 +176,12 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
     assert figures(document(folder)) == figures(document(project.folder("two")))
 
 
-@pytest.mark.slow
 def test_repeats_are_recorded_and_replayed_in_their_order(project: Project) -> None:
     project.cases(FLAKY[:3])
     with rag_server(flaky) as server:
         ask_server(project, server.url)
-        project.run_apart(*THREE, "--rageval-run-id", "one", "--record-mode=once")
+        project.run(*THREE, "--rageval-run-id", "one", "--record-mode=once")
         calls = server.calls
-    project.run_apart(*THREE, "--rageval-run-id", "two", "--record-mode=none", "--block-network")
+    project.run(*THREE, "--rageval-run-id", "two", "--record-mode=none", "--block-network")
     assert calls == 9
     assert figures(document(project.folder())) == figures(document(project.folder("two")))

@@ -37,7 +37,7 @@ def test_each_request_says_who_asks_and_in_which_run(
     asking.cases(cases("ann", "bob"))
     with fake_target(GOOD) as target:
         asking.run("--rag-url", target.url, "--rageval-run-id", "one", *workers)
-        asking.run("--rag-url", target.url, "--rageval-repeats", "2", *workers)
+        asking.run("--rag-url", target.url, "--rageval-repeats", "2")
     received = [one.headers for one in target.received]
     assert sorted(one["x-user"] for one in received[:2]) == ["ann", "bob"]
     assert {one["x-run"] for one in received[:2]} == {"one"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.plugin.scratch import (
     CASES,
     REFUSED,
-    SERIAL_AND_PARALLEL,
     Project,
     case,
     checks,
@@ -24,13 +23,10 @@ hit_at_k = ">= 1"
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_generated_case_is_asked_and_stored_but_no_check_counts_it(project: Project) -> None:
     project.cases([*CASES[:2], UNREVIEWED])
     project.write("thresholds.toml", STRICT)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 0
     assert outcomes(result) == {"passed": 2, "missed": 1, "checks passed": 3}
     record = project.records()["made-1"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project
+from tests.plugin.scratch import Project
 
 
 @pytest.fixture
@@ -15,11 +15,8 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-@SERIAL_AND_PARALLEL
-def test_a_run_appends_its_summary_once(
-    project: Project, step: Path, workers: tuple[str, ...]
-) -> None:
-    assert project.run(*workers).ret == 0
+def test_a_run_appends_its_summary_once(project: Project, step: Path) -> None:
+    assert project.run().ret == 0
     (folder,) = project.run_folders()
     summary = (folder / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("## rageval: PASS")

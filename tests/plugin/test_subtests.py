@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, outcomes
+from tests.plugin.scratch import CASES, REFUSED, Project, outcomes
 
 pytestmark = pytest.mark.skipif(
     pytest.version_tuple < (9, 0), reason="pytest has subtests from 9.0 on"
@@ -35,11 +35,10 @@ def test_it(eval_record, subtests):
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_subtests_that_pass_change_no_count(project: Project, workers: tuple[str, ...]) -> None:
+def test_subtests_that_pass_change_no_count(project: Project) -> None:
     project.cases([*CASES, REFUSED])
     project.write("evals/eval_set.py", PASSING)
-    result = project.run("--junitxml=j.xml", *workers)
+    result = project.run("--junitxml=j.xml")
     assert outcomes(result) == {
         "passed": 3, "missed": 1, "errored": 1, "checks failed": 1, "checks passed": 1
     }  # fmt: skip
@@ -54,22 +53,16 @@ def test_an_error_counts_once_for_maxfail(project: Project) -> None:
     assert outcomes(project.run("--maxfail=2"))["missed"] == 1
 
 
-@SERIAL_AND_PARALLEL
-def test_a_case_stays_in_the_run_where_a_subtest_is_skipped(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_case_stays_in_the_run_where_a_subtest_is_skipped(project: Project) -> None:
     project.write("evals/eval_set.py", SKIPPING)
-    assert project.run(*workers).ret == 0
+    assert project.run().ret == 0
     assert sorted(project.records()) == sorted(one["id"] for one in CASES)
     assert project.stored("metrics.json")["total"] == len(CASES)
 
 
-@SERIAL_AND_PARALLEL
-def test_a_case_with_a_failed_subtest_is_said_to_have_failed(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_case_with_a_failed_subtest_is_said_to_have_failed(project: Project) -> None:
     project.write("evals/eval_set.py", FAILING)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 1
     said = "note     1 case failed in a test function, which the gate does not count"
     assert said in result.outlines

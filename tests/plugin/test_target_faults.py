@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import Project, case
 
 RAISES = """
 import logging, pytest
@@ -62,11 +62,8 @@ def section(result: pytest.RunResult, heading: str = "errors of the target") -> 
 # --- an exception in the user's client -----------------------------------------------------
 
 
-@SERIAL_AND_PARALLEL
-def test_an_exception_is_on_the_first_screen_with_its_place(
-    raising: Project, workers: tuple[str, ...]
-) -> None:
-    result = raising.run("evals", *workers)
+def test_an_exception_is_on_the_first_screen_with_its_place(raising: Project) -> None:
+    result = raising.run("evals")
     assert "errors of the target" in "\n".join(result.outlines[:24])
     found = section(result)
     assert found[0].startswith("error    raised in 3 of 3 cases: AttributeError")
@@ -79,10 +76,9 @@ def test_an_exception_is_on_the_first_screen_with_its_place(
     assert "ERRORED" not in text
 
 
-@SERIAL_AND_PARALLEL
-def test_every_file_of_the_run_holds_it(raising: Project, workers: tuple[str, ...]) -> None:
+def test_every_file_of_the_run_holds_it(raising: Project) -> None:
     raising.write_pages()
-    raising.run("evals", "--junitxml=j.xml", "--json-report", *workers)
+    raising.run("evals", "--junitxml=j.xml", "--json-report")
     for record in raising.records().values():
         assert record["error"]["traceback"].splitlines() == [PLACE, "    return question.lower()"]
     (folder,) = raising.run_folders()
@@ -130,8 +126,10 @@ def rag_client():
 # --- options of pytest ---------------------------------------------------------------------
 
 
-@SERIAL_AND_PARALLEL
-@pytest.mark.parametrize("flag", ["-x", "--maxfail=2"])
+@pytest.mark.parametrize(
+    ("flag", "workers"),
+    [("-x", ()), ("--maxfail=2", ()), pytest.param("-x", ("-n", "2"), marks=pytest.mark.slow)],
+)
 def test_an_errored_case_counts_as_a_failure_to_stop_at(
     project: Project, flag: str, workers: tuple[str, ...]
 ) -> None:

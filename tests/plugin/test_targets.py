@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, outcomes
+from tests.plugin.scratch import CONFTEST, Project, outcomes
 
 URL = ("--rag-url", "http://127.0.0.1:9")
 
@@ -69,11 +69,8 @@ def test_workers_end_the_thread_of_their_loop_too(project: Project) -> None:
     assert not any("rageval-loop" in names for names in found)
 
 
-@SERIAL_AND_PARALLEL
-def test_header_summary_and_config_tell_the_target_that_was_asked(
-    project: Project, workers: tuple[str, ...]
-) -> None:
-    result = project.run("-k", "ok-1", *URL, *workers)
+def test_header_summary_and_config_tell_the_target_that_was_asked(project: Project) -> None:
+    result = project.run("-k", "ok-1", *URL)
     lines = " ".join(line.strip() for line in result.outlines)
     assert "rageval: 4 cases, configured target http://127.0.0.1:9/api/v1/ask, k 5" in lines
     note = (

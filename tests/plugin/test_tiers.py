@@ -12,7 +12,7 @@ from pytest_rageval.api.evaluation import evaluate
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.values.errors import ConfigError
-from tests.plugin.scratch import PYPROJECT, SERIAL_AND_PARALLEL, Project, checks
+from tests.plugin.scratch import PYPROJECT, Project, checks
 
 SMOKE = """
 [tool.rageval.tier.smoke]
@@ -44,11 +44,8 @@ def config(project: Project) -> dict[str, Any]:
     return found
 
 
-@SERIAL_AND_PARALLEL
-def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(
-    tiered: Project, workers: tuple[str, ...]
-) -> None:
-    assert tiered.run("--rageval-tier", "smoke", *workers).ret == 0
+def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(tiered: Project) -> None:
+    assert tiered.run("--rageval-tier", "smoke").ret == 0
     stored = config(tiered)
     assert (stored["set"]["n_cases"], stored["settings"]["tier"]) == (1, "smoke")
     assert (stored["settings"]["repeats"], stored["settings"]["judge"]) == (2, "none")

@@ -15,7 +15,7 @@ import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.targets import FakeTarget, fake_target, json_reply
 from tests.plugin.long_runs import ask_server, lines_of, numbered_cases
-from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import CONFTEST, Project, case
 
 CHUNK = {"rel_path": "a.md", "heading_path": "# A", "text": "It is so."}
 GOOD = json_reply({"answer": "It is so.", "debug": {"retrieved_chunks": [CHUNK]}})
@@ -40,10 +40,12 @@ def stored(folder: Path) -> dict[tuple[str, int], Any]:
     return {(line["case_id"], line["repeat"]): line for line in lines_of(folder)}
 
 
-@SERIAL_AND_PARALLEL
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize(
+    ("concurrency", "workers"),
+    [(1, ()), (4, ()), pytest.param(4, ("-n", "2"), marks=pytest.mark.slow)],
+)
 def test_each_question_of_a_run_has_a_trace_that_can_be_computed_again(
-    project: Project, workers: tuple[str, ...], concurrency: int
+    project: Project, concurrency: int, workers: tuple[str, ...]
 ) -> None:
     cases = numbered_cases(N)
     project.cases(cases)

@@ -62,14 +62,11 @@ def full_soon(project: Project) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@SERIAL_AND_PARALLEL
-def test_a_full_disk_is_one_line_and_no_failed_check(
-    project: Project, full_soon: Path, workers: tuple[str, ...]
-) -> None:
+def test_a_full_disk_is_one_line_and_no_failed_check(project: Project, full_soon: Path) -> None:
     project.cases(numbered_cases(200))
     with rag_server() as server:
         ask_server(project, server.url)
-        result = project.run(*workers)
+        result = project.run()
     assert result.ret == 4
     said = result.stdout.str() + result.stderr.str()
     assert "No space left on device; the records so far are kept: once it can be written," in said
@@ -121,15 +118,12 @@ def test_a_broken_cache_ends_the_run_and_keeps_what_was_judged(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no file in use can be removed or moved there")
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
-def test_a_run_whose_folder_was_removed_asks_no_further_case(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_run_whose_folder_was_removed_asks_no_further_case(project: Project) -> None:
     project.cases(numbered_cases(60))
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
         server.let_through(16)
-        session = start(project, "--rageval-run-id", "one", *workers)
+        session = start(project, "--rageval-run-id", "one", "-n", "2")
         wait_until(lambda: n_lines(project.folder()) >= 4, "4 records")
         # In one step: the session may put a file into a folder that is being emptied.
         shutil.rmtree(project.folder().rename(project.path / "gone"))
@@ -357,13 +351,17 @@ def stored_at_the_end(project: Project, session: subprocess.Popen[str]) -> set[s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "to_all"),
-    [("SIGINT", True), ("SIGTERM", False), ("SIGHUP", False), ("SIGTERM", True)],
-    ids=["ctrl-c", "terminated", "terminal closed", "group terminated"],
+    ("name", "to_all", "workers"),
+    [
+        ("SIGINT", True, ("-n", "2")),
+        ("SIGTERM", False, ("-n", "2")),
+        ("SIGINT", True, ()),
+        ("SIGHUP", False, ()),
+    ],
+    ids=["ctrl-c-n2", "terminated-n2", "ctrl-c", "terminal closed"],
 )
-@SERIAL_AND_PARALLEL
 def test_what_was_answered_before_an_early_signal_is_stored(
-    project: Project, workers: Sequence[str], name: str, to_all: bool
+    project: Project, name: str, to_all: bool, workers: Sequence[str]
 ) -> None:
     # While the first answers are scored, which waits for imports.
     session, before = start_answering(project, workers)
@@ -450,11 +448,8 @@ CaseItem.deliver = deliver_slowly
 
 
 @pytest.mark.slow
-@SERIAL_AND_PARALLEL
-def test_what_was_answered_is_stored_though_its_scoring_takes_long(
-    project: Project, workers: Sequence[str]
-) -> None:
-    session, before = start_answering(project, workers, SLOWLY)
+def test_what_was_answered_is_stored_though_its_scoring_takes_long(project: Project) -> None:
+    session, before = start_answering(project, ("-n", "2"), SLOWLY)
     os.killpg(session.pid, signal.SIGINT)
     assert before
     assert stored_at_the_end(project, session) >= before
@@ -482,9 +477,7 @@ def pytest_keyboard_interrupt():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signals there")
-@pytest.mark.parametrize(
-    ("first", "then"), [("SIGTERM", "SIGTERM"), ("SIGTERM", "SIGHUP"), ("SIGINT", "SIGTERM")]
-)
+@pytest.mark.parametrize(("first", "then"), [("SIGTERM", "SIGHUP"), ("SIGINT", "SIGTERM")])
 def test_a_signal_that_comes_again_after_the_loop_does_not_kill_the_session(
     project: Project, first: str, then: str
 ) -> None:
