@@ -255,7 +255,9 @@ def _imported(name: str, beside: tuple[str, ...], path: Path) -> object:
     if name == "beir":
         paths = [path.parent]
     named = [str(one) for one in paths if one.name != "more-tests.csv" or not beside]
-    return chosen.read(open_source(named, ReadOptions(), suffixes=chosen.suffixes))
+    found = chosen.read(open_source(named, ReadOptions(), suffixes=chosen.suffixes))
+    assert all(isinstance(line["id"], str) and line["id"] for line in found.cases)
+    return found
 
 
 KEY: Final = ("f", "a", 0)

@@ -69,11 +69,10 @@ def test_the_answer_quotes_the_passage_and_cites_it(engine: ReferenceEngine) -> 
 
 
 def test_every_reference_is_a_retrieved_chunk(engine: ReferenceEngine) -> None:
-    for question in ("How long does bread dough rest?", "When is an alert raised on the queue?"):
-        response = ask(engine, question)
-        known = {(chunk["rel_path"], chunk["heading_path"]) for chunk in retrieved(response)}
-        assert response["references"]
-        assert {(r["rel_path"], r["heading_path"]) for r in response["references"]} <= known
+    response = ask(engine, "When is an alert raised on the queue?")
+    known = {(chunk["rel_path"], chunk["heading_path"]) for chunk in retrieved(response)}
+    assert response["references"]
+    assert {(r["rel_path"], r["heading_path"]) for r in response["references"]} <= known
 
 
 @pytest.mark.parametrize(

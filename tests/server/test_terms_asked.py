@@ -35,7 +35,7 @@ def test_other_questions_ask_for_no_measure(question: str) -> None:
     assert asked.found_in("Two bits a week.") == {"two", "bit", "week"}
 
 
-@pytest.mark.parametrize("piece", ["1 ", "1,", "a ", "half ", "how long "])
+@pytest.mark.parametrize("piece", ["1 ", "how long "])
 def test_a_long_text_is_read_in_linear_time(piece: str) -> None:
     begin = time.process_time()
     read_question(f"How long? {piece * 20_000}").found_in(piece * 50_000)

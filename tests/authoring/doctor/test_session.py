@@ -82,16 +82,43 @@ def failures(found: list[Finding]) -> dict[str, str]:
     return {one.check: one.message for one in found if one.level == "FAIL"}
 
 
-def test_the_fixture_of_a_conftest_file_is_asked_and_nothing_is_stored(project: Path) -> None:
-    found = doctor(CLIENT)
-    assert found[0].message == (
-        "the rag_client fixture of evals/conftest.py, by case refunds_001 of evals/set.jsonl"
-    )
+OTHERS = """
+READY = []
+
+@pytest.fixture(autouse=True)
+def ready():
+    READY.append(1)
+
+@pytest.fixture
+def judge():
+    raise RuntimeError("no judge here")
+
+@pytest.fixture(params=["old", "new"])
+def rag_client():
+    assert READY
+    return answer
+"""
+
+
+def test_every_client_of_a_conftest_file_is_asked_and_nothing_is_stored(project: Path) -> None:
+    found = doctor(CLIENT + OTHERS)
+    assert [one.message for one in found if one.check == "asked"] == [
+        f"the rag_client fixture of evals/conftest.py[{name}], by case refunds_001 of "
+        "evals/set.jsonl"
+        for name in ("old", "new")
+    ]
     assert {"reachable", "same twice"} <= {one.check for one in found if one.level == "ok"}
     made = {path.name for path in (*project.iterdir(), *(project / "evals").iterdir())}
     assert made - {"__pycache__"} == {
         "asked.txt", "conftest.py", "evals", "pyproject.toml", "set.jsonl",
     }  # fmt: skip
+    failed = failures(found)
+    assert "rag_client" not in failed
+    message = failed["golds"]
+    assert "refunds_001 gold_supports[0].heading_path: no chunk of refunds.md lies at" in message
+    assert "did you mean 'Timing'?" in message
+    fix = next(one.fix for one in found if one.check == "golds")
+    assert "`rageval check --target`, or with --rag-url URL, looks up all cases" in fix
 
 
 @pytest.mark.parametrize(("scope", "peak"), [("function", 1), ("session", 3)])
@@ -105,49 +132,11 @@ def test_golds_are_looked_up_one_by_one_as_the_run_asks_a_client_of_one_case(
     assert int((project / "peak.txt").read_text()) == peak
 
 
-def test_golds_are_compared_with_what_the_target_has() -> None:
-    found = doctor(CLIENT)
-    message = failures(found)["golds"]
-    assert "refunds_001 gold_supports[0].heading_path: no chunk of refunds.md lies at" in message
-    assert "did you mean 'Timing'?" in message
-    (fix,) = [one.fix for one in found if one.check == "golds"]
-    assert "`rageval check --target`, or with --rag-url URL, looks up all cases" in fix
-
-
-def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
-    conftest = CLIENT.replace('scope="session"', 'params=["old", "new"]')
-    asked = [one.message for one in doctor(conftest) if one.check == "asked"]
-    assert [text.split(",")[0] for text in asked] == [
-        "the rag_client fixture of evals/conftest.py[old]",
-        "the rag_client fixture of evals/conftest.py[new]",
-    ]
-
-
 def test_a_client_that_raises_is_shown_with_the_place_in_the_users_code() -> None:
     conftest = CLIENT.replace("    with open", "    request.lower()\n    with open")
     message = failures(doctor(conftest))["rag_client"]
     assert "AttributeError: 'AskRequest' object has no attribute 'lower'" in message
     assert "evals/conftest.py:7: in answer" in message
-
-
-def test_autouse_fixtures_of_the_user_are_set_up_and_the_judge_is_not() -> None:
-    conftest = f"""{CLIENT}
-READY = []
-
-@pytest.fixture(autouse=True)
-def ready():
-    READY.append(1)
-
-@pytest.fixture
-def judge():
-    raise RuntimeError("no judge here")
-
-@pytest.fixture
-def rag_client():
-    assert READY
-    return answer
-"""
-    assert "rag_client" not in failures(doctor(conftest))
 
 
 def test_a_client_around_the_configured_target_is_asked(project: Path) -> None:

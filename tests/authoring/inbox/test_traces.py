@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.inbox.collect import Collected, collect
@@ -62,6 +62,7 @@ def test_groups_are_sampled_evenly_and_weigh_what_they_stand_for(tmp_path: Path)
     assert again.lines == found.lines
 
 
+@settings(deadline=None, max_examples=25)
 @given(
     counts=st.lists(st.integers(1, 5), min_size=1, max_size=12),
     sample=st.integers(1, 15) | st.none(),

@@ -93,7 +93,7 @@ def assert_equal_figures(
     return compared
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=25)
 @given(scene=seeded(lambda dice: dice), level=st.sampled_from(["anchor", "document"]))
 def test_any_run_gives_our_numbers(scene: Random, level: Level) -> None:
     records = [

@@ -25,14 +25,26 @@ Drive = Callable[[LabelSession, Sequence[str]], str]
 """Presses keys through a face and returns what it showed."""
 
 KEY_LOGS: dict[str, list[str]] = {
-    "marks": ["space", "3", "j", "enter", "q"],
-    "snippets": ["s", "j", "space", "enter", "down", "s", "2", "enter", "w", "q"],
-    "groups": ["1", "3", "g", "1", "+", "2", "enter", "n", "5", "q", "y"],
+    "groups": [
+        "1",
+        "3",
+        "s",
+        "space",
+        "enter",
+        "g",
+        "1",
+        "+",
+        "2",
+        "enter",
+        "u",
+        "r",
+        "n",
+        "5",
+        "q",
+        "y",
+    ],
     "notes": ["t", "a", "space", "é", "x", "backspace", "!", "enter", "enter", "enter", "q"],
     "filter": ["/", "m", "a", "i", "l", "enter", "space", "escape", "a", "u", "q", "y"],
-    "undo": ["1", "3", "u", "u", "r", "enter", "p", "u", "n", "a", "Q"],
-    "answerable": ["n", "a", "n", "a", "4", "s", "space", "enter", "q", "y"],
-    "nothing": ["j", "k", "?", "escape", "z", "R", "Q"],
 }
 
 

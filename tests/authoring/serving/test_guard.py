@@ -24,10 +24,13 @@ def served(tmp_path: Path) -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def client(served: Served) -> Iterator[httpx.Client]:
-    with admitted(served) as found:
-        yield found
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, httpx.Client]]:
+    """A page and a browser that was let in, for what changes nothing."""
+    path = write_cases(tmp_path_factory.mktemp("page") / "cases.jsonl")
+    with serving(file_session(path)) as found, admitted(found) as client:
+        yield found, client
+        assert found.session.marking.draft.golds == ()
 
 
 def post(client: httpx.Client, **headers: str) -> httpx.Response:
@@ -90,7 +93,10 @@ def test_a_used_token_is_refused_and_the_terminal_shows_one_new_one(served: Serv
 
 @pytest.mark.parametrize("path", ["/", "/key", "/nothing"])
 @pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT"])
-def test_without_the_cookie_nothing_is_answered(served: Served, method: str, path: str) -> None:
+def test_without_the_cookie_nothing_is_answered(
+    untouched: tuple[Served, httpx.Client], method: str, path: str
+) -> None:
+    served, _ = untouched
     token = served.address.partition("?")[2] if (method, path) != ("GET", "/") else ""
     cookie = {"Cookie": f"rageval-label-{served.port}=wrong; rageval-label={'x' * 43}"}
     for headers in ({}, cookie):
@@ -98,7 +104,6 @@ def test_without_the_cookie_nothing_is_answered(served: Served, method: str, pat
             method, f"{served.base}{path}?{token}", headers={"Origin": served.origin, **headers}
         )
         assert reply.status_code == 401
-    assert served.session.marking.draft.golds == ()
 
 
 # --- other names and other pages -----------------------------------------------------------------
@@ -109,12 +114,12 @@ def test_without_the_cookie_nothing_is_answered(served: Served, method: str, pat
     ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "127.0.0.2",
      "evil@127.0.0.1", "127.0.0.1:80:80", "127.0.0.1:x", "[::1]", "127.0.0.1,evil.example"],
 )  # fmt: skip
-def test_a_foreign_host_is_refused(served: Served, client: httpx.Client, host: str) -> None:
+def test_a_foreign_host_is_refused(untouched: tuple[Served, httpx.Client], host: str) -> None:
+    served, client = untouched
     for path in ("/", served.address):
         reply = client.get(path, headers={"Host": host})
         assert (reply.status_code, "Set-Cookie" in reply.headers) == (400, False)
     assert post(client, Host=host, Origin=f"http://{host}").status_code == 400
-    assert served.session.marking.draft.golds == ()
 
 
 @pytest.mark.parametrize(
@@ -133,23 +138,23 @@ def test_a_foreign_host_is_refused(served: Served, client: httpx.Client, host: s
     ids=str,
 )
 def test_a_foreign_page_is_refused(
-    served: Served, client: httpx.Client, headers: dict[str, str]
+    untouched: tuple[Served, httpx.Client], headers: dict[str, str]
 ) -> None:
-    assert post(client, **headers).status_code == 403
-    assert served.session.marking.draft.golds == ()
+    assert post(untouched[1], **headers).status_code == 403
 
 
 # --- replies -------------------------------------------------------------------------------------
 
 
-def test_every_reply_keeps_other_pages_out(served: Served, client: httpx.Client) -> None:
-    replies = [
-        client.get("/"),
-        post(client),
-        client.get("/nothing"),
-        httpx.get(served.origin),
-        client.get("/", headers={"Host": "evil.example"}),
-    ]
+def test_every_reply_keeps_other_pages_out(served: Served) -> None:
+    with admitted(served) as client:
+        replies = [
+            client.get("/"),
+            post(client),
+            client.get("/nothing"),
+            httpx.get(served.origin),
+            client.get("/", headers={"Host": "evil.example"}),
+        ]
     assert [reply.status_code for reply in replies] == [200, 200, 404, 401, 400]
     for reply in replies:
         headers = reply.headers
@@ -162,8 +167,10 @@ def test_every_reply_keeps_other_pages_out(served: Served, client: httpx.Client)
         assert "Server" not in headers
 
 
-def test_the_policy_allows_the_script_and_style_of_the_page_alone(client: httpx.Client) -> None:
-    reply = client.get("/")
+def test_the_policy_allows_the_script_and_style_of_the_page_alone(
+    untouched: tuple[Served, httpx.Client],
+) -> None:
+    reply = untouched[1].get("/")
     for tag, directive in (("script", "script-src"), ("style", "style-src")):
         (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", reply.text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
@@ -190,20 +197,22 @@ def test_the_policy_allows_the_script_and_style_of_the_page_alone(client: httpx.
     ids=lambda value: str(value)[:40],
 )
 def test_what_is_no_key_changes_nothing(
-    served: Served, client: httpx.Client, content: bytes, kind: str, status: int
+    untouched: tuple[Served, httpx.Client], content: bytes, kind: str, status: int
 ) -> None:
+    served, client = untouched
     reply = client.post(
         "/key", content=content, headers={"Origin": served.origin, "Content-Type": kind}
     )
     assert reply.status_code == status
     assert reply.text.count("\n") == 1
-    assert post(client).status_code == 200  # the page is as it was
+    assert served.session.marking.draft.golds == ()
 
 
 # --- the socket ----------------------------------------------------------------------------------
 
 
-def test_only_the_loopback_address_listens(served: Served) -> None:
+def test_only_the_loopback_address_listens(untouched: tuple[Served, httpx.Client]) -> None:
+    served, _ = untouched
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.2", served.port), timeout=5)
     with pytest.raises(OSError, match=r"refused|not supported|assign|unreachable"):

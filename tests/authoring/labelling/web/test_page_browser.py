@@ -23,7 +23,6 @@ from pytest_rageval.authoring.labelling.web.page import CONFLICT
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
-    CASES,
     CHUNKS,
     FakeDesk,
     file_session,
@@ -120,10 +119,17 @@ def focused(tab: Page) -> str:
     return str(tab.evaluate("document.activeElement.id"))
 
 
+def violations(tab: Page) -> str:
+    from axe_playwright_python.sync_playwright import Axe
+
+    results = Axe().run(tab)
+    return results.generate_report() if results.violations_count else ""
+
+
 # --- safety --------------------------------------------------------------------------------------
 
 
-def test_hostile_text_runs_nothing_and_asks_for_nothing(
+def test_hostile_text_is_shown_as_it_is_written_runs_nothing_and_asks_for_nothing(
     open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
 ) -> None:
     served = serve(hostile_session())
@@ -132,6 +138,8 @@ def test_hostile_text_runs_nothing_and_asks_for_nothing(
     for step in steps:
         go(tab, step.split())
         assert tab.locator("script").count() == 1
+        if step == steps[0]:
+            assert violations(tab) == ""
     tab.reload()
     tab.wait_for_timeout(200)
 
@@ -141,33 +149,12 @@ def test_hostile_text_runs_nothing_and_asks_for_nothing(
         f"{served.base}/", f"{served.base}/key",
     }  # fmt: skip
     assert tab.locator("iframe, img, object, embed, base, form, svg, main style, a").count() == 0
-
-
-def test_hostile_text_is_shown_as_it_is_written(
-    open_page: Open, serve: Callable[[LabelSession], Served]
-) -> None:
-    tab = open_page(serve(hostile_session()))
     question = tab.locator("h1").text_content() or ""
     assert question.startswith("<script>window.pwned = 1</script><img src=x onerror=")
     assert "{{ 7 * 7 }} {% raw %} <!-- [U+202E]gnorw[U+202C] [U+001B][2J" in question
-    go(tab, ["4", "n"])
     assert "[U+D800]" in (tab.locator("#row-1 .text").text_content() or "")
     for place in ("#row-1 .where", "#row-1 .text", "#known"):
         assert "<script>window.pwned = 1</script>" in (tab.locator(place).text_content() or "")
-    assert "<script>" in said(tab)
-
-
-def test_a_conflicting_line_is_shown_as_text(
-    tmp_path: Path, open_page: Open, watched: Watched, serve: Callable[[LabelSession], Served]
-) -> None:
-    path = write_cases(tmp_path / "cases.jsonl")
-    tab = open_page(serve(file_session(path)))
-    nasty = b"<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
-    path.write_bytes(path.read_bytes().replace(b"retry?", nasty))
-    go(tab, ["3", "w"])
-    assert nasty.decode() in tab.inner_text("#conflict")
-    assert tab.evaluate("window.pwned") is None
-    assert watched.faults == []
 
 
 def test_the_token_leaves_the_address_and_its_page_can_be_loaded_again(
@@ -246,69 +233,38 @@ SCENES: dict[str, list[str]] = {
 }
 
 
-def violations(tab: Page) -> str:
-    from axe_playwright_python.sync_playwright import Axe
-
-    results = Axe().run(tab)
-    return results.generate_report() if results.violations_count else ""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("scheme", "width", "scenes"),
+    [("light", 1280, [*SCENES]), ("dark", 390, ["rows", "quote", "note", "groups"])],
+)
 def test_axe_finds_nothing(
     tmp_path: Path,
     open_page: Open,
     serve: Callable[[LabelSession], Served],
     scheme: str,
     width: int,
+    scenes: Sequence[str],
 ) -> None:
-    for name, keys in SCENES.items():
-        if width == 390 and name not in {"rows", "quote", "note"}:
-            continue
+    for name in scenes:
         served = serve(file_session(write_cases(tmp_path / f"{name}.jsonl")))
         tab = open_page(served, color_scheme=scheme, viewport={"width": width, "height": 844})
-        go(tab, keys)
+        go(tab, SCENES[name])
         assert violations(tab) == "", name
         tab.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_hostile_text_and_conflicts(
-    tmp_path: Path, open_page: Open, serve: Callable[[LabelSession], Served], scheme: str
-) -> None:
-    tab = open_page(serve(hostile_session()), color_scheme=scheme)
-    go(tab, ["1", "3"])
-    assert violations(tab) == ""
-    path = write_cases(tmp_path / "cases.jsonl", [{**CASES[1], "review": "generated"}])
-    tab = open_page(serve(file_session(path)), color_scheme=scheme)
-    path.write_bytes(path.read_bytes().replace(b"mail?", b"MAIL?"))
-    go(tab, ["1", "w"])
-    assert tab.locator("#conflict").is_visible()
-    assert violations(tab) == ""
-
-
-@pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_is_never_wider_than_the_window(
-    open_page: Open, serve: Callable[[LabelSession], Served], width: int
+    open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
     wide = "x" * 3000
     chunks = [replace(chunk, rel_path=wide, heading_path=wide, text=wide) for chunk in CHUNKS]
     fields = {"id": "i" * 300, "question": wide, "notes": wide, "expected_answer": wide}
-    tab = open_page(
-        serve(session_of(fields, fields, desk=FakeDesk(chunks=chunks))),
-        viewport={"width": width, "height": 844},
-    )
-    for keys in (
-        ["1"],
-        ["s", "space"],
-        ["/", *"xxx", "enter"],
-        ["escape"],
-        ["enter", "?"],
-        ["/", "x", "enter"],
-        ["n"],
-    ):
-        go(tab, keys)
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab = open_page(serve(session_of(fields, fields, desk=FakeDesk(chunks=chunks))))
+    for keys in ("1", "s space", "/ x x x enter", "escape", "enter ?", "/ x enter", "n"):
+        go(tab, keys.split())
+        for width in (1280, 390):
+            tab.set_viewport_size({"width": width, "height": 844})
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
     # The head never covers the page.
     assert tab.locator("#top").bounding_box()["height"] < 844 * 0.65  # type: ignore[index]
 
@@ -370,7 +326,10 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
 # --- what others do meanwhile --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "kept"), [("m", 2), ("t", 1), ("escape", 1)])
+NASTY_LINE = b"<img src=x onerror='window.pwned = 1'><script>window.pwned = 1</script>"
+
+
+@pytest.mark.parametrize(("key", "kept"), [("m", 2), ("t", 1)])
 def test_a_change_by_another_program_is_a_conflict_to_decide(
     tmp_path: Path,
     open_page: Open,
@@ -380,20 +339,22 @@ def test_a_change_by_another_program_is_a_conflict_to_decide(
     kept: int,
 ) -> None:
     path = write_cases(tmp_path / "cases.jsonl")
-    tab = open_page(serve(file_session(path)))
+    tab = open_page(serve(file_session(path)), color_scheme="dark")
     go(tab, ["3"])
-    path.write_bytes(path.read_bytes().replace(b"retry?", b"RETRY?"))
+    path.write_bytes(path.read_bytes().replace(b"retry?", NASTY_LINE))
     changed = path.read_bytes()
     go(tab, ["w"])
     assert tab.inner_text("#alarm") == CONFLICT
-    assert "RETRY?" in tab.inner_text("#conflict")
+    assert NASTY_LINE.decode() in tab.inner_text("#conflict")
+    assert key != "m" or violations(tab) == ""
     assert focused(tab) == "conflict"
     assert path.read_bytes() == changed
     go(tab, [key])
     assert tab.inner_text("#alarm") == ""
     assert focused(tab) == "rows"
     assert path.read_bytes().splitlines()[0].count(b"ops/mail.md") == kept - 1
-    assert ("RETRY?" in tab.inner_text("h1")) == (key == "t")
+    assert (NASTY_LINE.decode() in tab.inner_text("h1")) == (key == "t")
+    assert tab.evaluate("window.pwned") is None
     assert watched.faults == []
 
 
