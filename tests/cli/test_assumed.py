@@ -85,16 +85,14 @@ def test_the_last_run_is_compared_with_the_one_before(arguments: list[str], caps
     assert pair(capsys, *arguments) == ("r2", "r3", said)
 
 
-def test_the_last_run_is_compared_with_the_one_tagged_main(capsys: Output) -> None:
-    write_tag(RESULTS, "main", "r1")
-    assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, tagged main"])
-
-
-def test_a_baseline_that_is_not_here_is_reported(capsys: Output) -> None:
+def test_the_last_run_is_compared_with_the_baseline_or_the_one_tagged_main(capsys: Output) -> None:
     thresholds('baseline = "elsewhere"')
     base, _, err = pair(capsys)
     assert base == "r2"
     assert err[1].startswith("assumed BASE: not elsewhere: run 'elsewhere': not found")
+    thresholds("")
+    write_tag(RESULTS, "main", "r1")
+    assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, tagged main"])
 
 
 def test_the_only_run_cannot_be_compared(capsys: Output) -> None:

@@ -280,7 +280,7 @@ def test_a_connection_that_is_never_made_is_a_connect_timeout(
     ],
 )
 def test_a_busy_server_is_asked_again_after_as_long_as_it_says(
-    status: str, headers: dict[str, str], seconds: float
+    status: str, headers: dict[str, Any], seconds: float
 ) -> None:
     pauses = Pauses()
     result = ask_once(http_reply(b"slow down", status, **headers), GOOD, pauses=pauses)

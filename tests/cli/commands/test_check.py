@@ -35,11 +35,6 @@ def gold(**changes: Any) -> dict[str, Any]:
     return {"question": "When does it open?", "gold_supports": [{**GOLD, **changes}]}
 
 
-def test_a_set_that_fits_its_vault_is_sound(capsys: Output) -> None:
-    assert cli.run(["check", write("a.jsonl", gold()), "--vault", "vault"]) == ExitCode.YES
-    assert capsys.readouterr().err == ""
-
-
 def test_the_index_of_a_target_is_looked_through(capsys: Output) -> None:
     write("a.jsonl", gold(heading_path="# Gates > ## Northern gate"))
     with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
@@ -92,8 +87,10 @@ def test_findings_and_power_are_in_the_json(capsys: Output) -> None:
 
 
 def test_what_a_case_says_acts_on_no_terminal(capsys: Output) -> None:
+    assert cli.run(["check", write("b.jsonl", gold()), "--vault", "vault"]) == ExitCode.YES
+    assert capsys.readouterr().err == ""
     write("a.jsonl", gold(heading_path="# \x1b[2JGate\u202e"))
-    cli.run(["check", "a.jsonl", "--vault", "vault"])
+    assert cli.run(["check", "a.jsonl", "--vault", "vault"]) == ExitCode.NO
     out, err = capsys.readouterr()
     assert not any(char in out + err for char in "\x1b\u202e")
 
@@ -105,9 +102,6 @@ def test_a_gate_is_tried_on_the_last_run_without_reading_case_files(capsys: Outp
     found = json.loads(capsys.readouterr().out)
     assert (found["run_id"], found["verdict"], found["n_cases"]) == ("r1", "pass", 20)
     assert len(found["faults"]) == 9
-
-
-def test_a_gate_is_tried_on_one_run() -> None:
     assert cli.run(["check", "--gate", "r1", "r2"]) == ExitCode.USAGE
 
 

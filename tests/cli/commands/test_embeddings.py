@@ -162,18 +162,6 @@ def test_the_similarity_is_that_of_the_served_vectors(
     assert mean == pytest.approx(sum(cosines) / len(cosines), abs=1e-5)
 
 
-def test_cut_texts_are_refused_with_what_to_do(
-    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
-) -> None:
-    store(project, measured, full_text=False)
-    assert cli.run(["embeddings", "run-1", *at(server.url)]) == ExitCode.USAGE
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert "chunk texts were cut when they were stored" in err
-    assert "run the cases again" in err
-    assert "--allow-cut-texts" in err
-
-
 def write_vectors(path: Path, records: Sequence[CaseRecord]) -> list[str]:
     lines: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(records):
@@ -184,10 +172,15 @@ def write_vectors(path: Path, records: Sequence[CaseRecord]) -> list[str]:
     return ["--vectors", str(path)]
 
 
-def test_vectors_from_a_file_need_neither_texts_nor_network(
+def test_cut_texts_are_refused_and_vectors_from_a_file_need_neither_texts_nor_network(
     project: Path, measured: list[CaseRecord], capsys: Output
 ) -> None:
     store(project, measured, full_text=False)
+    assert cli.run(["embeddings", "run-1", *at("http://127.0.0.1:9")]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "chunk texts were cut when they were stored" in err
+    assert "--allow-cut-texts" in err
     document = run_json(capsys, "run-1", *write_vectors(project / "v.jsonl", measured[:1]))
     assert document["source"] == {"kind": "file", "file": "v.jsonl", "dimensions": 2}
     figure = document["statistics"]["query_chunk_similarity"]

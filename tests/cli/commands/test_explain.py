@@ -223,6 +223,3 @@ def test_json_is_one_object_with_every_metric(capsys: Output) -> None:
     assert mrr["reason"] == "1 / rank 2, the first relevant chunk"
     assert [chunk["chunk"]["matched_golds"] for chunk in one["chunks"]] == [[], [0]]
     assert one["notes"] == []
-
-
-# --- the terminal ----------------------------------------------------------------------------

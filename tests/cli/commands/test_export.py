@@ -68,7 +68,7 @@ def test_a_turn_goes_out_as_its_question_in_full() -> None:
     ]
 
 
-def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> None:
+def test_a_stored_run_goes_out_for_trec_eval_and_as_spans(garden: Path, capsys: Output) -> None:
     scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
     assert cli.run(scored) == 0
     capsys.readouterr()
@@ -82,17 +82,6 @@ def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> No
     assert cli.run(["export", "trec", "--run", "first", "-o", "again", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["run_id"], document["n_cases"]) == ("first", 2)
-
-
-@pytest.fixture
-def scored_run(garden: Path, capsys: Output) -> None:
-    scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
-    assert cli.run(scored) == 0
-    capsys.readouterr()
-
-
-@pytest.mark.usefixtures("scored_run")
-def test_a_stored_run_is_printed_as_spans(capsys: Output) -> None:
     assert cli.run(["export", "otlp"]) == 0
     out, err = capsys.readouterr()
     assert err == "assumed RUN: first, the last run\n"

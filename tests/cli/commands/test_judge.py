@@ -48,7 +48,7 @@ def before(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
+def test_verdicts_land_beside_the_run_and_those_before_and_change_nothing(
     stored: Path, capsys: Output
 ) -> None:
     untouched = before(stored)
@@ -68,6 +68,11 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     assert lines[0]["verdicts"]["judgements"]["groundedness"]["verdict"]["claims"]
     mean = document["statistics"]["correctness"]["mean"]
     assert lines[0]["scores"]["metrics"]["correctness"] == mean
+    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
+    again = before(stored)
+    assert {name: again[name] for name in after} == after
+    added = sorted(again.keys() - after.keys())
+    assert [name.rsplit("-", 1)[1] for name in added] == ["2.json", "2.jsonl"]
 
 
 def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:
@@ -152,13 +157,3 @@ def test_a_failed_verdict_is_counted_and_no_score(
     assert document["statistics"]["groundedness"]["mean"] is None
     assert document["statistics"]["groundedness"]["n_error"] == 2
     assert document["usage"]["prompt_tokens"] == 200
-
-
-def test_the_same_judge_again_writes_over_no_verdict(stored: Path) -> None:
-    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
-    first = before(stored)
-    assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
-    after = before(stored)
-    assert {name: after[name] for name in first} == first
-    new = sorted(after.keys() - first.keys())
-    assert [name.rsplit("-", 1)[1] for name in new] == ["2.json", "2.jsonl"]

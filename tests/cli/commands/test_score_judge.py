@@ -47,8 +47,10 @@ def judged_by(monkeypatch: pytest.MonkeyPatch, verdicts: Mapping[str, Any]) -> l
     return opened
 
 
-def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
-    found = document("--judge", "offline", capsys=capsys)
+def test_answers_are_judged_offline_in_the_same_go_and_saved(
+    capsys: Output,
+) -> None:
+    found = document("--judge", "offline", "--save", "one", capsys=capsys)
     assert found["judge"] == "offline/11"
     one, none, lost = found["cases"]
     assert one["metrics"]["groundedness"] >= 4
@@ -64,6 +66,13 @@ def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
     grounded = found["metrics"]["groundedness"]
     assert (grounded["n"], grounded["n_error"], grounded["n_not_applicable"]) == (1, 1, 1)
     assert found["rates"]["judge_error_rate"] == 0.0
+    folder = Path("evals/results/one")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert (config["settings"]["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
+    first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    verdicts = first["verdicts"]
+    assert verdicts["judgements"]["groundedness"]["verdict"]["claims"][0]["passage"] == 1
+    assert verdicts["context_chunk_ids"] == ["c1"]
 
 
 def test_a_failed_verdict_is_an_error_and_no_zero(
@@ -93,17 +102,6 @@ def test_a_judge_that_cannot_be_reached_ends_the_command_and_saves_nothing(
     out, err = capsys.readouterr()
     assert (out, "cannot be reached: connection refused" in err) == ("", True)
     assert not Path("evals/results/one").exists()
-
-
-def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
-    document("--judge", "offline", "--save", "one", capsys=capsys)
-    folder = Path("evals/results/one")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    assert (config["settings"]["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
-    first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    verdicts = first["verdicts"]
-    assert verdicts["judgements"]["groundedness"]["verdict"]["claims"][0]["passage"] == 1
-    assert verdicts["context_chunk_ids"] == ["c1"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pytest_rageval.authoring.suites.packaged import PackagedDataset
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.read import open_run
-from tests.build.targets import fake_target, json_reply, unused_port
+from tests.build.targets import fake_target, json_reply
 
 Output = pytest.CaptureFixture[str]
 FOLDER = Path("evals/cache/suites/tiny")
@@ -99,6 +99,8 @@ def test_a_target_of_the_project_has_to_index_the_corpus_first(
     assert "repeat the command with --indexed" in err
     assert len(list((FOLDER / "corpus").iterdir())) == 12
     assert not (FOLDER / "evals/results").exists()
+    assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.UNREACHABLE
+    assert "no question was answered; the first: " in capsys.readouterr().err
     assert cli.run(["suite", "run", "tiny", "--embedded"]) == ExitCode.YES
 
 
@@ -116,12 +118,6 @@ def test_the_target_of_the_project_is_asked_once_it_is_indexed(
     assert document["figures"]["recall@3"]["value"] == pytest.approx(1 / 14)
     assert document["target"] == f"{target.url}/api/v1/ask"
     assert not (FOLDER.with_name("tiny-ids") / "corpus").exists()
-
-
-def test_a_target_that_is_down_ends_with_4(project: Path, capsys: Output) -> None:
-    use_target(f"http://127.0.0.1:{unused_port()}")
-    assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.UNREACHABLE
-    assert "no question was answered; the first: " in capsys.readouterr().err
 
 
 def test_a_suite_that_cannot_be_downloaded_ends_with_4(
