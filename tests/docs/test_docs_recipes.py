@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +16,16 @@ import pytest
 
 from docs.site.recipes import recipes, recipes_page
 from pytest_rageval.authoring.scaffold.plan import read_templates
+from pytest_rageval.cli import main as cli
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from tests.build.presets import SystemCase, stand_in, system_case
 from tests.build.setting_values import as_toml
 from tests.docs.examples import DOCS, heading_slug, link_targets, read_document, sections
 from tests.docs.test_docs_recipes_frameworks import APPS
+from tests.plugin.scratch import QUIET
 
-_QUICK = "dify"
-"""Run always; the others take a few seconds each."""
+_AS_WRITTEN = "dify"
+"""Its commands are those of a shell."""
 
 
 RECIPES = {one.name: one for one in recipes()}
@@ -54,20 +59,41 @@ def run_commands(folder: Path, commands: str, environ: dict[str, str]) -> tuple[
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize(
-    "preset",
-    [pytest.param(n, marks=[] if n == _QUICK else pytest.mark.slow) for n in preset_names()],
-)
-def test_the_settings_and_commands_of_a_recipe_work(preset: str, tmp_path: Path) -> None:
+def run_in_process(pytester: pytest.Pytester, commands: str) -> tuple[int, str]:
+    """Run the same lines without a shell and processes, which take most of the time."""
+    codes, out = [], []
+    for line in commands.splitlines():
+        command, *arguments = shlex.split(line)
+        if command == "rageval":
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                codes.append(cli.run(arguments))
+            out.append(printed.getvalue())
+        else:
+            assert command == "pytest"
+            result = pytester.runpytest_inprocess(*arguments, *QUIET)
+            codes.append(int(result.ret))
+            out.append(result.stdout.str())
+    return max(codes), "\n".join(out)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_the_settings_and_commands_of_a_recipe_work(
+    preset: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = system_case(preset, "success")
     assert set(load_preset(preset).environment) == set(case.environ)
     given = f"vars = {as_toml(case.vars)}" if case.vars else ""
     settings = re.sub(r"^vars = .*\n", "", RECIPES[preset].settings, flags=re.MULTILINE) + given
     (commands,) = [one.text for one in sections(recipes_page())[0].blocks]
-    write_project(tmp_path, settings, case)
+    write_project(pytester.path, settings, case)
     with stand_in(case) as server:
         environ = {**case.environ, "RAGEVAL_RAG_URL": server.url}
-        code, out = run_commands(tmp_path, commands, environ)
+        if preset == _AS_WRITTEN:
+            code, out = run_commands(pytester.path, commands, environ)
+        else:
+            for name, value in {**environ, "COLUMNS": "100"}.items():
+                monkeypatch.setenv(name, value)
+            code, out = run_in_process(pytester, commands)
         received = list(server.received)
     assert code == 0, out
     assert " 0 FAIL" in out
