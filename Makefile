@@ -7,7 +7,7 @@ PYTHON ?= python3.11
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins mutants dist audit check format lint types tests coverage docs pictures \
+.PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins mutants instructions dist audit check format lint types tests coverage docs pictures \
 	lock clean
 
 help: ## List the targets.
@@ -104,6 +104,9 @@ audit: $(STAMP) ## Check security rules, and look up known vulnerabilities of th
 
 mutants: $(STAMP) ## Change functions in small ways, and say which changes their tests do not notice.
 	nice $(BIN)/python -m benchmarks.mutants
+
+instructions: $(STAMP) ## Count what one more case costs in instructions, and compare it with its limit (needs valgrind).
+	RAGEVAL_COUNT_INSTRUCTIONS=1 $(BIN)/python -m pytest -q -m slow tests/benchmarks/test_instructions.py
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.

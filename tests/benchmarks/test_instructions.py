@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import Final
 
@@ -20,6 +21,9 @@ SIZES: Final = (5, 45)
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.skipif(
+    not os.environ.get("RAGEVAL_COUNT_INSTRUCTIONS"), reason="takes minutes: make instructions"
+)
 def test_one_more_case_costs_no_more_instructions_than_before() -> None:
     contenders = [CONTENDERS["ours"], CONTENDERS[instructions.FLOOR]]
     found = instructions.figures(contenders, SIZES, instructions.CONCURRENCY)

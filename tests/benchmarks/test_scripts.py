@@ -41,7 +41,7 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         ("drawing", "frame to frame"),
     ),
     "comparison_units": (comparison_units.main, "--runs 1", ("| `auto` |",)),
-    "gate_error_rates": (gate_error_rates.main, "--runs 2 --jobs 1", ("| `hit_at_k` | 50 ",)),
+    "gate_error_rates": (gate_error_rates.main, "--runs 1 --jobs 1", ("| `hit_at_k` | 50 ",)),
     "offline_judge_speed": (offline_judge_speed.main, "--answers 3", ("groundedness",)),
     "peers": (
         peers.main,
