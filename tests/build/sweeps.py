@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import fsum
 from typing import Final
 
@@ -130,9 +131,13 @@ def noisy(seed: int, rate: float = 0.7, planted: str = "", gain: float = 0.0) ->
         gain: from 0 to 1 - rate.
     """
 
-    def score(one: Configuration, id: str) -> float:
+    @cache
+    def luck(id: str) -> tuple[bool, float]:
         draw = random.Random(f"{seed} {id}")
-        shared, level = draw.random() < 0.5, draw.random()
+        return draw.random() < 0.5, draw.random()
+
+    def score(one: Configuration, id: str) -> float:
+        shared, level = luck(id)
         if not shared:
             level = random.Random(f"{seed} {id} {one.key}").random()
         return float(level < rate + (gain if one.key == planted else 0.0))

@@ -91,13 +91,14 @@ def outcomes(n: int, method: str, scores: Callable[[int], Scores], seeds: int) -
 
 @pytest.mark.parametrize(("n", "method"), [(100, "grid"), (150, "halving")])
 def test_equal_configurations_have_no_winner(n: int, method: str) -> None:
-    assert outcomes(n, method, noisy, 20)["no_clear_winner"] >= 19
+    assert outcomes(n, method, noisy, 10)["no_clear_winner"] == 10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "method"), [(100, "grid"), (150, "halving")])
 def test_a_verdict_is_wrong_in_at_most_one_of_twenty_sweeps(n: int, method: str) -> None:
     # The hardest case: two equal ones far above all others, of which neither is the best.
+    undecided = 0
     plan = planned(replace(TWELVE, method=method), n)  # type: ignore[arg-type]
     keys = [one.key for one in plan.configurations]
     for pair in ((keys[3], keys[8]), (plan.baseline, keys[8])):
@@ -106,7 +107,8 @@ def test_a_verdict_is_wrong_in_at_most_one_of_twenty_sweeps(n: int, method: str)
             high, low = noisy(seed), noisy(seed, rate=0.4)
             return lambda one, id: (high if one.key in pair else low)(one, id)
 
-        assert outcomes(n, method, scores, 200)["no_clear_winner"] >= 190
+        undecided += outcomes(n, method, scores, 60)["no_clear_winner"]
+    assert undecided >= 114
 
 
 @pytest.mark.parametrize("method", ["grid", "halving"])

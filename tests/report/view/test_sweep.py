@@ -59,6 +59,7 @@ def test_the_ranking_is_a_table_with_a_row_for_each_configuration() -> None:
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+OUTCOME = hostile()
 
 
 def test_the_settings_of_a_winner_are_those_of_pyproject() -> None:
@@ -82,11 +83,9 @@ def test_the_settings_of_a_winner_are_those_of_pyproject() -> None:
 
 @given(st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans(), min_size=1))
 def test_any_parameter_is_read_back(values: dict[str, Any]) -> None:
-    outcome = hostile()
-    winner = replace(outcome.ranking[0], query=values, index={}, key="w")
-    found = tomllib.loads(best_toml(replace(outcome, ranking=(winner,), winner_key="w")))["tool"][
-        "rageval"
-    ]
+    winner = replace(OUTCOME.ranking[0], query=values, index={}, key="w")
+    written = best_toml(replace(OUTCOME, ranking=(winner,), winner_key="w"))
+    found = tomllib.loads(written)["tool"]["rageval"]
     assert {**found.pop("params", {}), **found} == values
 
 
