@@ -89,147 +89,89 @@ def says(name: str, *parts: bytes, kinds: str) -> None:
     BEHAVIOURS[name] = Behaviour(lambda to: to.send(*parts), frozenset(kinds.split()))
 
 
+def repeats(name: str, head: bytes, part: bytes, *, kinds: str, every_s: float = 0.0) -> None:
+    """Note a behaviour that sends some bytes, and then the same again and again."""
+
+    def act(to: Connection) -> None:
+        to.send(head)
+        to.endless(part, every_s)
+
+    BEHAVIOURS[name] = Behaviour(act, frozenset(kinds.split()))
+
+
+def stalls(name: str, *parts: bytes) -> None:
+    """Note a behaviour that sends some bytes and keeps the connection open."""
+
+    def act(to: Connection) -> None:
+        to.send(*parts)
+        to.wait()
+
+    BEHAVIOURS[name] = Behaviour(act, frozenset({"timeout"}))
+
+
 # --- slow ----------------------------------------------------------------------------------
 
-
-@behaves("timeout")
-def silence(to: Connection) -> None:
-    to.wait()
-
-
-@behaves("timeout")
-def drips_body(to: Connection) -> None:
-    to.send(OK + b"Content-Length: 1000\r\n\r\n")
-    to.endless(b" ", 0.05)
-
-
-@behaves("timeout")
-def drips_head(to: Connection) -> None:
-    to.send(OK + b"X-Slow: ")
-    to.endless(b"x", 0.05)
-
-
-@behaves("timeout")
-def drips_chunks(to: Connection) -> None:
-    to.send(CHUNKED)
-    to.endless(b"1\r\n \r\n", 0.05)
-
-
-@behaves("timeout")
-def drips_chunk_size(to: Connection) -> None:
-    to.send(CHUNKED + b"1;")
-    to.endless(b"x", 0.05)
-
-
-@behaves("timeout", "connection")
-def drips_interim_replies(to: Connection) -> None:
-    to.endless(b"HTTP/1.1 102 Processing\r\n\r\n", 0.05)
-
-
-@behaves("timeout")
-def drips_packed(to: Connection) -> None:
-    to.send(OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c")
-    to.endless(EMPTY_BLOCK, 0.05)
-
-
-@behaves("timeout")
-def stalls_in_body(to: Connection) -> None:
-    to.send(WHOLE[:-5])
-    to.wait()
-
-
-@behaves("timeout")
-def stalls_in_chunk(to: Connection) -> None:
-    to.send(CHUNKED + b"ff\r\n" + GOOD)
-    to.wait()
-
-
-@behaves("timeout")
-def stalls_after_continue(to: Connection) -> None:
-    to.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-    to.wait()
+stalls("silence")
+repeats("drips-body", OK + b"Content-Length: 1000\r\n\r\n", b" ", kinds="timeout", every_s=0.05)
+repeats("drips-head", OK + b"X-Slow: ", b"x", kinds="timeout", every_s=0.05)
+repeats("drips-chunks", CHUNKED, b"1\r\n \r\n", kinds="timeout", every_s=0.05)
+repeats("drips-chunk-size", CHUNKED + b"1;", b"x", kinds="timeout", every_s=0.05)
+repeats(
+    "drips-interim-replies",
+    b"",
+    b"HTTP/1.1 102 Processing\r\n\r\n",
+    kinds="timeout connection",
+    every_s=0.05,
+)
+repeats(
+    "drips-packed",
+    OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c",
+    EMPTY_BLOCK,
+    kinds="timeout",
+    every_s=0.05,
+)
+stalls("stalls-in-body", WHOLE[:-5])
+stalls("stalls-in-chunk", CHUNKED + b"ff\r\n" + GOOD)
+stalls("stalls-after-continue", b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 # --- large ---------------------------------------------------------------------------------
 
-
-@behaves("protocol")
-def endless_body(to: Connection) -> None:
-    to.send(OK + b"\r\n")
-    to.endless(BLOCK)
-
-
-@behaves("protocol")
-def endless_chunks(to: Connection) -> None:
-    to.send(CHUNKED)
-    to.endless(b"%x\r\n%s\r\n" % (len(BLOCK), BLOCK))
-
-
-@behaves("timeout", "protocol")
-def endless_small_chunks(to: Connection) -> None:
-    to.send(CHUNKED)
-    to.endless(b"1\r\n \r\n" * 5000)
-
-
-@behaves("protocol")
-def declares_a_gigabyte(to: Connection) -> None:
-    to.send(OK + b"Content-Length: %d\r\n\r\n" % GIGABYTE)
-    to.endless(BLOCK)
-
-
-@behaves("protocol")
-def declares_an_exabyte(to: Connection) -> None:
-    to.send(OK + b"Content-Length: 1000000000000000000\r\n\r\n")
-    to.endless(BLOCK)
-
-
-@behaves("timeout", "connection", "protocol")
-def endless_trailers(to: Connection) -> None:
-    to.send(CHUNKED + b"0\r\n")
-    to.endless(b"X-Trailer: 1\r\n" * 5000)
-
-
-@behaves("timeout", "connection", "protocol")
-def endless_chunk_extensions(to: Connection) -> None:
-    to.send(CHUNKED)
-    to.endless(b"1;" + b"x" * 60_000 + b"\r\n \r\n")
-
-
-@behaves("timeout", "connection")
-def endless_chunk_extension(to: Connection) -> None:
-    to.send(CHUNKED + b"1;")
-    to.endless(b"x" * 1000)
-
-
-@behaves("protocol")
-def endless_headers(to: Connection) -> None:
-    to.send(OK)
-    to.endless(b"X-Header: 1\r\n" * 10)
-
-
-@behaves("protocol")
-def endless_header(to: Connection) -> None:
-    to.send(OK + b"X-Header: ")
-    to.endless(b"x" * 1000)
-
-
-@behaves("protocol")
-def endless_folded_header(to: Connection) -> None:
-    to.send(OK + b"X-Header: 1\r\n")
-    to.endless(b"\tx\r\n" * 100)
-
-
-@behaves("timeout", "connection")
-def endless_interim_replies(to: Connection) -> None:
-    to.endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
-
-
-@behaves("http")
-def endless_error_page(to: Connection) -> None:
-    to.send(b"HTTP/1.1 404 Not Found\r\n\r\n")
-    to.endless(BLOCK)
-
-
+repeats("endless-body", OK + b"\r\n", BLOCK, kinds="protocol")
+repeats("endless-chunks", CHUNKED, b"%x\r\n%s\r\n" % (len(BLOCK), BLOCK), kinds="protocol")
+repeats("endless-small-chunks", CHUNKED, b"1\r\n \r\n" * 5000, kinds="timeout protocol")
+repeats(
+    "declares-a-gigabyte", OK + b"Content-Length: %d\r\n\r\n" % GIGABYTE, BLOCK, kinds="protocol"
+)
+repeats(
+    "declares-an-exabyte",
+    OK + b"Content-Length: 1000000000000000000\r\n\r\n",
+    BLOCK,
+    kinds="protocol",
+)
+repeats(
+    "endless-trailers",
+    CHUNKED + b"0\r\n",
+    b"X-Trailer: 1\r\n" * 5000,
+    kinds="timeout connection protocol",
+)
+repeats(
+    "endless-chunk-extensions",
+    CHUNKED,
+    b"1;" + b"x" * 60_000 + b"\r\n \r\n",
+    kinds="timeout connection protocol",
+)
+repeats("endless-chunk-extension", CHUNKED + b"1;", b"x" * 1000, kinds="timeout connection")
+repeats("endless-headers", OK, b"X-Header: 1\r\n" * 10, kinds="protocol")
+repeats("endless-header", OK + b"X-Header: ", b"x" * 1000, kinds="protocol")
+repeats("endless-folded-header", OK + b"X-Header: 1\r\n", b"\tx\r\n" * 100, kinds="protocol")
+repeats(
+    "endless-interim-replies",
+    b"",
+    b"HTTP/1.1 100 Continue\r\n\r\n" * 100,
+    kinds="timeout connection",
+)
+repeats("endless-error-page", b"HTTP/1.1 404 Not Found\r\n\r\n", BLOCK, kinds="http")
 says("ten-thousand-headers", OK, b"X-Header: 1\r\n" * 10_000, b"\r\n", GOOD, kinds="protocol")
 
 
@@ -241,7 +183,7 @@ def packed(coding: str, body: bytes) -> bytes:
     return OK + head.encode() + body
 
 
-says("gzip-bomb", packed("gzip", BOMB * 1 + b""), kinds="protocol")
+says("gzip-bomb", packed("gzip", BOMB), kinds="protocol")
 says("deflate-bomb", packed("deflate", zlib.compress(b" " * 2**26)), kinds="protocol")
 says(
     "raw-deflate-bomb", packed("deflate", zlib.compress(b" " * 2**26, wbits=-15)), kinds="protocol"
@@ -256,22 +198,24 @@ says("packed-as-nobody-knows", packed("br", b"\x0b\x02\x80abc\x03"), kinds="prot
 says("packed-and-cut", packed("gzip", gzip.compress(GOOD * 50)[:-20]), kinds="protocol")
 
 
-@behaves("protocol")
-def endless_after_gzip(to: Connection) -> None:
-    to.send(OK + b"Content-Encoding: gzip\r\n\r\n", gzip.compress(GOOD))
-    to.endless(BLOCK)
-
-
-@behaves("protocol", "timeout")
-def endless_empty_members(to: Connection) -> None:
-    to.send(OK + b"Content-Encoding: gzip\r\n\r\n")
-    to.endless(gzip.compress(b"") * 1000)
-
-
-@behaves("protocol", "timeout")
-def endless_empty_blocks(to: Connection) -> None:
-    to.send(OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c")
-    to.endless(EMPTY_BLOCK * 1000)
+repeats(
+    "endless-after-gzip",
+    OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(GOOD),
+    BLOCK,
+    kinds="protocol",
+)
+repeats(
+    "endless-empty-members",
+    OK + b"Content-Encoding: gzip\r\n\r\n",
+    gzip.compress(b"") * 1000,
+    kinds="protocol timeout",
+)
+repeats(
+    "endless-empty-blocks",
+    OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c",
+    EMPTY_BLOCK * 1000,
+    kinds="protocol timeout",
+)
 
 
 # --- wrong ---------------------------------------------------------------------------------

@@ -153,6 +153,9 @@ def test_usage_session_and_searches_come_back() -> None:
     for searches in ((), (Search(query="q", tool="t", chunks=("a",)), Search())):
         one = changed(RECORD, usage=usage, session="s-1", searches=searches)
         assert back(one) == one
+    for chunks in (None, ()):  # which stay apart
+        none = changed(RECORD, retrieved_chunks=chunks)
+        assert back(none).reply.retrieved_chunks == chunks
 
 
 def test_a_field_that_a_line_lacks_has_its_default() -> None:
@@ -161,12 +164,6 @@ def test_a_field_that_a_line_lacks_has_its_default() -> None:
     read = record_of_line(json.dumps(line))
     assert read.error is not None
     assert (read.error.traceback, read.reply.reply_keys) == ("", ())
-
-
-def test_an_absent_list_and_an_empty_one_stay_apart() -> None:
-    for chunks in (None, ()):
-        record = changed(RECORD, retrieved_chunks=chunks)
-        assert back(record).reply.retrieved_chunks == chunks
 
 
 @pytest.mark.parametrize(
@@ -209,18 +206,14 @@ def test_a_chunk_beyond_k_keeps_two_hundred_characters(length: int, kept: int, c
     assert judged == [chunk, chunk]
     assert stored.text == "é" * kept
     assert stored.text_truncated is cut
-
-
-def test_full_text_keeps_chunks_whole() -> None:
-    chunk = RetrievedChunk(rel_path="a.md", text="x" * 1000)
-    record = changed(RECORD, retrieved_chunks=(chunk,))
-    assert redact(record, full_text=True).reply.retrieved_chunks == (chunk,)
+    full = changed(RECORD, retrieved_chunks=(chunk,), k=0)
+    assert redact(full, full_text=True).reply.retrieved_chunks == (chunk,)
 
 
 @pytest.mark.parametrize(
-    ("length", "kept"), [(99_999, 99_999), (100_000, 100_000), (100_001, 100_000)]
+    ("length", "kept", "full_text"),
+    [(100_000, 100_000, False), (100_001, 100_000, False), (100_001, 100_000, True)],
 )
-@pytest.mark.parametrize("full_text", [False, True])
 def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_text: bool) -> None:
     stored = redact(changed(RECORD, answer="x" * length), full_text=full_text)
     assert stored.answer is not None

@@ -72,38 +72,27 @@ def test_a_prefix_that_may_hold_other_things_is_never_sent(prefix: str) -> None:
         assert target.received == []
 
 
-def test_headers_are_sent_and_their_secrets_are_not_shown() -> None:
-    reply = json_reply({"error": "no such token s3cret-token"}, "403 Forbidden")
-    headers = {"Authorization": "Bearer env:TOKEN"}
-    with fake_target(reply) as target:
-        with pytest.raises(EndpointError, match="DELETE: HTTP 403") as caught:
-            client(target.url, headers=headers).delete(PREFIX)
-        assert "s3cret-token" not in str(caught.value)
-        assert target.received[0].headers["authorization"] == "Bearer s3cret-token"
-        assert target.received[0].line.startswith("DELETE /api/v1/documents ")
+REFUSALS = [
+    (json_reply({}, "404 Not Found"), "rageval_documents"),
+    (
+        http_reply(b"", "308 Permanent Redirect", location="https://rag.test/api/v1/documents"),
+        "PUT: HTTP 308 redirects to https://rag.test/api/v1/documents; redirects are not",
+    ),
+    (json_reply({"error": "no such token s3cret-token"}, "403 Forbidden"), "PUT: HTTP 403"),
+    (json_reply("x" * 190 + "s3cret-token", "403 Forbidden"), "PUT: HTTP 403"),
+]
 
 
-def test_a_secret_across_the_cut_of_a_reply_leaves_no_beginning() -> None:
-    reply = json_reply("x" * 190 + "s3cret-token", "403 Forbidden")
+@pytest.mark.parametrize(("reply", "told"), REFUSALS)
+def test_a_refusal_says_what_to_do_and_shows_no_secret_of_the_headers(
+    reply: bytes, told: str
+) -> None:
     headers = {"Authorization": "Bearer env:TOKEN"}
-    with fake_target(reply) as target, pytest.raises(EndpointError, match="HTTP 403") as caught:
-        client(target.url, headers=headers).delete(PREFIX)
+    with fake_target(reply) as target, pytest.raises(EndpointError, match=told) as caught:
+        client(target.url, headers=headers).put(PREFIX, documents(1))
     assert "s3c" not in str(caught.value)
-
-
-def test_a_target_that_takes_no_documents_says_what_to_do() -> None:
-    with (
-        fake_target(json_reply({}, "404 Not Found")) as target,
-        pytest.raises(EndpointError, match="rageval_documents"),
-    ):
-        client(target.url).put(PREFIX, documents(1))
-
-
-def test_a_target_that_redirects_names_the_other_address() -> None:
-    reply = http_reply(b"", "308 Permanent Redirect", location="https://rag.test/api/v1/documents")
-    told = "PUT: HTTP 308 redirects to https://rag.test/api/v1/documents; redirects are not"
-    with fake_target(reply) as target, pytest.raises(EndpointError, match=told):
-        client(target.url).put(PREFIX, documents(1))
+    assert target.received[0].headers["authorization"] == "Bearer s3cret-token"
+    assert target.received[0].line.startswith("PUT /api/v1/documents ")
 
 
 def test_a_busy_target_is_asked_again() -> None:

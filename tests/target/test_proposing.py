@@ -94,6 +94,11 @@ def test_a_skeleton_is_bounded_and_has_no_control_characters() -> None:
     assert len(lines) == 31
     assert max(map(len, lines)) <= 240
     assert skeleton(None) == skeleton({}) == ()
+    assert skeleton({"lists": [[["x" * 50]]], "objects": [{"c": {"d": {"e": 1}}}], "none": []}) == (
+        f'lists[1][1][1] "{"x" * 21}..."',
+        "objects[1] {c {d {...}}}",
+        "none[0]",
+    )
 
 
 def inspected(*replies: bytes, **settings: Any) -> tuple[Inspection, list[Any]]:

@@ -39,11 +39,15 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
     assert capsys.readouterr().err == ""
 
 
-def test_conversations_are_counted(capsys: Output) -> None:
+def test_conversations_are_counted_and_withheld_notes_listed(capsys: Output) -> None:
     text = "# Van\n\n## Who may drive it?\n\nA member may.\n\n## Where is it?\n\nIn the yard.\n"
     Path("vault/van.md").write_text(text, encoding="utf-8")
-    assert cli.run(["generate", "vault", "-o", "g.jsonl", "--talks", "1"]) == ExitCode.YES
-    assert ", 1 conversation) from" in capsys.readouterr().out
+    arguments = ["generate", "vault", "-o", "g.jsonl", "--talks", "1", "--withhold", "bike.md"]
+    assert cli.run(arguments) == ExitCode.YES
+    lines = capsys.readouterr().out.splitlines()
+    assert ", 1 conversation) from" in lines[0]
+    start = lines.index("keep these notes out of the index, or their questions have answers:")
+    assert lines[start + 1] == "  bike.md"
 
 
 def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
@@ -51,14 +55,6 @@ def test_a_file_that_exists_is_never_written_over(capsys: Output) -> None:
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
     assert "g.jsonl: exists" in capsys.readouterr().err
     assert Path("g.jsonl").read_bytes() == b"mine"
-
-
-def test_withheld_notes_are_listed(capsys: Output) -> None:
-    arguments = ["generate", "vault", "-o", "g.jsonl", "--withhold", "bike.md"]
-    assert cli.run(arguments) == ExitCode.YES
-    lines = capsys.readouterr().out.splitlines()
-    start = lines.index("keep these notes out of the index, or their questions have answers:")
-    assert lines[start + 1] == "  bike.md"
 
 
 def test_what_was_made_and_dropped_is_in_the_json(capsys: Output) -> None:
