@@ -232,8 +232,8 @@ def test_a_baseline_without_records_is_said(compared: Project) -> None:
 
 @pytest.mark.slow
 def test_workers_give_the_same_decision(compared: Project) -> None:
-    assert compared.run_apart("--rageval-run-id", "r2").ret == 1
-    assert compared.run_apart("--rageval-run-id", "r3", "-n", "2").ret == 1
+    assert compared.run("--rageval-run-id", "r2").ret == 1
+    assert compared.run("--rageval-run-id", "r3", "-n", "2").ret == 1
     one, other = gate(compared, "r2"), gate(compared, "r3")
     assert one["checks"] == other["checks"]
     assert one["baseline"] == other["baseline"]

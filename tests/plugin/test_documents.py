@@ -70,7 +70,7 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
 def test_workers_ask_what_their_controller_put_in_once(
     garden: Project, server: DocumentServer
 ) -> None:
-    result = garden.run_apart("evals", "-n", "2", URL, server.url)
+    result = garden.run("evals", "-n", "2", URL, server.url)
     assert result.ret == 0
     assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
 
@@ -196,7 +196,7 @@ def test_a_client_of_ones_own_takes_the_documents(
 @pytest.mark.slow
 def test_with_workers_it_fails_its_cases(garden: Project) -> None:
     garden.write("conftest.py", OWN_CLIENT.format(argument="", documents="()"))
-    result = garden.run_apart("evals", "-n", "2")
+    result = garden.run("evals", "-n", "2")
     assert result.ret == 1
     text = " ".join(result.stdout.str().split())
     assert "does not take them: add the argument rageval_documents" in text
@@ -292,20 +292,19 @@ def interrupt(
     return done.returncode, output
 
 
-@pytest.mark.slow
 def test_cassettes_hold_answers_from_documents_and_replay_puts_none_in(garden: Project) -> None:
     garden.write("evals/vault/other.md", "# Other\n\nSomething about tea.\n")
     text = (garden.path / "pyproject.toml").read_text(encoding="utf-8")
     garden.write(
         "pyproject.toml", text.replace("retries = 0", 'retries = 0\nvault = "evals/vault"')
     )
-    recorded = garden.run_apart("evals", "--record-mode=once", "--rageval-run-id=first")
+    recorded = garden.run("evals", "--record-mode=once", "--rageval-run-id=first")
     assert recorded.ret == 0
     recorded.stdout.fnmatch_lines([f"rageval: 2 documents of *garden.jsonl put below {PREFIX}"])
     (garden.path / "evals" / "documents" / "garden.jsonl").write_text(
         json.dumps(HEAD), encoding="utf-8"
     )
-    replayed = garden.run_apart("evals", "--record-mode=none", "--rageval-run-id=second")
+    replayed = garden.run("evals", "--record-mode=none", "--rageval-run-id=second")
     assert replayed.ret == 0
     assert "documents of" not in replayed.stdout.str()
     values = [

@@ -33,13 +33,10 @@ def test_a_check_needs_the_whole_set(project: Project) -> None:
     }
 
 
-@SERIAL_AND_PARALLEL
-def test_nothing_failed_is_exit_5_with_a_sentence(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_nothing_failed_is_exit_5_with_a_sentence(project: Project) -> None:
     project.cases(CASES[:2])
     project.run("--rageval-run-id", "one")
-    result = project.run("-q", "--rageval-failed-from", "one", *workers)
+    result = project.run("-q", "--rageval-failed-from", "one")
     assert result.ret == 5
     assert "nothing to select: every case passed in run one" in told(result)
     assert [p.name for p in project.run_folders()] == ["one"]

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.plugin.scratch import (
@@ -188,13 +186,10 @@ def test_it(eval_record):
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_a_test_that_changes_its_record_changes_no_file(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_test_that_changes_its_record_changes_no_file(project: Project) -> None:
     project.cases([case("ok-1", "hit one")])
     project.write("evals/eval_set.py", CHANGING_TEST)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 0
     assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1
     assert project.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
@@ -234,17 +229,21 @@ def test_the_plugin_can_be_switched_off(project: Project) -> None:
     assert result.parseoutcomes() == {"passed": 1}
 
 
-HEAVY = ("openai", "httpx", "pydantic", "jinja2", "numpy", "starlette", "sqlalchemy", "rich")
+HEAVY = (
+    "openai", "httpx", "httpcore", "h11", "aiohttp", "pydantic", "jinja2", "numpy", "starlette",
+    "sqlalchemy", "rich",
+)  # fmt: skip
 
 
 def test_a_session_without_cases_imports_next_to_nothing(
-    pytester: pytest.Pytester, tmp_path: Path
+    pytester: pytest.Pytester,
 ) -> None:
+    pytester.makepyfile("def test_other(): pass")
     result = pytester.run(
         *(pytester._getpytestargs()[0], "-X", "importtime", "-m", "pytest"),
-        *("--collect-only", "-q", "-p", "no:anyio", "-p", "no:recording"),
+        *("-q", "-p", "no:anyio", "-p", "no:recording"),
     )
-    assert result.ret == 5
+    assert result.ret == 0
     names = {line.split("|")[-1].strip() for line in result.errlines if "import time:" in line}
     assert "pytest" in names
     assert not {n for n in names if n.split(".")[0] in HEAVY}

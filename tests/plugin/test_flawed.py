@@ -85,13 +85,10 @@ def test_a_flaw_of_a_required_case_fails_it(flawed: Project) -> None:
     assert "1 required case flawed: uncited" in flawed.stored("gate.json")["sentence"]
 
 
-@SERIAL_AND_PARALLEL
-def test_a_resumed_run_is_decided_by_the_rule_of_today(
-    flawed: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_resumed_run_is_decided_by_the_rule_of_today(flawed: Project) -> None:
     flawed.run("--rageval-run-id", "one")
     flawed.write("thresholds.toml", BY_RETRIEVAL)
-    result = flawed.run("--rageval-resume", "one", *workers)
+    result = flawed.run("--rageval-resume", "one")
     assert outcomes(result) == {"passed": 2, "missed": 1, "checks passed": 1}
     assert [r["outcome"] for r in lines_of(flawed.folder())] == ["passed", "passed", "missed"]
 

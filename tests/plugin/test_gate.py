@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, outcomes
+from tests.plugin.scratch import CASES, Project, outcomes
 
 
 def test_a_failing_gate_is_exit_1_and_one_failed_line(project: Project) -> None:
@@ -66,7 +66,7 @@ def pytest_configure():
 def test_a_record_that_a_worker_lost_fails_the_run_as_incomplete(project: Project) -> None:
     path = project.path / "conftest.py"
     path.write_text(path.read_text(encoding="utf-8") + DROP, encoding="utf-8")
-    result = project.run_apart("-n", "2")
+    result = project.run("-n", "2")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAILED thresholds.toml::complete - *INCOMPLETE*"])
     assert project.stored("gate.json")["complete"] is False
@@ -79,12 +79,9 @@ def test_it(eval_case):
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_an_incomplete_run_says_when_a_test_function_never_asks(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_an_incomplete_run_says_when_a_test_function_never_asks(project: Project) -> None:
     project.write("evals/eval_set.py", UNASKED)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [

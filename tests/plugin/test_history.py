@@ -46,7 +46,7 @@ def test_a_session_puts_its_run_into_the_index(project: Project, index: Path) ->
 
 @pytest.mark.slow
 def test_only_the_controller_of_workers_does(project: Project, index: Path) -> None:
-    assert project.run_apart("-n", "2", "--rageval-run-id", "one").ret == 0
+    assert project.run("-n", "2", "--rageval-run-id", "one").ret == 0
     assert rows(index, "SELECT run_id, n_cases FROM evaluation_runs") == [("one", 4)]
     assert rows(index, "SELECT count(*) FROM test_results") == [(4,)]
 
@@ -84,7 +84,7 @@ def test_a_session_puts_its_run_into_postgresql(
 ) -> None:
     monkeypatch.setenv("RAGEVAL_DB", postgres)
     monkeypatch.setenv("RAGEVAL_PROJECT", "acme/bot")
-    result = project.run_apart("-n", "2", "--rageval-run-id", "one")
+    result = project.run("--rageval-run-id", "one")
     assert result.ret == 0
     found = execute(postgres, "SELECT project, run_id, passed FROM evaluation_runs")
     assert found == [("acme/bot", "one", 3)]

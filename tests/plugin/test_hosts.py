@@ -75,30 +75,13 @@ def run_on(project: Project, hosts: Sequence[str], run_id: str) -> Path:
     return project.path / "evals" / "results" / run_id
 
 
-def test_two_hosts_measure_what_one_process_measures(project: Project, tmp_path: Path) -> None:
-    project.cases(numbered_cases(60))
-    with rag_server(delay_s=0.02) as server, contextlib.ExitStack() as stack:
-        ask_server(project, server.url)
-        assert project.run_apart("--rageval-run-id", "here").ret == 0
-        hosts = [
-            stack.enter_context(socket_host(tmp_path / name, "127.0.0.1")) for name in ("a", "b")
-        ]
-        folder = run_on(project, hosts, "there")
-        assert server.calls == 2 * 60
-    assert figures(document(folder)) == figures(document(folder.parent / "here"))
-    assert len(lines_of(folder)) == 60
-    assert document(folder, "gate.json")["complete"] is True
-    # Who works on another host writes no results there.
-    assert not list(tmp_path.glob("?/pyexecnetcache/**/there"))
-
-
 def test_another_host_completes_the_run_of_one_that_was_killed(
     project: Project, tmp_path: Path
 ) -> None:
     project.cases(numbered_cases(60))
     with rag_server(delay_s=0.05) as server, contextlib.ExitStack() as stack:
         ask_server(project, server.url)
-        assert project.run_apart("--rageval-run-id", "here").ret == 0
+        assert project.run("--rageval-run-id", "here").ret == 0
         asked = server.calls
         stays = stack.enter_context(socket_host(tmp_path / "a", "127.0.0.1"))
         dies = stack.enter_context(contextlib.ExitStack())
@@ -123,10 +106,14 @@ def test_another_host_completes_the_run_of_one_that_was_killed(
         assert 0 < n_done < 60
         assert "--rageval-resume there" in " ".join(result.stdout.str().split())
 
+        # Who works on another host writes no results there.
+        assert not list(tmp_path.glob("?/pyexecnetcache/**/there"))
+
         before = server.calls
         assert call_on(project, [stays], *limits, "--rageval-resume", "there").ret == 0
         assert server.calls - before == 60 - n_done
     assert figures(document(folder)) == figures(document(folder.parent / "here"))
+    assert document(folder, "gate.json")["complete"] is True
 
 
 def test_another_host_serves_the_embedded_target_itself(project: Project, tmp_path: Path) -> None:
@@ -187,7 +174,7 @@ def test_hosts_in_other_networks_measure_what_one_process_measures(
         for name, ours, _ in namespaces:
             ip("-n", name, "route", "add", "default", "via", ours)
         ask_server(project, target)
-        assert project.run_apart("--rageval-run-id", "here").ret == 0
+        assert project.run("--rageval-run-id", "here").ret == 0
         hosts = [
             stack.enter_context(
                 socket_host(tmp_path / name, theirs, within=("ip", "netns", "exec", name))

@@ -75,7 +75,7 @@ def test_workers_correct_alike(scratch: Project) -> None:
     use(scratch)
     found = []
     for name, arguments in {"serial": (), "parallel": ("-n", "2")}.items():
-        scratch.run_apart("--rageval-run-id", name, *arguments)
+        scratch.run("--rageval-run-id", name, *arguments)
         path = scratch.path / "evals" / "results" / name / "metrics.json"
         found.append(comparable(json.loads(path.read_text(encoding="utf-8"))))
     assert found[0] == found[1]

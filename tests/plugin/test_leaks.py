@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.cli.main import run as rageval
 from tests.build.http_server import Handler, serving
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import Project, case
 
 SETTINGS = """
 [tool.rageval]
@@ -82,12 +82,13 @@ def asking(project: Project) -> Project:
     return project
 
 
-@SERIAL_AND_PARALLEL
-@pytest.mark.parametrize("k", ["1", "5"])
+@pytest.mark.parametrize(
+    ("k", "workers"), [("1", ()), pytest.param("5", ("-n", "2"), marks=pytest.mark.slow)]
+)
 def test_a_leak_fails_the_gate_and_explain_names_chunk_document_and_user(
     asking: Project,
-    workers: tuple[str, ...],
     k: str,
+    workers: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
