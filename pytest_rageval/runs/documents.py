@@ -137,10 +137,10 @@ REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy
 
 
 @cache
-def versions() -> Mapping[str, str]:
+def versions(packages: tuple[str, ...] = REPORTED_PACKAGES) -> Mapping[str, str]:
     """Return the versions of Python and of the packages that affect measurements."""
     found = {"python": platform.python_version()}
-    for package in REPORTED_PACKAGES:
+    for package in packages:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
