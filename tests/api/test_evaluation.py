@@ -115,13 +115,14 @@ def test_the_target_of_the_settings_has_the_records_and_numbers_of_a_session(
 @pytest.mark.slow
 def test_the_shared_cases_have_the_records_and_numbers_of_a_session() -> None:
     shared = shared_path("data", "rag")
-    SET.write_bytes((shared / "eval_set.jsonl").read_bytes())
+    lines = (shared / "eval_set.jsonl").read_text("utf-8").splitlines(keepends=True)
+    SET.write_text("".join(lines[::5]), encoding="utf-8")
     shutil.copytree(shared / "vault", "dev")  # as its cases name it
     Path("pyproject.toml").write_text('[tool.rageval.target]\nvault = "dev"\n', encoding="utf-8")
     session = documents(by_pytest("evals"))
     run = evaluate("evals", run_id="notebook")
     assert run.folder is not None
-    assert [record.status for record in run.records] == ["ok"] * 154
+    assert [record.status for record in run.records] == ["ok"] * 31
     assert documents(run.folder) == session
     assert load_run("notebook").rows() == run.rows()
 
@@ -323,17 +324,17 @@ def press() -> None:
 def test_an_interrupted_run_keeps_what_was_measured_and_can_be_continued(
     concurrency: int, how: Callable[[], object]
 ) -> None:
-    write_lines(SET, *(case(f"c{n:03}", "hit it") for n in range(200)))
+    write_lines(SET, *(case(f"c{n:03}", "hit it") for n in range(100)))
     with pytest.raises(KeyboardInterrupt) as stopped:
         evaluate(SET, interrupting(20, how), concurrency=concurrency, run_id="cut")
     cut = load_run("cut")
     # At most two other threads had a case in flight.
-    assert 18 <= len(cut.records) < 200
+    assert 18 <= len(cut.records) < 100
     assert verdict(cut) == "not_evaluated"
     (note,) = stopped.value.__notes__
-    assert f"run cut keeps the {len(cut.records)} of 200 cases" in note
+    assert f"run cut keeps the {len(cut.records)} of 100 cases" in note
     whole = evaluate(SET, reply, concurrency=concurrency, resume="cut")
-    assert (whole.run_id, len(whole.records)) == ("cut", 200)
+    assert (whole.run_id, len(whole.records)) == ("cut", 100)
     assert whole.means == evaluate(SET, reply).means
     assert verdict(whole) == "pass"
 

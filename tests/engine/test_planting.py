@@ -134,16 +134,16 @@ def test_the_limits_to_add_catch_what_nothing_caught() -> None:
     assert caught >= expected >= {"ranks reversed", "citations dropped", "refusals"}
 
 
-def test_a_figure_that_is_changed_makes_an_answer_incorrect() -> None:
-    found = fault(tried(limit("correctness", at=4.9)), "figure changed")
-    assert [(one.n_changed, one.caught) for one in found.doses][-2:] == [(12, True), (40, True)]
-
-
-def test_a_check_that_warns_catches_nothing_and_is_named() -> None:
-    found = fault(tried(limit("mrr", severity="warn")), "ranks reversed")
-    assert (found.caught_from, found.missed) == (None, True)
-    assert found.warned_from is not None
-    assert found.warned_from.warned == ("mrr",)
+def test_the_offline_judge_stands_in_for_a_model_and_a_check_that_warns_catches_nothing() -> None:
+    checks = (limit("correctness", at=4.9), limit("mrr", severity="warn"))
+    found = tried(*checks, settings=replace(JUDGED, judge="gpt-x"), records=records())
+    assert found.notes == (OTHER_JUDGE,)
+    wrong = fault(found, "figure changed")
+    assert [(one.n_changed, one.caught) for one in wrong.doses][-2:] == [(12, True), (40, True)]
+    reversed_ = fault(found, "ranks reversed")
+    assert (reversed_.caught_from, reversed_.missed) == (None, True)
+    assert reversed_.warned_from is not None
+    assert reversed_.warned_from.warned == ("mrr",)
 
 
 def test_a_required_case_catches_a_fault_without_any_limit() -> None:
@@ -161,13 +161,6 @@ def test_what_failed_before_is_not_caught_by_it() -> None:
 def test_without_a_judge_faults_of_retrieval_are_caught_alike() -> None:
     found = tried(limit("hit_at_k"), settings=SETTINGS)
     assert from_dose(found) == from_dose(limited())
-
-
-def test_the_offline_judge_stands_in_for_a_model() -> None:
-    found = tried(limit("correctness", at=4.5), settings=replace(JUDGED, judge="gpt-x"),
-                  records=records())  # fmt: skip
-    assert found.notes == (OTHER_JUDGE,)
-    assert fault(found, "figure changed").caught_from is not None
 
 
 def test_an_answer_that_is_stored_cut_cannot_be_judged_again() -> None:

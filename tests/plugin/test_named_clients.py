@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.targets import fake_target, http_reply, json_reply
+from tests.plugin.own_code import rageval
 from tests.plugin.scratch import Project, case, outcomes
 
 CLIENT = """
@@ -40,20 +43,18 @@ no_report = true
 """
 
 
-def run_command(project: Project, *words: str) -> pytest.RunResult:
-    """Run the installed command, which unlike ``python -m`` does not import from the folder."""
-    return project.pytester.run(Path(sys.executable).with_name("rageval"), *words)
-
-
 @pytest.fixture
-def scratch(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def scratch(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    monkeypatch.setattr(sys, "path", [*sys.path])
     project.write("conftest.py", "")
     project.write("thresholds.toml", "version = 1\n")
     project.write("src13/__init__.py", "")
     project.write("src13/engine.py", CLIENT)
     project.cases([case("ok-1", "hit one"), case("ok-2", "hit two")])
     monkeypatch.chdir(project.path)
-    return project
+    yield project
+    for name in [name for name in sys.modules if name.partition(".")[0] == "src13"]:
+        del sys.modules[name]
 
 
 def named(project: Project, **target: str) -> None:
@@ -63,7 +64,7 @@ def named(project: Project, **target: str) -> None:
 
 def test_a_client_that_the_settings_name_is_asked(scratch: Project) -> None:
     named(scratch, client="src13.engine:make_later")
-    result = scratch.run_apart()
+    result = scratch.run()
     assert result.ret == 0
     assert outcomes(result)["passed"] == 2
     result.stdout.fnmatch_lines(["*target client src13.engine:make_later*"])
@@ -78,7 +79,7 @@ def test_an_address_on_the_command_line_goes_before_a_named_client(scratch: Proj
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "place"),
+    ("lines", "message", "place"),
     [
         ("\n\nraise LookupError('no index')\n", "LookupError: no index", "src13/broken.py:3"),
         ("def make():\n    return open('no-file')\n", "FileNotFoundError: ", "src13/broken.py:2"),
@@ -86,9 +87,9 @@ def test_an_address_on_the_command_line_goes_before_a_named_client(scratch: Proj
     ],
 )
 def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
-    scratch: Project, code: str, message: str, place: str
+    scratch: Project, capsys: pytest.CaptureFixture[str], lines: str, message: str, place: str
 ) -> None:
-    scratch.write("src13/broken.py", code)
+    scratch.write("src13/broken.py", lines)
     named(scratch, client="src13.broken:make")
     result = scratch.run()
     assert result.ret == 1
@@ -97,20 +98,13 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
     assert error["message"].startswith(message)
     assert place in error["traceback"]
     assert place in result.stdout.str()
-
-
-def test_every_command_shows_what_the_code_of_a_client_raises(scratch: Project) -> None:
-    scratch.write("src13/broken.py", "\n\nraise LookupError('no index')\n")
-    place = "src13/broken.py:3"
-    named(scratch, client="src13.broken:make")
     for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
-        done = run_command(scratch, *command)
-        assert done.ret == 2
-        text = " ".join(done.stderr.str().split())
-        assert "[tool.rageval.target] client: LookupError: no index" in text
+        code, said = rageval(capsys, *command)
+        assert code == 2
+        text = " ".join(said.split())
+        assert f"[tool.rageval.target] client: {message}" in text
         assert place in text
-    done = run_command(scratch, "doctor", "--probe-chars", "0")
-    assert place in done.stdout.str()
+    assert place in rageval(capsys, "doctor", "--probe-chars", "0")[1]
 
 
 def test_what_the_close_of_a_client_raises_is_one_error_with_its_place(scratch: Project) -> None:
@@ -122,7 +116,8 @@ def test_what_the_close_of_a_client_raises_is_one_error_with_its_place(scratch: 
         "        raise RuntimeError('no loop')\n",
     )
     named(scratch, client="src13.closing:Closing")
-    done = run_command(scratch, "ask", "hit one")
+    # The installed command, which unlike ``python -m`` does not import from the folder.
+    done = scratch.pytester.run(Path(sys.executable).with_name("rageval"), "ask", "hit one")
     assert done.ret == 2
     done.stdout.fnmatch_lines(["answer *It is so*"])
     assert done.stderr.lines[0] == "[tool.rageval.target] client: RuntimeError: no loop"
@@ -130,35 +125,34 @@ def test_what_the_close_of_a_client_raises_is_one_error_with_its_place(scratch: 
     assert "Traceback" not in done.stderr.str()
 
 
-def test_commands_ask_a_named_client_as_pytest_does(scratch: Project) -> None:
+def test_commands_ask_a_named_client_as_pytest_does(
+    scratch: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     named(scratch, client="src13.engine:make")
-    done = run_command(scratch, "doctor", "--probe-chars", "0")
-    done.stdout.fnmatch_lines(["ok * asked: client src13.engine:make, by case ok-1*"])
-    done.stdout.fnmatch_lines(["ok * target reachable: answered in *"])
-    done = run_command(scratch, "check", "--target")
-    assert (done.ret, "not-in-index" in done.stderr.str()) == (0, False)
+    said = rageval(capsys, "doctor", "--probe-chars", "0")[1]
+    assert re.search("ok .* asked: client src13.engine:make, by case ok-1", said)
+    assert re.search("ok .* target reachable: answered in ", said)
+    code, said = rageval(capsys, "check", "--target")
+    assert (code, "not-in-index" in said) == (0, False)
     scratch.cases([case("x", "q", gold_supports=[{"rel_path": "b.md"}])])
-    done = run_command(scratch, "check", "--target")
-    assert "'b.md' was not retrieved by its own words" in done.stderr.str()
+    assert "'b.md' was not retrieved by its own words" in rageval(capsys, "check", "--target")[1]
     (scratch.path / "evals" / "eval_set.jsonl").unlink()
-    done = run_command(scratch, "doctor", "--probe-chars", "0")
-    done.stdout.fnmatch_lines(["ok * target reachable: answered in *"])
+    said = rageval(capsys, "doctor", "--probe-chars", "0")[1]
+    assert re.search("ok .* target reachable: answered in ", said)
 
 
 def test_what_a_function_of_headers_raises_names_its_place_in_every_command(
-    scratch: Project,
+    scratch: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scratch.write("src13/broken.py", "def headers():\n    raise LookupError('no login')\n")
     scratch.cases([case("x", "q", gold_supports=[{"rel_path": "b.md"}])])
     named(scratch, url="http://127.0.0.1:9", auth="src13.broken:headers")
-    done = run_command(scratch, "doctor", "--probe-chars", "0")
-    out = " ".join(done.stdout.str().split())
-    said = "target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change the"
-    assert said in out
+    told = "target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change the"
+    assert told in " ".join(rageval(capsys, "doctor", "--probe-chars", "0")[1].split())
     for command in (["label", "--web", "evals/eval_set.jsonl"], ["check", "--target"]):
-        done = run_command(scratch, *command)
-        assert "LookupError: no login" in done.stderr.str()
-        assert "src13/broken.py:2" in done.stderr.str()
+        said = rageval(capsys, *command)[1]
+        assert "LookupError: no login" in said
+        assert "src13/broken.py:2" in said
 
 
 AUTH = """
@@ -183,12 +177,12 @@ def test_the_token_of_a_function_is_in_no_file_of_a_run_or_its_cassettes(
     with fake_target(*replies, replies[0], reply) as target:
         scratch.write("src13/auth.py", AUTH.replace("URL", target.url))
         named(scratch, url=target.url, path="/ask", auth="src13.auth:headers")
-        recorded = scratch.run_apart("--record-mode=once")
+        recorded = scratch.run("--record-mode=once")
     assert recorded.ret == 0
     lines = [one.line.split()[1] for one in target.received]
     assert lines == ["/token", "/ask", "/token", "/ask", "/ask"]
     assert target.received[-1].headers["authorization"] == f"Bearer {token}"
-    replayed = scratch.run_apart("--record-mode=none", "--block-network")
+    replayed = scratch.run("--record-mode=none", "--block-network")
     assert replayed.ret == 0
     files = [path for path in scratch.path.rglob("*") if path.is_file()]
     assert any(path.suffix == ".yaml" for path in files)

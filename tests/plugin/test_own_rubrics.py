@@ -186,9 +186,6 @@ def test_a_run_goes_on_only_under_the_rubric_it_began_with(own: Project) -> None
     assert re.search(r"metric tone\.politeness: 'version tone-\w+, [^']*' then, 'version", shown)
 
 
-# --- stored runs -------------------------------------------------------------------------------
-
-
 # --- people ------------------------------------------------------------------------------------
 
 
@@ -246,6 +243,3 @@ def test_a_calibration_that_cannot_be_is_refused(
     code, shown = rageval(capsys, "calibrate", "labels.jsonl", "--rubric", *arguments)
     assert code == 2
     assert told in shown
-
-
-# --- other commands ----------------------------------------------------------------------------

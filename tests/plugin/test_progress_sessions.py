@@ -98,12 +98,8 @@ def test_the_line_is_there_before_the_first_answer_and_right_when_interrupted(
 
 @pytest.mark.parametrize(
     ("columns", "rows", "arguments"),
-    [
-        (80, 24, ()),
-        (120, 40, ("-q",)),
-        (80, 24, ("-o", "console_output_style=classic")),
-    ],
-    ids=["80x24", "120x40-q", "80x24-classic"],
+    [(80, 24, ()), (120, 40, ("-o", "console_output_style=classic"))],
+    ids=["80x24", "120x40-classic"],
 )
 def test_the_letters_are_whole_at_the_end(
     project: Project, columns: int, rows: int, arguments: tuple[str, ...]

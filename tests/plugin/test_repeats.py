@@ -72,6 +72,12 @@ def test_each_case_is_asked_as_often_as_wanted(project: Project, workers: tuple[
     junit = (project.path / "j.xml").read_text(encoding="utf-8")
     assert "missed in 1 of 3 repeats: not_retrieved" in junit
     assert "erred in 1 of 3 repeats: http" in junit
+    metrics = document(project.folder())
+    assert (metrics["total"], metrics["missed"], metrics["flaky"]) == (4, 1, 2)
+    repeats = metrics["repeats"]
+    assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
+    assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
+    assert metrics["metrics"]["hit_at_k"]["mean"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
 
 
 AUTO = ("--rageval-repeats", "auto")
@@ -118,19 +124,6 @@ def test_a_resumed_auto_run_asks_what_is_missing_of_the_cases_that_it_asks_again
     again = [one["again"] for one in lines_of(project.folder()) if one["repeat"] == 4]
     assert again == ["failed", "failed"]
     assert document(project.folder())["metrics"] == whole["metrics"]
-
-
-def test_the_figures_tell_how_far_repeats_agree(project: Project) -> None:
-    project.cases(FLAKY)
-    with rag_server(flaky) as server:
-        ask_server(project, server.url)
-        project.run(*THREE, "--rageval-run-id", "one")
-    metrics = document(project.folder())
-    assert (metrics["total"], metrics["missed"], metrics["flaky"]) == (4, 1, 2)
-    repeats = metrics["repeats"]
-    assert (repeats["repeats"], repeats["n"], repeats["flaky_rate"]) == (3, 4, 0.5)
-    assert [c["case_id"] for c in repeats["flaky_cases"]] == ["stumbles", "wavers"]
-    assert metrics["metrics"]["hit_at_k"]["mean"] == pytest.approx((1 + 0 + 2 / 3 + 1) / 4)
 
 
 def test_the_gate_counts_cases_that_have_all_their_repeats(project: Project) -> None:

@@ -106,7 +106,7 @@ def test_selecting_nothing_is_exit_5(project: Project) -> None:
 
 @pytest.mark.slow
 def test_selecting_nothing_is_exit_5_with_workers(project: Project) -> None:
-    assert project.run_apart("-k", "no_such_case", "-n", "2").ret == 5
+    assert project.run("-k", "no_such_case", "-n", "2").ret == 5
 
 
 def test_collect_only_asks_nothing_and_writes_nothing(project: Project) -> None:
