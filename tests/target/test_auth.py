@@ -185,9 +185,6 @@ def test_a_result_that_is_no_headers_is_refused_without_showing_it(
         asked(GOOD)
     assert fault in str(caught.value)
     assert "s3cret" not in str(caught.value)
-
-
-def test_a_name_that_is_not_a_function_is_refused(module: ModuleType) -> None:
-    module.headers = 7  # type: ignore[attr-defined]
+    module.headers = returned  # type: ignore[attr-defined]
     with pytest.raises(ConfigError, match="got 'auth_of_13:headers', expected a function"):
         asked(GOOD)

@@ -64,7 +64,11 @@ def thresholds(text: str) -> None:
     Path("thresholds.toml").write_text(text, encoding="utf-8")
 
 
-def test_json_holds_what_the_contract_names(capsys: Output) -> None:
+def test_json_holds_what_the_contract_names_and_files_and_the_step_of_a_ci_say_it(
+    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = tmp_path / "step-summary"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     found = compared(capsys, "base", "new")
     assert found["schema_version"] == 1
@@ -81,9 +85,19 @@ def test_json_holds_what_the_contract_names(capsys: Output) -> None:
     assert found["flips"][0]["case_id"] == "c-101"
     assert found["flips"][0]["direction"] == "worse"
     assert {"base", "new", "delta", "n_base", "n_new"} <= found["latency"]["latency_ms.p95"].keys()
+    printed(capsys, "base", "new", "--md", "out/diff.md", "--out-dir", "deep/er")
+    markdown = Path("out/diff.md").read_text(encoding="utf-8")
+    assert markdown == Path("deep/er/diff.md").read_text(encoding="utf-8")
+    assert markdown.startswith("## rageval: worse: 24 broke, 0 fixed, of 200")
+    assert "| recall\\_at\\_k | 200 | 0.800 | 0.680 | -0.120 |" in markdown
+    assert "| worse | c-101 | general | hit 1.00 -\\> 0.00 |" in markdown
+    assert json.loads(Path("deep/er/diff.json").read_text(encoding="utf-8")) == found
+    assert step.read_text(encoding="utf-8") == f"{markdown}\n{markdown}"
 
 
-def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
+def test_a_regression_beyond_the_thresholds_is_exit_1_and_what_passes_them_is_worse_all_the_same(
+    capsys: Output,
+) -> None:
     write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
     lines = printed(capsys, "base", "new", code=ExitCode.NO)
@@ -92,10 +106,6 @@ def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
     assert title(lines).endswith("; regression: 1 of 1 check failed")
     found = compared(capsys, "base", "new", code=ExitCode.NO)
     assert [check["status"] for check in found["checks"]] == ["fail"]
-
-
-def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
     thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
     said = title(printed(capsys, "base", "new"))
     assert said.startswith("worse: 24 broke, 0 fixed, of 200; ")
@@ -171,18 +181,6 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     assert "groundedness" not in found["metrics"]
 
 
-def test_files_are_written_on_request(capsys: Output) -> None:
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
-    printed(capsys, "base", "new", "--md", "out/diff.md", "--out-dir", "deep/er")
-    markdown = Path("out/diff.md").read_text(encoding="utf-8")
-    assert markdown == Path("deep/er/diff.md").read_text(encoding="utf-8")
-    assert markdown.startswith("## rageval: worse: 24 broke, 0 fixed, of 200")
-    assert "| recall\\_at\\_k | 200 | 0.800 | 0.680 | -0.120 |" in markdown
-    assert "| worse | c-101 | general | hit 1.00 -\\> 0.00 |" in markdown
-    document = json.loads(Path("deep/er/diff.json").read_text(encoding="utf-8"))
-    assert document == compared(capsys, "base", "new")
-
-
 def test_a_run_without_records_is_a_data_error(capsys: Output) -> None:
     (write_run(RESULTS, "new", run_of(5), day=2) / "results.jsonl").unlink()
     assert cli.run(["compare", "base", "new"]) == ExitCode.USAGE
@@ -198,18 +196,6 @@ def test_cases_of_one_document_decide_by_themselves_and_it_is_said(capsys: Outpu
         "both names are of one run",
         "all cases are about one section: its cases decide",
     ]
-
-
-def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
-    capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step = tmp_path / "step-summary"
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
-    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
-    compared(capsys, "base", "new")
-    printed(capsys, "base", "new", "--md", "diff.md")
-    diff = Path("diff.md").read_text(encoding="utf-8")
-    assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"
 
 
 # --- by group ----------------------------------------------------------------------------------

@@ -53,15 +53,6 @@ def test_one_line_sets_url_path_headers_and_mappings(tmp_path: Path) -> None:
     assert target.response["answer"] == "answer"
 
 
-def test_the_source_of_each_setting_is_named(tmp_path: Path) -> None:
-    text = 'preset = "dify"\nresponse.answer = "text"\npath = "/mine"'
-    origins = load(tmp_path, text).origins
-    assert origins["target.preset"] == "pyproject.toml"
-    assert origins["target.url"] == "preset dify"
-    assert origins["target.response"] == "preset dify, pyproject.toml"
-    assert origins["target.path"] == "pyproject.toml"
-
-
 @pytest.mark.parametrize("name", ["azure-on-your-data", "ragflow"])
 def test_a_preset_names_the_form_of_the_citations(name: str, tmp_path: Path) -> None:
     of = system_case(name, "success")
@@ -85,7 +76,9 @@ def test_the_folders_of_a_project_and_the_order_of_a_preset_are_stored_with_a_ru
     assert load(tmp_path, 'preset = "lightrag"\nranked = true').ranked
 
 
-def test_settings_of_a_project_go_before_those_of_a_preset_key_by_key(tmp_path: Path) -> None:
+def test_settings_of_a_project_go_before_those_of_a_preset_and_are_named(
+    tmp_path: Path,
+) -> None:
     text = """
 preset = "dify"
 path = "/mine"
@@ -94,7 +87,11 @@ response.answer = "text"
 response."debug.retrieved_chunks" = "found"
 request."inputs.city" = "`Bonn`"
 """
-    target = load(tmp_path, text).target
+    settings = load(tmp_path, text)
+    origins, target = settings.origins, settings.target
+    assert origins["target.preset"] == origins["target.path"] == "pyproject.toml"
+    assert origins["target.url"] == "preset dify"
+    assert origins["target.response"] == "preset dify, pyproject.toml"
     assert target.path == "/mine"
     assert target.headers == {"authorization": "Basic env:MINE", "X-Team": "shop"}
     assert isinstance(target.response, dict)
@@ -106,16 +103,13 @@ request."inputs.city" = "`Bonn`"
     assert "inputs" not in target.request
 
 
-def test_a_variable_is_a_literal_whatever_its_text(tmp_path: Path) -> None:
+def test_a_variable_is_a_literal_whatever_its_text_and_encoded_in_a_path(tmp_path: Path) -> None:
     hostile = "a`b'c\"d\\e\\`{x} \u00fc"
     (tmp_path / "pyproject.toml").write_text(
         f"[tool.rageval.target]\npreset = 'ragflow'\nvars = {{ chat_id = {json.dumps(hostile)} }}"
     )
     settings = load_settings(tmp_path, flags={}, environ={})
     assert sent(settings, question="q")["chat_id"] == hostile
-
-
-def test_a_variable_in_a_path_is_encoded(tmp_path: Path) -> None:
     text = (
         'preset = "azure-on-your-data"\n'
         'vars = { deployment = "a/b?c", search_endpoint = "https://s", index = "i" }'
