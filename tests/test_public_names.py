@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -127,6 +128,8 @@ def test_no_public_name_needs_pytest() -> None:
 
 
 CONSUMER = Path(__file__).parent / "data" / "consumer" / "typed.py"
+MYPY: Final = ("-m", "mypy", "--strict", f"--cache-dir={CONSUMER.parents[3] / '.mypy_cache/users'}")
+"""Checks code of users, whose imports of ours take most of the time, once for all tests."""
 
 
 @pytest.mark.slow
@@ -135,7 +138,7 @@ def test_a_project_that_uses_them_has_no_error_under_strict_types(
     tmp_path: Path, checker: str
 ) -> None:
     shutil.copy(CONSUMER, tmp_path)
-    command = [sys.executable, "-m", "mypy", "--strict"]
+    command = [sys.executable, *MYPY]
     if checker == "pyright":
         found = shutil.which("pyright")
         if found is None:

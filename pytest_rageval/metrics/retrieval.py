@@ -42,8 +42,6 @@ Groups = Sequence[Sequence[int]]
 UNRANKED: Final = NotApplicable(
     "The order of the target's chunks is not their rank (ranked = false)."
 )
-_BY_RANK: Final = ("mrr", "ndcg_at_k", "map", "doc_mrr", "doc_ndcg_at_k", "doc_map")
-"""Metrics that depend on the order of the chunks."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -155,14 +153,18 @@ def group_recall_at_k(ranking: Ranking, groups: Groups) -> float:
     return max(len(group & ranking.found) / len(group) for group in sets)
 
 
+_BY_RANK: Final[Mapping[str, Callable[[Ranking], float]]] = {
+    "mrr": reciprocal_rank,
+    "ndcg_at_k": ndcg_at_k,
+    "map": average_precision,
+}
+"""Measures that depend on the order of the chunks."""
 _MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "hit_at_k": hit_at_k,
     "recall_at_k": recall_at_k,
-    "mrr": reciprocal_rank,
     "precision_at_k": precision_at_k,
     "precision_returned_at_k": precision_returned_at_k,
-    "ndcg_at_k": ndcg_at_k,
-    "map": average_precision,
+    **_BY_RANK,
 }
 _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
@@ -265,7 +267,8 @@ def score_retrieval(view: CaseView) -> Scores:
         ranking = document_ranking(view.case, view.cut, view.k, view.settings)
         scores |= {f"doc_{key}": measure(ranking) for key, measure in _MEASURES.items()}
     if not view.settings.ranked:
-        scores |= dict.fromkeys(_BY_RANK, unscored or UNRANKED)
+        by_rank = [*_BY_RANK, *(f"doc_{key}" for key in _BY_RANK)]
+        scores |= dict.fromkeys(by_rank, unscored or UNRANKED)
     return scores
 
 

@@ -538,8 +538,19 @@ def settle(
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     # The citations are kept, since the stored answer may be truncated.
-    settled = replace(with_stored_own(scores, record), citations=record.scores.citations)
+    settled = _of_stored_metrics(with_stored_own(scores, record), record)
+    settled = replace(settled, citations=record.scores.citations)
     return replace(record, response=response, scores=settled)
+
+
+def _of_stored_metrics(scores: CaseScores, record: CaseRecord) -> CaseScores:
+    """Leave out metrics that a record of an older version lacks."""
+    had = record.scores.metrics
+    return replace(
+        scores,
+        metrics={key: value for key, value in scores.metrics.items() if key in had},
+        not_applicable={key: why for key, why in scores.not_applicable.items() if key in had},
+    )
 
 
 def view_record(record: CaseRecord, scoring: ScoreSettings) -> CaseView:

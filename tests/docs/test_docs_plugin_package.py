@@ -14,6 +14,7 @@ import pytest
 from tests.build.projects import clear_settings
 from tests.docs.examples import sections
 from tests.plugin.scratch import Project, case
+from tests.test_public_names import MYPY
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples/acme_rag_metrics"
@@ -47,9 +48,7 @@ def test_the_tests_of_the_package_pass(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_package_has_no_error_under_strict_types(tmp_path: Path) -> None:
-    cache = f"--cache-dir={tmp_path}"
-    source = str(PACKAGE / "src/acme_rag_metrics")
-    shown = python("-m", "mypy", "--strict", cache, source, cwd=tmp_path)
+    shown = python(*MYPY, str(PACKAGE / "src/acme_rag_metrics"), cwd=tmp_path)
     assert "no issues found in 3 source files" in shown
 
 

@@ -282,3 +282,12 @@ def test_a_citation_of_a_chunk_is_decided_with_the_chunk_once_the_run_is_known()
         headed.scores.metrics["recall_at_k"],
         headed.scores.metrics["attribution_precision"],
     ) == (0, 0)
+
+
+def test_a_metric_that_an_older_version_did_not_know_is_not_added() -> None:
+    guessed = asked(case(GOLD), REPLIES["found"])
+    older = {k: v for k, v in guessed.scores.metrics.items() if k not in {"mrr", "map"}}
+    stored = changed(guessed, metrics=older)
+    found = settled(case(GOLD), stored, reported=True)
+    assert found.scores.metrics.keys() == older.keys()
+    assert "mrr" not in found.scores.not_applicable
