@@ -387,22 +387,8 @@ def test_a_body_that_cannot_be_read_is_a_protocol_error(body: bytes, message: st
     assert "\x1b" not in text
 
 
-def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
-    result = ask_once(json_reply({"answer": " \n", "debug": {"retrieved_chunks": []}}))
-    assert result.error is not None
-    assert result.error.kind == "empty"
-    assert result.response is not None
-    assert result.response.retrieved_chunks == ()
-
-
-def test_a_body_of_7_mb_is_read() -> None:
-    result = ask_once(json_reply({"answer": "x" * 7_000_000}))
-    assert result.response is not None
-    assert len(result.response.answer) == 7_000_000
-
-
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_of_17_mb_is_a_protocol_error(announced: bool) -> None:
+def test_a_body_of_17_mb_is_a_protocol_error_and_one_of_7_is_read(announced: bool) -> None:
     piece = b" " * 2**20
     pieces = 0
 
@@ -418,6 +404,7 @@ def test_a_body_of_17_mb_is_a_protocol_error(announced: bool) -> None:
     assert (kind, attempts) == ("protocol", 1)
     assert ": the reply is larger than 8 MB" in message
     assert "127.0.0.1" in message
+    assert ask_once(json_reply({"answer": "x" * 7_000_000})).error is None
     if announced:
         assert pieces < 9, "an announced length must be refused before it is read"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest, Search
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import fake_target, http_reply, json_reply
-from tests.target.test_client import ask, ask_once, failure
+from tests.target.test_client import ask_once, failure
 
 
 def test_mappings_speak_to_an_api_of_another_shape() -> None:
@@ -33,13 +35,8 @@ def test_mappings_speak_to_an_api_of_another_shape() -> None:
 
 
 def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> None:
-    with fake_target(json_reply({"out": {"text": "Monthly."}, "hits": []})) as target:
-        settings = TargetSettings(url=target.url, response={"answer": "out.txt"})
-        client = HttpRagClient(settings)
-        result = client.ask_result(AskRequest(question="q"))
-        client.close()
-    assert result.error is not None
-    assert result.error.message == (
+    reply = json_reply({"out": {"text": "Monthly."}, "hits": []})
+    assert failure(reply, response={"answer": "out.txt"})[1] == (
         "answer: `out.txt` in [tool.rageval.target.response] gave nothing; "
         "keys of the reply: hits, out; out: text"
     )
@@ -87,17 +84,8 @@ def test_an_answer_that_holds_its_text_is_advised_to_be_mapped(answer: object, e
 def test_an_error_under_status_200_that_is_mapped_is_one_of_the_target(
     reply: object, mapping: dict[str, str], message: str
 ) -> None:
-    with fake_target(json_reply(reply)) as target:
-        result = ask(
-            target,
-            headers={"X-Key": "env:TOKEN"},
-            environ={"TOKEN": "t0ken-abc"},
-            response=mapping,
-        )
-    assert result.response is None
-    assert result.error is not None
-    assert (result.error.kind, result.error.message) == ("target", message)
-    assert len(target.received) == 1
+    secret: dict[str, Any] = {"headers": {"X-Key": "env:TOKEN"}, "environ": {"TOKEN": "t0ken-abc"}}
+    assert failure(json_reply(reply), **secret, response=mapping) == ("target", message, 1)
 
 
 def test_a_mapped_error_that_is_null_leaves_the_answer() -> None:

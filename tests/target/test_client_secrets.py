@@ -124,11 +124,7 @@ def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() ->
     echo = http_reply(
         b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"
     )
-    with fake_target(echo) as target:
-        path = "/ask?api_key=q%2Fkey-7&max=55555"
-        client = HttpRagClient(TargetSettings(url=target.url, path=path))
-        result = client.ask_result(QUESTION)
-        client.close()
+    result = ask_once(echo, path="/ask?api_key=q%2Fkey-7&max=55555")
     assert "key-7" not in str(result.error)
     assert "55555" in str(result.error)
 
@@ -171,22 +167,14 @@ def test_a_bad_url_is_a_config_error_without_its_credentials(url: str | None, fa
 
 def test_a_key_in_the_path_reaches_no_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    with fake_target(GOOD) as target:
-        client = HttpRagClient(TargetSettings(url=target.url, path="/ask?api_key=hunter2hunter2"))
-        answered = client.ask_result(QUESTION)
-        client.close()
-    assert answered.error is None
+    assert ask_once(GOOD, path="/ask?api_key=hunter2hunter2").error is None
     assert "hunter2" not in caplog.text
 
 
 def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
     chunks = [{"rel_path": "a.md", "text": "sent with t0ken-abc"}]
     echo = json_reply({"answer": "You are t0ken-abc", "debug": {"retrieved_chunks": chunks}})
-    with fake_target(echo) as target:
-        settings = TargetSettings(url=target.url, headers={"X-Key": "env:TOKEN"})
-        client = HttpRagClient(settings, environ={"TOKEN": "t0ken-abc"})
-        result = client.ask_result(QUESTION)
-        client.close()
+    result = ask_once(echo, headers={"X-Key": "env:TOKEN"}, environ={"TOKEN": "t0ken-abc"})
     assert result.response is not None
     assert "t0ken-abc" not in str(result)
     assert "You are ***" in result.response.answer

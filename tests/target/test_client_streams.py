@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.streams import SlowStream, line, sse, whole
 from tests.build.targets import FakeTarget, Reply, fake_target, http_reply, json_reply
@@ -59,6 +59,12 @@ def ask_noting(*replies: Reply, **settings: Any) -> tuple[AskResult, FakeTarget]
     return result, target
 
 
+def answered(*replies: Reply, **settings: Any) -> AskResponse:
+    result = ask(*replies, **settings)
+    assert result.response is not None, result.error
+    return result.response
+
+
 def failure(*replies: Reply, **settings: Any) -> tuple[str, str]:
     result = ask(*replies, **settings)
     assert result.response is None
@@ -66,7 +72,7 @@ def failure(*replies: Reply, **settings: Any) -> tuple[str, str]:
     return result.error.kind, result.error.message
 
 
-def timed(pieces: Sequence[tuple[float, bytes]], first: int, **settings: Any) -> AskResult:
+def timed(pieces: Sequence[tuple[float, bytes]], first: int, **settings: Any) -> AskResponse:
     """Ask a server whose first token is one of its pieces; its time must be that of the server.
 
     Two of three tries may be late, for the machine may do other things.
@@ -83,7 +89,7 @@ def timed(pieces: Sequence[tuple[float, bytes]], first: int, **settings: Any) ->
         sent = [(at - result.asked_at) * 1000 for at in server.sent]
         off.append(max(abs(ms - sent[n]) for ms, n in times))
         if off[-1] <= TRUTH_MS:
-            return result
+            return result.response
     pytest.fail(f"milliseconds off the truth: {off}")
 
 
@@ -91,8 +97,7 @@ def test_slow_tokens_are_joined_and_the_first_one_is_timed() -> None:
     first, *others = tokens()
     status = sse({"state": "searching"}, "status")
     pieces = [(0.0, status), (0.15, first), *((0.05, one) for one in [*others, sse(END, "end")])]
-    response = timed(pieces, 1, **SSE).response
-    assert response is not None
+    response = timed(pieces, 1, **SSE)
     assert response.answer == "Every 14 days."
     assert [chunk.rel_path for chunk in response.retrieved_chunks or ()] == ["pump.md"]
 
@@ -100,28 +105,23 @@ def test_slow_tokens_are_joined_and_the_first_one_is_timed() -> None:
 def test_lines_of_json_are_read_as_they_come() -> None:
     references = line({"references": [{"file_path": "pump.md"}]})
     parts = [(0.1, line({"response": text})) for text in TOKENS]
-    response = timed([(0.0, references), *parts, (0.0, line({"done": True}))], 1, **NDJSON).response
-    assert response is not None
+    response = timed([(0.0, references), *parts, (0.0, line({"done": True}))], 1, **NDJSON)
     assert response.answer == "Every 14 days."
     assert [chunk.rel_path for chunk in response.retrieved_chunks or ()] == ["pump.md"]
 
 
 def test_plain_text_is_the_answer_without_a_mapping_and_its_first_piece_is_timed() -> None:
     pieces = [(0.0, b"\n"), (0.1, b"Alle 14 Tage \xc3"), (0.05, b"\xb6len.")]
-    response = timed(pieces, 1, stream="text").response
-    assert response is not None
+    response = timed(pieces, 1, stream="text")
     assert response.answer == "\nAlle 14 Tage ölen."
     assert response.retrieved_chunks is None
 
 
 def test_plain_text_of_known_length_and_one_document_are_read_too() -> None:
-    found = ask(whole(b"Every 14 days. [DONE]", "text/plain; charset=utf-8"), stream="text")
-    assert found.response is not None
-    assert found.response.answer == "Every 14 days. [DONE]"
+    found = answered(whole(b"Every 14 days. [DONE]", "text/plain; charset=utf-8"), stream="text")
+    assert found.answer == "Every 14 days. [DONE]"
     document = whole(b'{"answer": "Every 14 days."}', "application/json")
-    found = ask(document, stream="text")
-    assert found.response is not None
-    assert found.response.answer == "Every 14 days."
+    assert answered(document, stream="text").answer == "Every 14 days."
     assert ask(whole(b"", "text/plain"), stream="text").response is not None
 
 
@@ -182,8 +182,7 @@ def test_a_pause_of_three_seconds_before_the_first_token_is_its_time() -> None:
     first, *others = tokens()
     pieces = [(0.0, b": connected\n\n"), (3.0, first)]
     pieces += [(0.0, one) for one in [*others, sse(END, "end")]]
-    response = timed(pieces, 1, **SSE).response
-    assert response is not None
+    response = timed(pieces, 1, **SSE)
     assert response.latency["ttft_ms"] >= 3000
 
 
@@ -268,9 +267,8 @@ def test_pieces_of_plain_text_are_joined_by_the_expression_of_the_page() -> None
     found = re.search(r"`(join\(.*map\(.*)`\.", read_document("streams.md"))
     assert found is not None
     body = b"event: sources\ndata: []\n\ndata: Every 14 days \n\ndata: [1]\n\ndata: [DONE]\n\n"
-    result = ask(whole(body), stream="sse", response={"answer": found[1]})
-    assert result.response is not None
-    assert result.response.answer == "Every 14 days [1]"
+    response = answered(whole(body), stream="sse", response={"answer": found[1]})
+    assert response.answer == "Every 14 days [1]"
 
 
 @pytest.mark.parametrize("spec", [{"answer": "join('', events[].data.t)"}, "{answer: 'a'}", None])
@@ -285,35 +283,31 @@ def test_an_error_in_the_stream_needs_no_mapping(spec: Any) -> None:
 def test_a_reply_of_type_json_is_read_as_without_a_stream() -> None:
     settings = SSE | {"response": {"answer": "answer || join('', events[].data.t)"}}
     headers = {"content_type": "application/json; charset=utf-8"}
-    result = ask(json_reply({"answer": "At once."}, **headers), **settings)
-    assert result.response is not None, result.error
-    assert result.response.answer == "At once."
-    assert "ttft_ms" not in result.response.latency
+    response = answered(json_reply({"answer": "At once."}, **headers), **settings)
+    assert response.answer == "At once."
+    assert "ttft_ms" not in response.latency
 
 
 def test_events_of_type_json_are_a_stream() -> None:
     pieces = [b": connected\n\n", *tokens(), sse(END, "end")]
     server = SlowStream([(0.0, one) for one in pieces], content_type="application/json")
-    result = ask(server, **SSE)
-    assert result.response is not None, result.error
-    assert result.response.answer == "Every 14 days."
-    assert result.response.latency["ttft_ms"] > 0
+    response = answered(server, **SSE)
+    assert response.answer == "Every 14 days."
+    assert response.latency["ttft_ms"] > 0
 
 
 def test_lines_of_json_of_type_json_are_a_stream_and_one_document_is_none() -> None:
     lines = [line({"response": text}) for text in TOKENS] + [line({"done": True})]
     server = SlowStream([(0.0, one) for one in lines], content_type="application/json")
-    result = ask(server, **NDJSON)
-    assert result.response is not None, result.error
-    assert result.response.answer == "Every 14 days."
-    assert result.response.latency["ttft_ms"] > 0
+    response = answered(server, **NDJSON)
+    assert response.answer == "Every 14 days."
+    assert response.latency["ttft_ms"] > 0
     settings = NDJSON | {"response": {"answer": "response"}}
     for body in (b'{"response": "a", "done": true}\n', b'{\n  "response": "a"\n}'):
         pieces = [(0.0, body[:9]), (0.0, body[9:])]
-        result = ask(SlowStream(pieces, content_type="application/json"), **settings)
-        assert result.response is not None, result.error
-        assert result.response.answer == "a"
-        assert "ttft_ms" not in result.response.latency
+        response = answered(SlowStream(pieces, content_type="application/json"), **settings)
+        assert response.answer == "a"
+        assert "ttft_ms" not in response.latency
 
 
 @pytest.mark.parametrize(
@@ -369,17 +363,13 @@ def test_an_answer_of_an_mcp_server_is_read_in_both_of_its_forms() -> None:
 def test_a_secret_that_tokens_spell_does_not_come_out() -> None:
     parts = [sse({"t": part}, "token") for part in ("key s3cr", "et-key", ".")]
     settings = SSE | {"headers": {"X-Api-Key": "s3cret-key"}}
-    result = ask(whole(b"".join([*parts, sse(END, "end")])), **settings)
-    assert result.response is not None
-    assert result.response.answer == "key ***."
+    assert answered(whole(b"".join([*parts, sse(END, "end")])), **settings).answer == "key ***."
 
 
 def test_a_packed_stream_is_unpacked() -> None:
     body = gzip.compress(b"".join([*tokens(), sse(END, "end")]))
     reply = http_reply(body, content_type="text/event-stream", content_encoding="gzip")
-    result = ask(reply, **SSE)
-    assert result.response is not None, result.error
-    assert result.response.answer == "Every 14 days."
+    assert answered(reply, **SSE).answer == "Every 14 days."
 
 
 def test_the_limit_of_a_body_holds_for_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,9 +447,8 @@ def test_a_stream_without_a_mapping_is_answered_with_the_likely_one(
     kind, message = failure(whole(body), stream="sse")
     assert kind == "protocol"
     assert f"""answer = "join('', {expression})\"""" in message
-    result = ask(whole(body), stream="sse", response={"answer": f"join('', {expression})"})
-    assert result.response is not None
-    assert result.response.answer == "Every 14 days."
+    response = {"answer": f"join('', {expression})"}
+    assert answered(whole(body), stream="sse", response=response).answer == "Every 14 days."
 
 
 def test_a_citation_among_pieces_of_text_names_what_joins_it_too() -> None:
@@ -469,9 +458,7 @@ def test_a_citation_among_pieces_of_text_names_what_joins_it_too() -> None:
     assert kind == "protocol"
     assert "; write join('', map(&to_string(@), ...)) if a piece may be a list;" in message
     response = {"answer": "join('', map(&to_string(@), events[].data))"}
-    result = ask(whole(body), stream="sse", response=response)
-    assert result.response is not None
-    assert result.response.answer == "Every 14[1]"
+    assert answered(whole(body), stream="sse", response=response).answer == "Every 14[1]"
 
 
 @pytest.mark.parametrize("event", ["", "text-delta"])
@@ -485,9 +472,7 @@ def test_pieces_of_text_without_a_mapping_are_answered_with_the_one_that_joins_t
     _, message = failure(body, stream="sse")
     found = re.search(r'answer = "(.*)"', message)
     assert found is not None
-    result = ask(body, stream="sse", response={"answer": found[1]})
-    assert result.response is not None
-    assert result.response.answer == "Every 14[1]"
+    assert answered(body, stream="sse", response={"answer": found[1]}).answer == "Every 14[1]"
 
 
 def test_a_stream_without_texts_is_answered_without_an_expression() -> None:
