@@ -115,10 +115,6 @@ class Run:
     def _selected_sets(self) -> list[LoadedSet]:
         return [loaded for loaded in self._sets if loaded.path in self.state.files]
 
-    @property
-    def _n_in_files(self) -> int:
-        return sum(len(loaded.cases) for loaded in self._selected_sets())
-
     # --- continuing an earlier session
 
     def resume(self) -> None:
@@ -368,13 +364,13 @@ class Run:
             # A line written before the whole run was known may contradict it, or hold an attempt
             # that was repeated or a case that was skipped later.
             self._rewrite(writer, records)
-        settings, state = self.state.settings, self.state
+        settings, state, selected = self.state.settings, self.state, self._selected_sets()
         gave_up = state.breaker.gave_up
         ended = EndedRun(
             run=self.stored(records),
             project=settings,
             thresholds=state.thresholds,
-            selection=self.cases.selection().of_files(self._n_in_files),
+            selection=self.cases.selection().of_files(sum(len(one.cases) for one in selected)),
             n_expected=len(self.cases.asked),
             n_reported=len(self.cases.reported()),
             labels=state.labels,
@@ -389,7 +385,7 @@ class Run:
                     talks=any((one.case.turn or 1) > 1 for one in self.cases.asked.values()),
                 ),
                 *state.notes,
-                *(w for loaded in self._selected_sets() for w in loaded.warnings),
+                *(warning for one in selected for warning in one.warnings),
                 *self.notes,
                 *(["the git tree has uncommitted changes"] if self._git.dirty else []),
             ],

@@ -135,15 +135,8 @@ def _mark(
 
 def _keywords(located: LocatedCase) -> set[str]:
     case = located.case
-    words = {
-        case.item,
-        case.category,
-        *case.tags,
-        ANSWERABLE[case.answerable],
-    }
-    if case.difficulty is not None:
-        words.add(case.difficulty)
-    return words
+    words = {case.item, case.category, *case.tags, ANSWERABLE[case.answerable]}
+    return words if case.difficulty is None else words | {case.difficulty}
 
 
 _NOT_ASKED: Final[Mapping[int, tuple[CaseRecord, ...] | None]] = {}
@@ -238,9 +231,11 @@ class CaseItem(pytest.Function):
         for repeat in range(settings.most_repeats):
             if repeat in finished or repeat >= settings.repeats_of(again=again is not None):
                 continue
-            trials = [self._trial(one, repeat, self._judges(one, clients)) for one in self.turns]
-            for trial in trials:
-                trial.again = again
+            trials = []
+            for one in self.turns:
+                spot_checked = (self.file, one.case.id) in self.state.judged_twice
+                trials.append(self._trial(one, repeat, clients.judges(twice=spot_checked)))
+                trials[-1].again = again
             async for record, error in try_turns(trials, clients.client, self.state.breaker):
                 if isinstance(error, pytest.exit.Exception):
                     raise error  # as by q in a debugger
@@ -255,10 +250,6 @@ class CaseItem(pytest.Function):
         """Pass a record to the function that keeps it in this process, if any."""
         if self.state.deliver is not None:
             self.state.deliver(nodeid_of(self.nodeid, record.case), record)
-
-    def _judges(self, located: LocatedCase, clients: Clients) -> Judges | None:
-        # Whether the spot check chose this case.
-        return clients.judges(twice=(self.file, located.case.id) in self.state.judged_twice)
 
     def _trial(self, located: LocatedCase, repeat: int, judges: Judges | None) -> Trial:
         state = self.state

@@ -16,38 +16,23 @@ from tests.plugin.scratch import (
 )
 
 
-def test_a_case_is_located_at_its_line(project: Project) -> None:
-    project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
-    result = project.run()
-    result.stdout.fnmatch_lines(["*evals/eval_set.jsonl:3: not_retrieved*"])
-    line = failed_line("evals/eval_set.jsonl::short-1", "evals/eval_set.jsonl:3:*")
-    result.stdout.fnmatch_lines([line])
-
-
-def test_a_miss_is_shown_and_fails_nothing_by_itself(project: Project) -> None:
-    result = project.run()
-    assert result.ret == 0
-    assert outcomes(result) == {"passed": 3, "missed": 1, "checks passed": 2}
-    result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.*"])
-
-
-def test_an_error_of_the_target_is_shown_as_such(project: Project) -> None:
+def test_a_miss_fails_nothing_by_itself_and_an_error_the_check_that_always_exists(
+    project: Project,
+) -> None:
     project.cases([*CASES, REFUSED])
     project.write("thresholds.toml", '[overall]\nerror_rate = "<= 0.5"\n')
-    result = project.run()
-    assert result.ret == 0
-    assert outcomes(result) == {"passed": 3, "missed": 1, "errored": 1, "checks passed": 1}
-    result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.e*"])
-    record = project.records()["dead-1"]
-    assert (record["status"], record["error"]["kind"]) == ("error", "connection")
-
-
-def test_an_error_fails_the_check_that_always_exists(project: Project) -> None:
-    project.cases([*CASES, REFUSED])
+    assert project.run().ret == 0
+    (project.run_folders()[0]).rename(project.path / "allowed")
+    project.write("thresholds.toml", '[overall]\nrecall_at_k = ">= 0.5"\n')
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAILED thresholds.toml::error_rate*"])
-    assert checks(project.stored("gate.json"))["error_rate"] == "fail"
+    assert checks(project.stored("gate.json")) == {"recall_at_k": "pass", "error_rate": "fail"}
+    counts = {"passed": 3, "missed": 1, "errored": 1, "checks failed": 1, "checks passed": 1}
+    assert outcomes(result) == counts
+    result.stdout.fnmatch_lines(["evals/eval_set.jsonl ..m.e*"])
+    record = project.records()["dead-1"]
+    assert (record["status"], record["error"]["kind"]) == ("error", "connection")
 
 
 def test_a_miss_fails_where_nobody_wrote_thresholds(project: Project) -> None:
@@ -72,6 +57,9 @@ def test_exitfirst_stops_at_a_miss_that_fails(project: Project) -> None:
     project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
     result = project.run("-x", "--rageval-concurrency", "1")
     assert result.ret == 1
+    result.stdout.fnmatch_lines(["*evals/eval_set.jsonl:3: not_retrieved*"])
+    line = failed_line("evals/eval_set.jsonl::short-1", "evals/eval_set.jsonl:3:*")
+    result.stdout.fnmatch_lines([line])
     assert sorted(project.records()) == ["ok-1", "ok-2", "short-1"]
     assert project.stored("gate.json")["verdict"] == "not_evaluated"
 

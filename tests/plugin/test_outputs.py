@@ -99,27 +99,16 @@ def _property(testcase: ET.Element, name: str) -> str | None:
     return next((p.get("value") for p in testcase.iter("property") if p.get("name") == name), None)
 
 
-def test_a_run_leaves_a_folder_with_every_file(project: Project) -> None:
+def test_git_sees_the_files_of_tagged_runs_that_hold_no_text_of_cases(project: Project) -> None:
     project.run("--rageval-run-id", "mine")
-    (folder,) = project.run_folders()
-    assert folder.name == "mine"
+    folder = project.folder("mine")
     assert {*COMMITTED, "results.jsonl"} <= {p.name for p in folder.iterdir()}
-    assert project.stored("config.json")["run_id"] == "mine"
-    assert project.stored("config.json")["settings"]["k"] == 5
-
-
-def test_committed_files_hold_no_text_of_questions_answers_or_documents(project: Project) -> None:
-    project.run()
-    (folder,) = project.run_folders()
+    config = project.stored("config.json")
+    assert (config["run_id"], config["settings"]["k"]) == ("mine", 5)
     everything = "".join((folder / n).read_text(encoding="utf-8") for n in COMMITTED)
     for text in ("hit one", "miss three", "The answer text", "I do not know", "the note says"):
         assert text not in everything
         assert text in (folder / "results.jsonl").read_text(encoding="utf-8")
-
-
-def test_git_ignores_all_but_the_committed_files_of_tagged_runs(project: Project) -> None:
-    project.run()
-    (folder,) = project.run_folders()
     assert "*" in (folder.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
     write_tag(folder.parent, "main", folder.name)
     lines = (folder / ".gitignore").read_text(encoding="utf-8").splitlines()

@@ -264,34 +264,23 @@ def test_an_error_of_the_target_itself_stands(project: Project) -> None:
     assert document(folder)["errored"] == 1
 
 
-def test_a_case_that_has_changed_since_is_asked_again(project: Project) -> None:
+def test_a_set_that_has_changed_since_is_asked_and_stored_as_it_is_today(project: Project) -> None:
     folder = finished(project)
     project.write("conftest.py", ASKED)
-    project.cases([CASES[0] | {"question": "hit other"}, *CASES[1:]])
+    changed = CASES[0] | {"question": "hit other"}
+    sorted_anew = CASES[1] | {"category": "new", "tags": ["fresh"]}
+    project.cases([changed, sorted_anew, CASES[3]])
     result = project.run("--rageval-resume", "one")
     assert asked(project) == ["hit other"]
     assert "asked again: 1 of changed content" in told(result)
-    assert {r["question"] for r in lines_of(folder)} >= {"hit other"}
-    assert len(lines_of(folder)) == len(CASES)
-
-
-def test_what_changes_no_asking_is_taken_from_the_file_of_today(project: Project) -> None:
-    folder = finished(project)
-    project.write("conftest.py", ASKED)
-    project.cases([CASES[0] | {"category": "new", "tags": ["fresh"]}, *CASES[1:]])
-    project.run("--rageval-resume", "one")
-    assert asked(project) == []
-    assert document(folder, "groups.json")["by_category"]["new"]["hit_at_k"]["n"] == 1
-    assert {r["category"] for r in lines_of(folder) if r["case_id"] == "ok-1"} == {"new"}
-    assert document(folder, "groups.json")["by_tag"]["fresh"]["hit_at_k"]["n"] == 1
-
-
-def test_cases_that_left_the_set_leave_the_run_and_are_named(project: Project) -> None:
-    folder = finished(project)
-    project.cases(CASES[1:])
-    result = project.run("--rageval-resume", "one")
-    assert "of cases that the set no longer has: ok-1" in told(result)
-    assert document(folder)["total"] == len(CASES) - 1
+    assert "of cases that the set no longer has: short-1" in told(result)
+    records = {r["case_id"]: r for r in lines_of(folder)}
+    assert records.keys() == {"ok-1", "ok-2", "out-1"}
+    assert (records["ok-1"]["question"], records["ok-2"]["category"]) == ("hit other", "new")
+    assert document(folder)["total"] == 3
+    groups = document(folder, "groups.json")
+    assert groups["by_category"]["new"]["hit_at_k"]["n"] == 1
+    assert groups["by_tag"]["fresh"]["hit_at_k"]["n"] == 1
 
 
 def test_a_selection_adds_to_the_run_and_takes_nothing_away(project: Project) -> None:
@@ -326,11 +315,21 @@ def refused(result: pytest.RunResult) -> str:
     return " ".join(result.errlines)
 
 
-def test_other_settings_are_refused_by_name(project: Project) -> None:
+def test_other_settings_and_names_are_refused(project: Project) -> None:
     finished(project)
-    text = refused(project.run("--rageval-resume", "one", "--rag-k", "9", "--rag-param", "x=1"))
-    assert "run one was made with other settings: --rag-k: 5 then, 9 now" in text
-    assert "params.x: not set then, 1 now" in text
+    for arguments, *said in (
+        (
+            ("one", "--rag-k", "9", "--rag-param", "x=1"),
+            "run one was made with other settings: --rag-k: 5 then, 9 now",
+            "params.x: not set then, 1 now",
+        ),
+        (("one", "--rageval-repeats", "2"), "--rageval-repeats: 1 then, 2 now"),
+        (("one", "--rageval-shard", "1/2"), "--rageval-shard: not set then, '1/2' now"),
+        (("one", "--rageval-run-id", "two"), "a resumed run keeps its id"),
+        (("nope",), "run 'nope'"),
+    ):
+        text = refused(project.run("--rageval-resume", *arguments))
+        assert all(words in text for words in said), text
 
 
 def test_settings_that_change_no_number_may_differ(project: Project) -> None:
@@ -341,16 +340,6 @@ def test_settings_that_change_no_number_may_differ(project: Project) -> None:
     assert result.ret == 0
     # Nothing was asked again, so the latency is that of the first session.
     assert project.stored("config.json")["concurrency"] == 4
-
-
-def test_another_number_of_repeats_or_another_shard_is_refused(project: Project) -> None:
-    finished(project)
-    assert "--rageval-repeats: 1 then, 2 now" in refused(
-        project.run("--rageval-resume", "one", "--rageval-repeats", "2")
-    )
-    assert "--rageval-shard: not set then, '1/2' now" in refused(
-        project.run("--rageval-resume", "one", "--rageval-shard", "1/2")
-    )
 
 
 def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
@@ -366,16 +355,8 @@ def test_what_is_broken_is_named_with_what_to_do(project: Project) -> None:
     text = refused(project.run("--rageval-resume", "one"))
     assert "config.json: Input data was truncated" in text
     assert "start a new run" in text
-
-
-def test_an_unknown_run_is_refused(project: Project) -> None:
-    assert "run 'nope'" in refused(project.run("--rageval-resume", "nope"))
-
-
-def test_another_id_is_refused(project: Project) -> None:
-    finished(project)
-    text = refused(project.run("--rageval-resume", "one", "--rageval-run-id", "two"))
-    assert "a resumed run keeps its id" in text
+    (folder / "config.json").unlink()
+    assert "config.json: missing" in refused(project.run("--rageval-resume", "one"))
 
 
 def test_a_file_that_is_not_read_now_is_not_thrown_away(project: Project) -> None:
@@ -399,12 +380,6 @@ def test_a_run_that_another_session_writes_is_refused(project: Project) -> None:
         assert "another session is writing this run" in refused(result)
         server.delay_s = 0.0
         assert project.run("--rageval-resume", "one").ret == 0
-
-
-def test_records_without_settings_are_refused(project: Project) -> None:
-    folder = finished(project)
-    (folder / "config.json").unlink()
-    assert "config.json: missing" in refused(project.run("--rageval-resume", "one"))
 
 
 @pytest.mark.parametrize("left", [[], ["results.jsonl"]])

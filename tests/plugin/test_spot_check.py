@@ -82,10 +82,10 @@ def test_a_run_without_a_spot_check_asks_once_and_says_nothing(
     assert [line for line in summary_lines(result) if line.startswith("judge ")] == []
 
 
-def test_the_same_model_is_asked_again_in_the_other_wording(
+def test_the_same_model_is_asked_again_in_the_other_wording_and_disagreement_shown(
     scratch: Project, server: HostileJudge
 ) -> None:
-    scratch.run("--judge-spot-check", "20")
+    result = scratch.run("--judge-spot-check", "20", "-v")
     assert sum(is_alternate(asked) for asked in server.asked) == 16
     found = checked(scratch)
     assert sorted(found) == [f"ask-{i}" for i in range(8)]
@@ -96,6 +96,21 @@ def test_the_same_model_is_asked_again_in_the_other_wording(
     assert second["groundedness"]["verdict"]["reasoning"] == "So it is."
     first = record["judgements"]["groundedness"]["rubric_version"]
     assert second["groundedness"]["rubric_version"] != first
+    of_run = reliability(scratch)
+    assert of_run["disagreement_rate"] == 0.125
+    assert of_run["spot_check"]["groundedness"] == {
+        "n": 8,
+        "n_error": 0,
+        "disagreement_rate": 0.125,
+        "low": pytest.approx(0.0224, abs=1e-4),
+        "high": pytest.approx(0.4709, abs=1e-4),
+        "worst": [
+            {"file": "evals/eval_set.jsonl", "case_id": "ask-3", "first": 5.0, "second": 1.0}
+        ],
+    }
+    told = " ".join(" ".join(summary_lines(result)).split())
+    assert "judge second judge disagrees: groundedness 0.12 [0.02-0.47] (n 8), correctness" in told
+    assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
 
 
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(
@@ -117,25 +132,6 @@ def run_document(project: Project, name: str) -> dict[str, Any]:
         "gate_inputs": found["rates"],
         "tokens": found["judge_tokens"],
     }
-
-
-def test_a_run_says_how_often_the_judges_disagree(scratch: Project) -> None:
-    result = scratch.run("--judge-spot-check", "20", "-v")
-    found = reliability(scratch)
-    assert found["disagreement_rate"] == 0.125
-    assert found["spot_check"]["groundedness"] == {
-        "n": 8,
-        "n_error": 0,
-        "disagreement_rate": 0.125,
-        "low": pytest.approx(0.0224, abs=1e-4),
-        "high": pytest.approx(0.4709, abs=1e-4),
-        "worst": [
-            {"file": "evals/eval_set.jsonl", "case_id": "ask-3", "first": 5.0, "second": 1.0}
-        ],
-    }
-    told = " ".join(" ".join(summary_lines(result)).split())
-    assert "judge second judge disagrees: groundedness 0.12 [0.02-0.47] (n 8), correctness" in told
-    assert "first and second judge: groundedness ask-3 5 and 1; correctness ask-3 5 and 1" in told
 
 
 @pytest.mark.slow

@@ -62,8 +62,11 @@ def section(result: pytest.RunResult, heading: str = "errors of the target") -> 
 # --- an exception in the user's client -----------------------------------------------------
 
 
-def test_an_exception_is_on_the_first_screen_with_its_place(raising: Project) -> None:
-    result = raising.run("evals")
+def test_an_exception_is_on_the_first_screen_and_in_every_file_with_its_place(
+    raising: Project,
+) -> None:
+    raising.write_pages()
+    result = raising.run("evals", "--junitxml=j.xml", "--json-report")
     assert "errors of the target" in "\n".join(result.outlines[:24])
     found = section(result)
     assert found[0].startswith("error    raised in 3 of 3 cases: AttributeError")
@@ -74,11 +77,6 @@ def test_an_exception_is_on_the_first_screen_with_its_place(raising: Project) ->
     assert text.index("errors of the target") < text.index("= rageval =")
     assert text.count(PLACE) == 1
     assert "ERRORED" not in text
-
-
-def test_every_file_of_the_run_holds_it(raising: Project) -> None:
-    raising.write_pages()
-    raising.run("evals", "--junitxml=j.xml", "--json-report")
     for record in raising.records().values():
         assert record["error"]["traceback"].splitlines() == [PLACE, "    return question.lower()"]
     (folder,) = raising.run_folders()

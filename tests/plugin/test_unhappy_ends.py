@@ -218,7 +218,7 @@ def test_an_interrupt_at_the_very_end_is_one_line(project: Project, name: str, w
 
 def test_an_address_with_a_query_is_refused_in_one_line(project: Project) -> None:
     project.write("conftest.py", "")
-    result = project.run_apart("--rag-url", "http://127.0.0.1:1/?token=x")
+    result = project.run("--rag-url", "http://127.0.0.1:1/?token=x")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in result.stdout.str()
     assert "contains a query or a fragment" in result.stderr.str()
