@@ -72,39 +72,27 @@ def test_a_question_stands_on_its_own(text: str, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("kind", "text"),
     [
-        "Q: How far does the bike go?\nA: It goes far.",
-        "**Q:** How far does the bike go?\n\n**A:** It goes far.",
-        "**Q: How far does the bike go?**\n\nA: It goes far.",
-        "Question: How far\ndoes the bike go?\n\nAnswer: It goes far.",
-        "- Q1: How far does the bike go?\n  A1: It goes far.",
-        "Q: How far does the bike go? A: It goes far.",
-        "**Q:** How far does the bike go? **A:** It goes far.",
-        "**Question: How far does the bike go?** Answer: It goes far.",
+        ("qa", "Q: How far does the bike go?\nA: It goes far."),
+        ("qa", "**Q:** How far does the bike go?\n\n**A:** It goes far."),
+        ("qa", "**Q: How far does the bike go?**\n\nA: It goes far."),
+        ("qa", "Question: How far\ndoes the bike go?\n\nAnswer: It goes far."),
+        ("qa", "- Q1: How far does the bike go?\n  A1: It goes far."),
+        ("qa", "**Q:** How far does the bike go? **A:** It goes far."),
+        ("qa", "**Question: How far does the bike go?** Answer: It goes far."),
+        ("faq", "**How far does the bike go?** It goes far."),
+        ("faq", "**How far does the bike go?**\nIt goes far."),
+        ("faq", "**How far does the bike go?**\n\nIt goes far."),
+        ("faq", "1. How far does the bike go? It goes far.\n"),
+        ("faq", "- **How far does the bike go?**\n\n  It goes far.\n"),
+        ("faq", "<details>\n<summary>How far does the <b>bike</b> go?</summary>\n\nIt goes far."),
+        ("faq", "<details><summary>How far does the bike go?</summary>It goes far.</details>"),
     ],
 )
-def test_questions_and_answers_are_paired(text: str) -> None:
+def test_questions_with_answers_are_read(kind: str, text: str) -> None:
     found = only(f"# FAQ\n\n{text}\n")
-    assert (found.kind, found.question) == ("qa", "How far does the bike go?")
-    assert found.facts == ("It goes far.",)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "**How far does the bike go?** It goes far.",
-        "**How far does the bike go?**\nIt goes far.",
-        "**How far does the bike go?**\n\nIt goes far.",
-        "1. How far does the bike go? It goes far.\n",
-        "- **How far does the bike go?**\n\n  It goes far.\n",
-        "<details>\n<summary>How far does the <b>bike</b> go?</summary>\n\nIt goes far.",
-        "<details><summary>How far does the bike go?</summary>It goes far.</details>",
-    ],
-)
-def test_lists_of_questions_are_read(text: str) -> None:
-    found = only(f"# FAQ\n\n{text}\n")
-    assert (found.kind, found.question) == ("faq", "How far does the bike go?")
+    assert (found.kind, found.question) == (kind, "How far does the bike go?")
     assert found.facts == ("It goes far.",)
 
 
@@ -117,10 +105,18 @@ def test_lists_of_questions_are_read(text: str) -> None:
         "| Q: How far? | A: far |\n|---|---|\n| a | b |",
         "<details>\n<summary>Show the code</summary>\n\nIt goes far.\n\n</details>",
         "**How far does the bike go?**\n\n**How wide is the whole bike?**",
+        "This is a table.",
+        "There are the tables.",
+        "The desk is open on Tuesdays.",
+        "**Note**: mind the gap.",
+        "**The desk** holds: many things.",
+        "**Why so**: because.",
+        "What is a table.",
+        "Whether it rains is a question.",
     ],
 )
-def test_what_is_no_question_with_an_answer_gives_none(text: str) -> None:
-    assert drafts(f"# FAQ\n\n{text}\n") == []
+def test_what_neither_asks_nor_defines_gives_no_question(text: str) -> None:
+    assert drafts(f"# Words\n\n{text}\n") == []
 
 
 # --- definitions -----------------------------------------------------------------------------
@@ -142,23 +138,6 @@ def test_definitions_become_questions(text: str, question: str, fact: str) -> No
     found = only(f"# Words\n\n{text}\n")
     assert (found.kind, found.question, found.facts) == ("definition", question, (fact,))
     assert found.term in found.question
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "This is a table.",
-        "There are the tables.",
-        "The desk is open on Tuesdays.",
-        "**Note**: mind the gap.",
-        "**The desk** holds: many things.",
-        "**Why so**: because.",
-        "What is a table.",
-        "Whether it rains is a question.",
-    ],
-)
-def test_what_defines_nothing_gives_no_question(text: str) -> None:
-    assert drafts(f"# Words\n\n{text}\n") == []
 
 
 # --- any note --------------------------------------------------------------------------------

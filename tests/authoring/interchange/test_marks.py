@@ -15,29 +15,20 @@ FILES = {
     **{path.relative_to(SAMPLES).as_posix(): path for path in SAMPLES.rglob("*.*")},
     "eval_set.jsonl": Path(__file__).resolve().parents[3] / "evals" / "eval_set.jsonl",
 }
+OF_CASES = (
+    "beir/queries.jsonl", "eval_set.jsonl", "ragas-0.2.jsonl", "suite.json", "suite.yaml",
+)  # fmt: skip
 READ = {
     "beir": (),
     "csv": ("cases.csv", "deepeval-goldens.csv", "ragas-printed.csv"),
     "deepeval": ("deepeval-goldens.csv", "deepeval-goldens.json"),
-    "json": (
-        "beir/queries.jsonl",
-        "eval_set.jsonl",
-        "ragas-0.2.jsonl",
-        "suite.json",
-        "suite.yaml",
-    ),
+    "json": OF_CASES,
     "promptfoo": ("more-tests.csv", "promptfoo-chats.yaml"),
     "ragas": ("ragas-0.1.csv", "ragas-0.2.jsonl", "ragas-printed.csv"),
     "squad": ("squad-2.0.json",),
     "trec": ("topics.tsv", "topics.sgml.txt", "demo.run"),
     "unrag": ("unrag-dataset.json", "unrag-report.json"),
-    "yaml": (
-        "beir/queries.jsonl",
-        "eval_set.jsonl",
-        "ragas-0.2.jsonl",
-        "suite.json",
-        "suite.yaml",
-    ),
+    "yaml": OF_CASES,
 }
 """By importer: samples that have cases or responses for it, each of them meant."""
 

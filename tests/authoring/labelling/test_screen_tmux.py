@@ -74,28 +74,3 @@ def test_ctrl_c_leaves_without_saving(terminal: Terminal, cases: Path) -> None:
     terminal.press("C-c")
     terminal.wait_for("0 saved\nnot saved: queue\nleft with 130")
     assert cases.read_bytes() == before
-
-
-def test_a_generated_case_is_rejected_or_edited(cases: Path) -> None:
-    lines = cases.read_text(encoding="utf-8").splitlines()
-    made = [json.dumps({**json.loads(line), "review": "generated"}) for line in lines]
-    cases.write_text("\n".join(made) + "\n", encoding="utf-8")
-    command = f"{sys.executable} -m pytest_rageval.cli.main label cases.jsonl --review"
-    terminal = Terminal(cases.parent, command)
-    try:
-        screen = terminal.wait_for("? help")
-        assert "d reject  e edit  ? help  q leave" in screen
-        terminal.press("e")
-        screen = " ".join(terminal.wait_for("then press R").split())
-        assert "rageval case edit -f cases.jsonl --question TEXT queue" in screen
-        terminal.press("?")
-        terminal.wait_for("leave without saving this case")
-        terminal.press("?", "d")
-        terminal.wait_for("y remove the case from the file  escape keep it")
-        terminal.press("y")
-        terminal.wait_for("1/1 hostile")
-        terminal.press("Q")
-        assert "0 saved, 1 removed" in terminal.wait_for("left with 0")
-    finally:
-        terminal.close()
-    assert cases.read_text(encoding="utf-8") == made[1] + "\n"

@@ -50,19 +50,6 @@ def test_answers_are_read_and_grouped_over_http() -> None:
     ]
 
 
-def test_another_browser_is_refused() -> None:
-    with serving(session_of()) as served, admitted(served):
-        assert httpx.get(f"{served.base}/").status_code == 401
-
-
-def test_a_stale_page_writes_nothing() -> None:
-    written = Written()
-    page = ReviewPage(session_of(written=written))
-    assert page.press(Key(key="p", revision=0)).stale is False
-    assert page.press(Key(key="p", revision=0)).stale is True
-    assert len(written.lines) == 1
-
-
 @pytest.mark.parametrize("mode", ["read", "group"])
 def test_hostile_texts_are_escaped(mode: str) -> None:
     nasty = "<script>x</script>\u202e'\""
