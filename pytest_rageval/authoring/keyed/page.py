@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
@@ -50,6 +51,12 @@ class Shown:
     """Alert; empty: none."""
     stale: bool
     """Whether the key was refused because the page was out of date."""
+
+
+def key_bar(controls: Mapping[str, str], first: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Return the buttons of a page: those that a phone always shows, and the rest."""
+    shown = {key: controls[key] for key in first if key in controls} or controls
+    return {"first": shown, "rest": {k: v for k, v in controls.items() if k not in shown}}
 
 
 class KeyPage(ABC, Generic[View]):

@@ -10,6 +10,10 @@ from pytest_rageval.support.text import part
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.reply import RetrievedChunk
 
+WHOLE: Final = 50_000
+EXCERPT: Final = 280
+"""Most characters that a screen shows of the text with the cursor, and of another; it is laid out
+again with each key."""
 EARLY: Final = "keys pressed before this was shown did nothing"
 MAX_INPUT: Final = 10_000
 """Longest text that can be typed, in characters."""

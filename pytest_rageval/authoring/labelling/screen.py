@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_rageval.authoring.keyed.app import Part, Screen, grid, lines
-from pytest_rageval.authoring.keyed.session import Row
+from pytest_rageval.authoring.keyed.session import WHOLE, Row
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
@@ -97,7 +97,7 @@ def _body(view: SessionView) -> Iterator[Part]:
             if row.scores:
                 scores = ", ".join(f"{name} {value:.4f}" for name, value in row.scores)
                 yield False, Text(clean(scores))
-            yield False, lines(shortened(row.text, screen.WHOLE))
+            yield False, lines(shortened(row.text, WHOLE))
         yield False, Text("\ngolds:" if view.golds else "\ngolds: none")
         golds = [(f"  {number}", gold) for number, gold in enumerate(view.golds, 1)]
         yield False, grid(*golds)

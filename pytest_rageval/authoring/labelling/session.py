@@ -12,7 +12,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from pytest_rageval.authoring.keyed.session import MAX_INPUT
+from pytest_rageval.authoring.keyed.session import TypedLine
 from pytest_rageval.authoring.labelling.draft import Desk, Fetched, LabelCase, ReviewDesk
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.support.text import part, plural
@@ -65,8 +65,7 @@ class LabelSession:
         self.waiting = "asking the target ..."
         self.notice = ""
         """Effect of the last key, in one sentence."""
-        self.typed = ""
-        """Text typed so far in one of ``TEXT_MODES``."""
+        self._line = TypedLine()
         self.help = False
         self.conflict = ""
         self._after_save: Callable[[], None] = lambda: None
@@ -78,7 +77,7 @@ class LabelSession:
             Mode.CONFLICT: self._in_conflict,
             Mode.REMOVE: self._remove,
             Mode.LEAVE: self._in_leave,
-            **dict.fromkeys(TEXT_MODES, self._type_key),
+            **dict.fromkeys(TEXT_MODES, lambda key: self._line.press(key)),
         }
         self._browse_keys = self._bindings()
         if review is not None:
@@ -99,8 +98,8 @@ class LabelSession:
             "a": change(CaseMarking.toggle_answerable),
             "s": self._open_snippet,
             "g": self._open_groups,
-            "t": lambda: self._open(Mode.NOTE),
-            "/": lambda: self._open(Mode.SEARCH),
+            "t": lambda: self._open(Mode.NOTE, self.marking.note),
+            "/": lambda: self._open(Mode.SEARCH, self.marking.search),
             "u": change(CaseMarking.undo),
             "r": change(CaseMarking.redo),
             "w": lambda: self._save(confirmed=False, then=lambda: None),
@@ -141,6 +140,11 @@ class LabelSession:
     def place(self) -> str:
         """The case that keys act on."""
         return self._markings[self.index].item.case.id if self._markings else ""
+
+    @property
+    def typed(self) -> str:
+        """Text typed so far in one of ``TEXT_MODES``."""
+        return self._line.text
 
     @property
     def typing(self) -> bool:
@@ -190,7 +194,7 @@ class LabelSession:
     def type(self, text: str) -> None:
         """Take pasted text in a text mode; otherwise it is ignored."""
         if self.typing:
-            self.typed = (self.typed + text)[:MAX_INPUT]
+            self._line.add(text)
 
     def _browse(self, key: str) -> None:
         bound = self._browse_keys.get(key)
@@ -213,35 +217,21 @@ class LabelSession:
 
     # --- text ----------------------------------------------------------------------------------
 
-    def _open(self, mode: Mode) -> None:
-        self.mode, self.typed = mode, ""
+    def _open(self, mode: Mode, take: Callable[[str], str]) -> None:
+        before = self.mode
+
+        def end(text: str | None) -> None:
+            self.mode, self._line = before, TypedLine()
+            if text is not None:
+                self.notice = take(text)
+
+        self.mode, self._line = mode, TypedLine(ends=end)
 
     def _open_groups(self) -> None:
         if len(self.marking.draft.golds) < 2:
             self.notice = "groups need at least two golds"
         else:
-            self._open(Mode.GROUPS)
-
-    def _type_key(self, key: str) -> None:
-        marking = self.marking
-        before = Mode.BROWSE if marking.choice is None else Mode.SNIPPET
-        if key == "escape":
-            self.mode, self.typed = before, ""
-        elif key == "enter":
-            mode, text = self.mode, " ".join(self.typed.split())
-            self.mode, self.typed = before, ""
-            ends = {
-                Mode.SEARCH: marking.search if marking.choice is None else marking.choice.search,
-                Mode.NOTE: marking.note,
-                Mode.GROUPS: marking.group,
-            }
-            self.notice = ends[mode](text)
-        elif key == "backspace":
-            self.typed = self.typed[:-1]
-        elif key == "space":
-            self.type(" ")
-        elif len(key) == 1:
-            self.type(key)
+            self._open(Mode.GROUPS, self.marking.group)
 
     def _open_snippet(self) -> None:
         self.notice = self.marking.open_choice()
@@ -255,7 +245,7 @@ class LabelSession:
             self.mode = Mode.BROWSE
             self.notice = marking.quote()
         elif key == "/":
-            self._open(Mode.SEARCH)
+            self._open(Mode.SEARCH, choice.search)
         elif key == "escape" and choice.filter:
             choice.search("")
         elif key in {"escape", "q"}:

@@ -19,9 +19,6 @@ from pytest_rageval.support.text import counted, cut, part, shortened
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import RetrievedChunk
 
-WHOLE: Final = 50_000
-"""Most characters of a row that a screen shows; it is laid out again with each key."""
-
 _MESSAGES: Final = 2
 """Most messages before a question that a terminal shows, with at most ``_MESSAGE`` characters."""
 _MESSAGE: Final = 160

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -79,13 +79,19 @@ class _History:
     records: list[tuple[int, CaseRecord]] = field(default_factory=list)
 
     @property
-    def shares(self) -> dict[int, float]:
-        """Share of the repeats that passed, by run; errors and unchecked ones do not count."""
-        found: dict[int, list[bool]] = defaultdict(list)
+    def outcomes(self) -> Iterator[tuple[int, bool]]:
+        """Run of each repeat, and whether it passed; errors and unchecked ones do not count."""
         for run, record in self.records:
             outcome = record_outcome(record)
             if outcome not in {"error", "unchecked"}:
-                found[run].append(outcome == "passed")
+                yield run, outcome == "passed"
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Share of the repeats that passed, by run."""
+        found: dict[int, list[bool]] = defaultdict(list)
+        for run, passed in self.outcomes:
+            found[run].append(passed)
         return {run: sum(passed) / len(passed) for run, passed in found.items()}
 
 
@@ -108,7 +114,9 @@ def audit_runs(
     passed = [math.fsum(one.values()) / len(one) for one in shares]
     seen = _Seen(runs)
     same = _same_settings(runs)
-    inverted, suspects = _inverted(shares), _suspect_golds(histories, passed)
+    inverted = _inverted(shares)
+    never = [at for at, rate in enumerate(passed) if rate == 0]
+    suspects = {at: reason for at in never if (reason := _suspect_gold(histories[at]))}
     grounded = sum(sum(_is_grounded(r) for _, r in h.records) >= FEWEST_RUNS for h in histories)
     too_many = len(suspects) > max(2, MOST_SUSPECT * grounded)
     found = []
@@ -165,12 +173,6 @@ _Reason = tuple[Rule, str]
 # --- cases that never pass ---------------------------------------------------------------------
 
 
-def _suspect_golds(histories: Sequence[_History], passed: Sequence[float]) -> dict[int, _Reason]:
-    pairs = enumerate(zip(histories, passed, strict=True))
-    found = {at: _suspect_gold(one) for at, (one, rate) in pairs if rate == 0}
-    return {at: reason for at, reason in found.items() if reason is not None}
-
-
 def _suspect_gold(history: _History) -> _Reason | None:
     """Suspect a gold: answers that the passages support are incorrect, in most of the runs."""
     judged: dict[int, CaseRecord] = {}
@@ -186,7 +188,7 @@ def _suspect_gold(history: _History) -> _Reason | None:
 
     if most(found := [one for one in wrong if _cites_gold(one)]):
         text = "are grounded in its gold and incorrect: is the expected answer right?"
-    elif most(found := [one for one in grounded if one not in wrong and not _found_gold(one)]):
+    elif most(found := [one for one in grounded if one not in wrong and _missed_gold(one)]):
         text = "are correct and grounded in other passages: is the evidence there, too?"
     elif most(wrong) and most(found := _most_agreeing(wrong)):
         text = "agree on another answer, which their passages support: is the gold right?"
@@ -205,8 +207,8 @@ def _is_grounded(record: CaseRecord) -> bool:
     return known and not below_pass_line("groundedness", metrics)
 
 
-def _found_gold(record: CaseRecord) -> bool:
-    return record.scores.metrics.get("hit_at_k") != 0.0
+def _missed_gold(record: CaseRecord) -> bool:
+    return record.scores.metrics.get("hit_at_k") == 0.0
 
 
 def _cites_gold(record: CaseRecord) -> bool:
@@ -363,10 +365,8 @@ def _alike(one: StoredRun, other: StoredRun) -> bool:
 def _unstable(history: _History, same: Sequence[int]) -> _Reason | None:
     """Return how often a case passed where nothing differed but the answer of the target."""
     passed: dict[int, list[bool]] = defaultdict(list)
-    for run, record in history.records:
-        outcome = record_outcome(record)
-        if outcome not in {"error", "unchecked"}:
-            passed[same[run]].append(outcome == "passed")
+    for run, one in history.outcomes:
+        passed[same[run]].append(one)
     mixed = [one for one in passed.values() if 0 < sum(one) < len(one) >= FEWEST_RUNS]
     if not mixed:
         return None

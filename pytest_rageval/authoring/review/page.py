@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pytest_rageval.authoring.keyed.page import KeyPage
+from pytest_rageval.authoring.keyed.page import KeyPage, key_bar
+from pytest_rageval.authoring.keyed.session import EXCERPT, WHOLE
 from pytest_rageval.authoring.review.session import ReviewSession
 from pytest_rageval.authoring.review.view import ReviewView, verdict_text, view_of
 from pytest_rageval.report.html.parts import draw
@@ -38,9 +39,6 @@ _GROUP: Final = {
 _TEXT: Final = {"enter": "Keep", "escape": "Leave as it was"}
 _FIRST: Final = ("p", "f", "space", "c", "enter")
 """Keys of the bar that a phone always shows."""
-_WHOLE: Final = 50_000
-_EXCERPT: Final = 280
-"""Maximum characters of a passage that is read, and of another."""
 _SAID: Final = 200
 """Maximum characters of a question in an announcement."""
 
@@ -66,17 +64,15 @@ class ReviewPage(KeyPage[ReviewView]):
     def values(self, view: ReviewView) -> dict[str, Any]:
         """Return the values of the templates."""
         controls = _TEXT if view.prompt else _GROUP if view.mode == "group" else _READ
-        first = {key: controls[key] for key in _FIRST if key in controls} or controls
         title = f"{view.position}/{view.total} {view.answer.case.id}"
         return {
             "view": view,
             "title": title if view.mode == "read" else "Categories",
-            "first": first,
-            "rest": {key: label for key, label in controls.items() if key not in first},
+            **key_bar(controls, _FIRST),
             "verdict": verdict_text(view.review),
-            "answer": shortened(view.answer.answer, _WHOLE),
+            "answer": shortened(view.answer.answer, WHOLE),
             "texts": [
-                shortened(row.text, _WHOLE if row.current else _EXCERPT)
+                shortened(row.text, WHOLE if row.current else EXCERPT)
                 for row in view.rows or view.passages
             ],
             "figures": draw(figures_blocks(view.figures) if view.mode == "group" else ()),

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from rich.console import Console, ConsoleOptions, Group
 from rich.text import Text
 
 from pytest_rageval.analysis.review import ReviewFigures
 from pytest_rageval.authoring.keyed.app import Part, Screen, grid, lines
+from pytest_rageval.authoring.keyed.session import EXCERPT, WHOLE
 from pytest_rageval.authoring.review.session import ReviewSession
 from pytest_rageval.authoring.review.view import ReviewView, key_line, verdict_text, view_of
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.review import figures_blocks
 from pytest_rageval.support.text import clean, part, shortened
 from pytest_rageval.values.words import CURRENT, MARKED
-
-_WHOLE: Final = 50_000
-_EXCERPT: Final = 280
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +59,11 @@ def _head(view: ReviewView) -> Iterator[str]:
 
 
 def _answer(view: ReviewView) -> Iterator[Part]:
-    yield False, lines(shortened(view.answer.answer, _WHOLE) or "(empty answer)")
+    yield False, lines(shortened(view.answer.answer, WHOLE) or "(empty answer)")
     for row in view.passages:
         tags = part("  [{}]", ", ".join(filter(None, (row.gold, *row.tags))))
         head = f"{CURRENT[row.current]} {row.number} {row.place}{tags}"
-        text = shortened(row.text, _WHOLE if row.current else _EXCERPT)
+        text = shortened(row.text, WHOLE if row.current else EXCERPT)
         style = "reverse" if row.current else ""
         yield False, ""
         yield row.current, Group(Text(clean(head), style=style), lines(text))

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pytest_rageval.authoring.keyed.page import KeyPage
+from pytest_rageval.authoring.keyed.page import KeyPage, key_bar
+from pytest_rageval.authoring.keyed.session import EXCERPT, WHOLE
 from pytest_rageval.authoring.labelling.session import LabelSession
-from pytest_rageval.authoring.labelling.view import (
-    WHOLE,
-    SessionView,
-    help_of,
-    view_of,
-)
+from pytest_rageval.authoring.labelling.view import SessionView, help_of, view_of
 from pytest_rageval.support.text import shortened
 
 _BROWSE: Final = {
@@ -63,28 +59,6 @@ CONFLICT: Final = (
 )
 
 
-def announcement(view: SessionView, seen: SessionView | None) -> str:
-    """Describe the changes for screen readers; the list itself announces the cursor."""
-    if seen is None:
-        return view.notice
-    said = [view.notice] if view.notice else []
-    if (view.position, view.case.id) != (seen.position, seen.case.id):
-        said.append(f"case {view.position} of {view.total}: {shortened(view.case.question, _MOST)}")
-    if view.passages and view.part != seen.part:
-        said.append(view.part or "all sentences")
-    before = {passage.number: passage.marked for passage in seen.passages}
-    said += [
-        f"sentence {passage.number} {'picked' if passage.marked else 'dropped'}"
-        for passage in view.passages
-        if before.get(passage.number, passage.marked) != passage.marked
-    ]
-    return "; ".join(said)
-
-
-_EXCERPT: Final = 280
-"""Maximum characters of a gold, and of a row without the cursor."""
-
-
 class WebFace(KeyPage[SessionView]):
     """Page of a labelling session."""
 
@@ -96,8 +70,22 @@ class WebFace(KeyPage[SessionView]):
         return view_of(self.session)
 
     def announcement(self, view: SessionView, seen: SessionView | None) -> str:
-        """Describe what a key changed, for screen readers."""
-        return announcement(view, seen)
+        """Describe what a key changed, for screen readers; the list itself says the cursor."""
+        if seen is None:
+            return view.notice
+        said = [view.notice] if view.notice else []
+        if (view.position, view.case.id) != (seen.position, seen.case.id):
+            question = shortened(view.case.question, _MOST)
+            said.append(f"case {view.position} of {view.total}: {question}")
+        if view.passages and view.part != seen.part:
+            said.append(view.part or "all sentences")
+        before = {passage.number: passage.marked for passage in seen.passages}
+        said += [
+            f"sentence {passage.number} {'picked' if passage.marked else 'dropped'}"
+            for passage in view.passages
+            if before.get(passage.number, passage.marked) != passage.marked
+        ]
+        return "; ".join(said)
 
     def alarm(self, view: SessionView) -> str:
         """Return the conflict with another program, if any."""
@@ -107,14 +95,12 @@ class WebFace(KeyPage[SessionView]):
         """Return the values of the templates."""
         further = view.reviewing and view.mode == "browse"
         controls = (_REVIEW if further else {}) | CONTROLS[view.keys]
-        first = {key: controls[key] for key in _FIRST if view.keys == "browse"} or controls
         return {
             "view": view,
             "title": f"{view.position}/{view.total} {view.case.id}",
-            "first": first,
-            "rest": {key: label for key, label in controls.items() if key not in first},
+            **key_bar(controls, _FIRST if view.keys == "browse" else ()),
             "help_keys": help_of(view),
             # Only fields that the page uses: all of it is sent again with each key.
-            "texts": [shortened(row.text, WHOLE if row.current else _EXCERPT) for row in view.rows],
-            "golds": [shortened(gold, _EXCERPT) for gold in view.golds],
+            "texts": [shortened(row.text, WHOLE if row.current else EXCERPT) for row in view.rows],
+            "golds": [shortened(gold, EXCERPT) for gold in view.golds],
         }
