@@ -72,9 +72,8 @@ class Target:
         return Fetched(chunks=order_chunks(response.retrieved_chunks)[: self.k])
 
 
-def draft_of(one: EditableCase) -> Draft:
-    """Return the draft of a case from its line."""
-    case = one.case
+def draft_of(case: Case) -> Draft:
+    """Return the draft of a case as its file has it."""
     return Draft(
         golds=case.gold_supports,
         answerable=case.answerable,
@@ -101,7 +100,7 @@ class CaseDesk:
         return [self._item(self._known[case_id]) for case_id in ids]
 
     def _item(self, one: EditableCase) -> LabelCase:
-        return LabelCase(case=one.case, start=draft_of(one))
+        return LabelCase(case=one.case, start=draft_of(one.case))
 
     def fetch(self, case: LabelCase) -> Fetched:
         """Ask the target for the chunks of a case."""
@@ -187,7 +186,7 @@ class CaseDesk:
         if one is None:
             return replace(case, proposal=None, remarks=(remark,))
         self._known[case.case.id] = one
-        return replace(case, case=one.case, start=draft_of(one), proposal=None)
+        return replace(case, case=one.case, start=draft_of(one.case), proposal=None)
 
 
 def _refuse_faulty(one: EditableCase, changes: Mapping[str, object]) -> None:
@@ -241,7 +240,7 @@ class AnnotatorDesk:
 
     def _item(self, one: EditableCase) -> LabelCase:
         own = self._own.get(one.case.id)
-        start = draft_of(one) if own is None and not self.blind else Draft()
+        start = draft_of(one.case) if own is None and not self.blind else Draft()
         case = replace(
             one.case, gold_supports=(), irrelevant_supports=(), recency_conflict_rule=None, notes=""
         )
@@ -344,14 +343,14 @@ class AdjudicationDesk(CaseDesk):
         return at is not None and all(e.at <= at for e in self._by_case[case_id].values())
 
     def _start(self, case_id: str) -> Draft:
-        return draft_of(self._known[case_id])
+        return draft_of(self._known[case_id].case)
 
     def _proposal(self, case_id: str) -> Draft:
         return agreed_draft(self._by_case[case_id], self._start(case_id))
 
     def _item(self, one: EditableCase) -> LabelCase:
         said = self._by_case[one.case.id]
-        start = draft_of(one)
+        start = draft_of(one.case)
         candidates: dict[int, Candidate] = {}
         for name, draft in ((_FILE, start), *((name, e.draft) for name, e in said.items())):
             for gold in draft.golds:

@@ -28,16 +28,6 @@ def test_delimiters_are_found_out(delimiter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "expected"), [("WAHR;FALSCH", (True, False)), ("VRAI;FAUX", (True, False))]
-)
-def test_booleans_are_read_as_spreadsheets_of_other_languages_write_them(
-    cells: str, expected: tuple[bool, bool]
-) -> None:
-    (case,) = cases_of(read_texts("csv", {"t.csv": f"question;answerable;required\nQ?;{cells}\n"}))
-    assert (case.answerable, case.required) == expected
-
-
-@pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         ("", {}, "empty, expected a table with a header"),
@@ -71,7 +61,8 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
 
 
 @pytest.mark.parametrize(
-    ("word", "answerable"), [("Ja", True), ("NEIN", False), ("sí", True), ("non", False)]
+    ("word", "answerable"),
+    [("Ja", True), ("NEIN", False), ("sí", True), ("non", False), ("WAHR", True), ("FAUX", False)],
 )
 def test_a_spreadsheet_says_yes_and_no_in_its_language(word: str, answerable: bool) -> None:
     (case,) = cases_of(read_texts("csv", {"t.csv": f"question,answerable\na,{word}\n"}))

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from pytest_rageval.values.case import Anchor
-from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+from tests.authoring.interchange.sources import cases_of, left_out, read_samples
 
 
 def test_goldens_become_cases() -> None:
@@ -35,16 +31,3 @@ def test_actual_outputs_become_responses() -> None:
             ]
         },
     }
-
-
-@pytest.mark.parametrize("with_responses", [False, True])
-def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_responses: bool) -> None:
-    row = {"input": "a?", "source_file": "a.md", "actual_output": "b", "retrieval_context": ["x"]}
-    texts = {"g.json": json.dumps([row])}
-    found = read_texts("deepeval", texts, with_responses=with_responses)
-    (chunk,) = found.responses[0]["response"]["debug"]["retrieved_chunks"]
-    assert (chunk["rel_path"], chunk["text"]) == ("retrieved/1", "x")
-    (case,) = cases_of(found)
-    kept = case.metadata.get("recorded", {}).get("gold_supports", [])
-    assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))
-    assert any("without --responses" in note for note in found.notes) == with_responses

@@ -65,16 +65,25 @@ def test_every_shape_of_the_rows_is_read(value: object) -> None:
     assert (case.question, case.expected_answer) == ("a?", "b")
 
 
+RAGAS = {
+    "user_input": "a?", "response": "b", "retrieved_contexts": ["x"],
+    "reference_context_ids": ["a.md"],
+}  # fmt: skip
+DEEPEVAL = {
+    "input": "a?", "source_file": "a.md", "actual_output": "b", "retrieval_context": ["x"],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("with_responses", [False, True])
-def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_responses: bool) -> None:
-    row = {
-        "user_input": "a?", "response": "b", "retrieved_contexts": ["x"],
-        "reference_context_ids": ["a.md"],
-    }  # fmt: skip
+@pytest.mark.parametrize(("tool", "row"), [("ragas", RAGAS), ("deepeval", DEEPEVAL)])
+def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(
+    tool: str, row: dict[str, object], with_responses: bool
+) -> None:
     texts = {"set.json": json.dumps([row])}
-    found = read_texts("ragas", texts, with_responses=with_responses)
+    found = read_texts(tool, texts, with_responses=with_responses)
     (chunk,) = found.responses[0]["response"]["debug"]["retrieved_chunks"]
-    assert chunk["text"] == "x"
+    assert (chunk["rel_path"], chunk["text"]) == ("retrieved/1", "x")
+    assert any("without --responses" in note for note in found.notes) == with_responses
     (case,) = cases_of(found)
     kept = case.metadata.get("recorded", {}).get("gold_supports", [])
     assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))

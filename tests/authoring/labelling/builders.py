@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
+from pytest_rageval.authoring.labelling.desk import CaseDesk, Target, draft_of
 from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult, written
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import view_of
@@ -100,17 +100,8 @@ class FakeDesk:
 
 def label_case(fields: Mapping[str, Any]) -> LabelCase:
     """A case as the queue holds it."""
-    case = parse_case({k: v for k, v in without_own_keys(fields).items()})
-    return LabelCase(
-        case=case,
-        start=Draft(
-            golds=case.gold_supports,
-            answerable=case.answerable,
-            groups=case.required_support_groups,
-            notes=case.notes,
-            review=case.review,
-        ),
-    )
+    case = parse_case(without_own_keys(fields))
+    return LabelCase(case=case, start=draft_of(case))
 
 
 def without_own_keys(fields: Mapping[str, Any]) -> dict[str, Any]:
