@@ -12,7 +12,7 @@ def _with_pages(project: Project) -> None:
     project.write_pages()
 
 
-def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
+def test_a_session_writes_the_page_with_what_flipped_and_names_it(project: Project) -> None:
     result = project.run("--rageval-run-id", "one")
 
     (folder,) = project.run_folders()
@@ -20,6 +20,11 @@ def test_a_session_writes_the_page_and_names_it(project: Project) -> None:
     assert 'id="case-short-1"' in html
     assert "PASS" in html
     result.stdout.fnmatch_lines(["report * evals/results/one/report.html"])
+
+    project.run("--rageval-run-id", "two", "--rageval-baseline", "one")
+    html = (project.folder("two") / "report.html").read_text(encoding="utf-8")
+    assert "Compared with one" in html
+    assert "Trend" in html
 
 
 def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(
@@ -37,12 +42,3 @@ def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(
     result.stdout.fnmatch_lines(
         ["note * report.html was not written: RuntimeError: no page today*"]
     )
-
-
-def test_a_session_with_a_baseline_shows_what_flipped(project: Project) -> None:
-    project.run("--rageval-run-id", "one")
-    project.run("--rageval-run-id", "two", "--rageval-baseline", "one")
-
-    html = (project.path / "evals/results/two/report.html").read_text(encoding="utf-8")
-    assert "Compared with one" in html
-    assert "Trend" in html

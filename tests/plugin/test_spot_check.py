@@ -72,20 +72,14 @@ def checked(project: Project) -> dict[str, Mapping[str, Any]]:
     return {i: r["spot_check"] for i, r in project.records().items() if r["spot_check"]}
 
 
-def test_a_run_without_a_spot_check_asks_once_and_says_nothing(
-    scratch: Project, server: HostileJudge
-) -> None:
-    result = scratch.run()
-    assert len(server.asked) == 16
-    assert reliability(scratch) is None
-    assert checked(scratch) == {}
-    assert [line for line in summary_lines(result) if line.startswith("judge ")] == []
-
-
 def test_the_same_model_is_asked_again_in_the_other_wording_and_disagreement_shown(
     scratch: Project, server: HostileJudge
 ) -> None:
+    scratch.write("thresholds.toml", 'version = 1\n[overall]\njudge_disagreement_rate = "<= 0.1"\n')
     result = scratch.run("--judge-spot-check", "20", "-v")
+    assert result.ret == 1
+    (check,) = (c for c in scratch.stored("gate.json")["checks"] if "disagreement" in c["name"])
+    assert (check["status"], check["estimate"]) == ("fail", 0.125)
     assert sum(is_alternate(asked) for asked in server.asked) == 16
     found = checked(scratch)
     assert sorted(found) == [f"ask-{i}" for i in range(8)]
@@ -116,22 +110,18 @@ def test_the_same_model_is_asked_again_in_the_other_wording_and_disagreement_sho
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(
     scratch: Project, server: HostileJudge
 ) -> None:
-    scratch.run("--rageval-run-id", "once", "--no-judge-cache")
+    result = scratch.run("--rageval-run-id", "once", "--no-judge-cache")
+    assert len(server.asked) == 16
+    assert [line for line in summary_lines(result) if line.startswith("judge ")] == []
+    assert checked(scratch) == {}
     scratch.run("--rageval-run-id", "twice", "--no-judge-cache", "--judge-spot-check", "20")
-    once, twice = (run_document(scratch, name) for name in ("once", "twice"))
-    assert once["metrics"] == twice["metrics"]
-    assert once["gate_inputs"] == twice["gate_inputs"]
-    assert twice["tokens"] == 2 * once["tokens"] > 0
-
-
-def run_document(project: Project, name: str) -> dict[str, Any]:
-    path = project.path / "evals" / "results" / name / "metrics.json"
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        "metrics": found["metrics"],
-        "gate_inputs": found["rates"],
-        "tokens": found["judge_tokens"],
-    }
+    once, twice = (
+        json.loads((scratch.folder(name) / "metrics.json").read_text(encoding="utf-8"))
+        for name in ("once", "twice")
+    )
+    assert once["judge_reliability"] is None
+    assert (once["metrics"], once["rates"]) == (twice["metrics"], twice["rates"])
+    assert twice["judge_tokens"] == 2 * once["judge_tokens"] > 0
 
 
 @pytest.mark.slow
@@ -158,13 +148,6 @@ def test_workers_choose_the_same_cases_and_say_the_same(scratch: Project) -> Non
             document.pop(name)
     assert documents["parallel"] == documents["serial"]
     assert documents["serial"]["judge_reliability"]["spot_check"]
-
-
-def test_a_limit_on_disagreement_is_held_against_the_spot_check(scratch: Project) -> None:
-    scratch.write("thresholds.toml", 'version = 1\n[overall]\njudge_disagreement_rate = "<= 0.1"\n')
-    assert scratch.run("--judge-spot-check", "20").ret == 1
-    (check,) = (c for c in scratch.stored("gate.json")["checks"] if "disagreement" in c["name"])
-    assert (check["status"], check["estimate"]) == ("fail", 0.125)
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ def test_an_exception_is_on_the_first_screen_and_in_every_file_with_its_place(
     assert PLACE in (folder / "report.html").read_text(encoding="utf-8")
     for case_xml in ElementTree.parse(raising.path / "j.xml").iter("testcase"):
         if "case-" in case_xml.attrib["name"]:
-            found = {p.attrib["name"]: p.attrib["value"] for p in case_xml.iter("property")}
-            assert found["rageval.error"] == f"raised: {MESSAGE}"
-            assert found["rageval.traceback"].startswith(PLACE)
+            properties = {p.attrib["name"]: p.attrib["value"] for p in case_xml.iter("property")}
+            assert properties["rageval.error"] == f"raised: {MESSAGE}"
+            assert properties["rageval.traceback"].startswith(PLACE)
     report = json.loads((raising.path / ".report.json").read_text(encoding="utf-8"))
     (one,) = [test for test in report["tests"] if test["nodeid"].endswith("case-1")]
     assert one["metadata"]["rageval"]["error"]["message"] == MESSAGE

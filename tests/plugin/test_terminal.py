@@ -4,11 +4,8 @@ import pytest
 
 from tests.plugin.scratch import CASES, REFUSED, Project, case, summary_lines
 
-WIDTHS = pytest.mark.parametrize("width", [50, 80])
 
-
-@WIDTHS
-@pytest.mark.parametrize("verbosity", ["-q", "--verbosity=0", "-v"])
+@pytest.mark.parametrize(("width", "verbosity"), [(50, "-q"), (50, "-v"), (80, "--verbosity=0")])
 def test_the_summary_keeps_to_ascii_and_to_the_width(
     project: Project, monkeypatch: pytest.MonkeyPatch, width: int, verbosity: str
 ) -> None:

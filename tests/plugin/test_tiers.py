@@ -44,13 +44,18 @@ def config(project: Project) -> dict[str, Any]:
     return found
 
 
-def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(tiered: Project) -> None:
+def test_a_tier_is_a_set_with_settings_and_limits_of_its_own(
+    tiered: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert tiered.run("--rageval-tier", "smoke").ret == 0
     stored = config(tiered)
     assert (stored["set"]["n_cases"], stored["settings"]["tier"]) == (1, "smoke")
     assert (stored["settings"]["repeats"], stored["settings"]["judge"]) == (2, "none")
     found = tiered.stored("gate.json")
     assert checks(found) == {"recall_at_k": "pass", "error_rate": "pass"}
+    capsys.readouterr()
+    assert cli.run(["gate", "last", "--json"]) == 0
+    assert checks(json.loads(capsys.readouterr().out)) == checks(found)
 
 
 def test_a_failed_check_names_the_file_of_the_tier(tiered: Project) -> None:
@@ -72,16 +77,6 @@ def test_limits_of_a_tier_that_are_absent_are_an_error_that_names_the_key(
     with contextlib.chdir(tiered.path):
         assert cli.run(["gate", "r1"]) == ExitCode.USAGE
     assert "smoke.toml" in capsys.readouterr().err
-
-
-def test_a_stored_run_is_decided_by_the_limits_of_its_tier(
-    tiered: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert tiered.run("--rageval-tier", "smoke").ret == 0
-    capsys.readouterr()
-    assert cli.run(["gate", "last", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert checks(found) == {"recall_at_k": "pass", "error_rate": "pass"}
 
 
 @pytest.mark.parametrize(
