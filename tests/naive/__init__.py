@@ -2,5 +2,5 @@
 
 Nothing here imports the package, so that a shared mistake needs two people to make it. Read it
 as the definitions in executable form; ``test_agreement.py`` compares it with the package.
-Statistics are not here: scipy and the checked examples of other libraries judge them.
+Statistics and figures of a run are not here: the checked examples in ``tests/data`` judge them.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.naive import matching, rules, runs, scoring
+from tests.naive import matching, rules, scoring
 from tests.naive.matching import Values
 
 OPERATIONS: dict[str, Callable[[Values], Values]] = {
@@ -16,16 +16,6 @@ OPERATIONS: dict[str, Callable[[Values], Values]] = {
     "quote": lambda row: {"held": rules.holds(row["quote"], row["text"])},
     "score": scoring.score,
     "rerank_delta": scoring.rerank_delta,
-    "aggregate": runs.aggregate,
-    "judge_score": runs.judge_score,
-    "composite": runs.composite,
-    "claim_support": runs.claim_support,
-    "disagreement": runs.disagreement,
-    "latency": runs.latency,
-    "operational": runs.operational,
-    "cost": runs.cost,
-    "indexing": runs.indexing,
-    "embedding_query": runs.embedding_query,
 }
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,15 +75,11 @@ def test_no_case_at_all_fails() -> None:
 
 
 def test_a_failing_check_of_severity_warn_warns_and_passes_the_gate() -> None:
-    found = gate(hits(0, 1), Check(metric="hit_at_k", kind="min", limit=0.75, severity="warn"))
-    assert (found.verdict, found.checks[0].status) == ("pass", "warn")
-    assert found.sentence == "PASS 1 check, 1 warning"
-
-
-@pytest.mark.parametrize("severity", ["warn", "fail"])
-def test_no_data_follows_the_severity(severity: Any) -> None:
-    found = check([record("a")], Check(metric="mrr", kind="min", limit=0, severity=severity))
-    assert found.status == severity
+    warns = replace(HIT, severity="warn")
+    for records in (hits(0, 1), [record("no data")]):
+        found = gate(records, warns)
+        assert (found.verdict, found.checks[0].status) == ("pass", "warn")
+        assert found.sentence == "PASS 1 check, 1 warning"
 
 
 def test_the_missed_cases_are_the_worst_first_and_at_most_ten() -> None:
@@ -116,27 +113,20 @@ def test_few_cases_are_marked_and_still_decided() -> None:
     assert not check(hits(*[1] * 20), HIT).small_n
 
 
-@pytest.mark.parametrize(("on_small_n", "status"), [("skip", "skip"), ("fail", "fail")])
-@pytest.mark.parametrize("values", [[1] * 19, [0] * 19])
-def test_few_cases_can_skip_or_fail_a_check(
-    on_small_n: Any, status: str, values: list[int]
-) -> None:
-    of = Check(metric="hit_at_k", kind="min", limit=0.75, on_small_n=on_small_n)
-    found = check(hits(*values), of)
-    assert (found.status, found.message) == (
-        status,
-        "only 19 scored cases, fewer than min_n 20",
-    )
-
-
-@pytest.mark.parametrize("decide", ["prove_pass", "prove_fail"])
-@pytest.mark.parametrize(("on_small_n", "status"), [("skip", "skip"), ("fail", "fail")])
-def test_one_case_has_no_interval_and_is_few_cases_all_the_same(
-    on_small_n: Any, status: str, decide: Any
-) -> None:
-    of = Check(metric="mrr", kind="min", limit=0.5, decide=decide, on_small_n=on_small_n)
-    found = check([record("a", {"mrr": 1.0})], of)
-    assert (found.status, found.message) == (status, "only 1 scored case, fewer than min_n 20")
+@pytest.mark.parametrize("on_small_n", ["skip", "fail"])
+def test_few_cases_can_skip_or_fail_a_check(on_small_n: Any) -> None:
+    hit, mrr = replace(HIT, on_small_n=on_small_n), replace(HIT, metric="mrr", limit=0.5)
+    # One case has no interval to prove anything by.
+    proofs: list[Any] = ["prove_pass", "prove_fail"]
+    alone = [replace(mrr, decide=one, on_small_n=on_small_n) for one in proofs]
+    for of, records, few in (
+        (hit, hits(*[1] * 19), "19 scored cases"),
+        (hit, hits(*[0] * 19), "19 scored cases"),
+        *((one, [record("a", {"mrr": 1.0})], "1 scored case") for one in alone),
+    ):
+        found = check(records, of)
+        said = f"only {few}, fewer than min_n 20"
+        assert (found.status, found.message) == (on_small_n, said)
 
 
 def test_no_data_is_not_excused_as_few_cases() -> None:
@@ -242,20 +232,20 @@ def test_an_unknown_price_is_no_data() -> None:
     assert found.message == "no data: the price of the judge's tokens is unknown"
 
 
-@pytest.mark.parametrize("metric", ["latency_ms.p50", "latency_ms.rerank.p95", "flaky_rate"])
+TIMES = ["latency_ms.p50", "latency_ms.rerank.p95"]
+
+
+@pytest.mark.parametrize("metric", [*TIMES, "flaky_rate"])
 def test_what_was_not_measured_fails(metric: str) -> None:
     assert check([record("a")], limit(metric, 9)).status == "fail"
 
 
-@pytest.mark.parametrize("metric", ["latency_ms.p50", "latency_ms.rerank.p95", "suite_wall_s"])
-def test_a_time_that_a_recording_lacks_is_skipped(metric: str) -> None:
+@pytest.mark.parametrize("metric", [*TIMES, "suite_wall_s"])
+def test_a_time_decides_unless_a_recording_lacks_it(metric: str) -> None:
     found = check([record("a")], limit(metric, 9), concurrency=0)
     assert (found.status, found.message) == ("skip", "replies were recorded without this time")
-
-
-def test_a_time_that_a_recording_has_decides() -> None:
     recorded = [record("a", latency={"rerank_ms": 10.0})]
-    assert check(recorded, limit("latency_ms.rerank.p95", 9), concurrency=0).status == "fail"
+    assert check(recorded, limit(TIMES[1], 9), concurrency=0).status == "fail"
 
 
 def test_an_unmeasured_percentile_is_no_data() -> None:
@@ -277,27 +267,18 @@ def test_the_error_rate_of_a_run_that_gave_up_counts_what_was_asked() -> None:
 # --- what is skipped ------------------------------------------------------------------------------
 
 
-def test_judged_metrics_without_a_judge_are_skipped() -> None:
-    found = check(hits(1), Check(metric="groundedness", kind="min", limit=4))
-    assert (found.status, found.message) == (
-        "skip",
-        "the run has no judge, and this metric is judged",
-    )
-
-
-def test_judged_metrics_with_a_judge_need_data() -> None:
+def test_judged_metrics_are_skipped_without_a_judge_and_need_data_with_one() -> None:
     of = Check(metric="groundedness", kind="min", limit=4)
+    found, said = check(hits(1), of), "the run has no judge, and this metric is judged"
+    assert (found.status, found.message) == ("skip", said)
     assert check(hits(1), of, judge_configured=True).status == "fail"
 
 
 @pytest.mark.parametrize("metric", ["abstention_accuracy", "correctness", "attribution_recall"])
-def test_answer_metrics_are_not_gated_under_retrieval_only(metric: str) -> None:
+def test_only_metrics_of_retrieval_are_gated_under_retrieval_only(metric: str) -> None:
     found = check(hits(1), Check(metric=metric, kind="min", limit=1), retrieval_only=True)
     assert found.status == "skip"
     assert "--retrieval-only" in found.message
-
-
-def test_retrieval_metrics_are_gated_under_retrieval_only() -> None:
     assert check(hits(0), HIT, retrieval_only=True).status == "fail"
 
 
@@ -351,10 +332,7 @@ def test_whether_the_target_answered_is_decided_over_any_part_of_the_set() -> No
     assert [c.status for c in found.checks] == ["skip", "fail"]
     fails = "FAIL 1 check: error_rate 1.000 is above max 0.000"
     assert found.sentence == f"INCOMPLETE: 1 of 1 case got no answer; {fails}"
-
-
-def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> None:
-    written = Thresholds(checks=(Check(metric="error_rate", kind="max", limit=0),))
+    written = Thresholds(checks=(limit("error_rate", 0),))
     found = gate([failed("a")], thresholds=written, selection=PART)
     assert [c.status for c in found.checks] == ["fail"]
 
@@ -362,34 +340,27 @@ def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> 
 # --- implicit checks ------------------------------------------------------------------------------
 
 
-def test_two_checks_exist_without_being_written() -> None:
-    found = with_implicit_checks(Thresholds(checks=(HIT,)), judge_configured=True)
-    assert [(c.metric, c.limit, c.implicit) for c in found.checks] == [
-        ("hit_at_k", 0.75, False),
-        ("error_rate", 0.0, True),
-        ("judge_error_rate", 0.05, True),
-    ]
+ERRORS, LOST = ("error_rate", 0.0, True), ("judge_error_rate", 0.05, True)
 
 
-def test_without_a_judge_its_errors_are_not_checked() -> None:
-    found = with_implicit_checks(Thresholds(), judge_configured=False)
-    assert [c.metric for c in found.checks] == ["error_rate"]
-
-
-def test_a_written_limit_replaces_the_implicit_one() -> None:
-    written = Thresholds(checks=(limit("error_rate", 0.1),))
-    assert with_implicit_checks(written, judge_configured=False) == written
-
-
-def test_a_limit_for_one_category_leaves_the_implicit_check() -> None:
-    of = limit("error_rate", 0.1, table="category", group="a")
-    found = with_implicit_checks(Thresholds(checks=(of,)), judge_configured=False)
-    assert len(found.checks) == 2
-
-
-def test_adding_implicit_checks_twice_changes_nothing() -> None:
-    once = with_implicit_checks(Thresholds(), judge_configured=True)
-    assert with_implicit_checks(once, judge_configured=True) == once
+@pytest.mark.parametrize(
+    ("written", "judge", "expected"),
+    [
+        (HIT, True, [("hit_at_k", 0.75, False), ERRORS, LOST]),
+        (HIT, False, [("hit_at_k", 0.75, False), ERRORS]),
+        # A written limit replaces the implicit one, that of one category does not.
+        (limit("error_rate", 0.1), False, [("error_rate", 0.1, False)]),
+        (
+            limit("error_rate", 0.1, table="category", group="a"),
+            False,
+            [("error_rate", 0.1, False), ERRORS],
+        ),
+    ],
+)
+def test_checks_exist_without_being_written(written: Check, judge: bool, expected: object) -> None:
+    once = with_implicit_checks(Thresholds(checks=(written,)), judge_configured=judge)
+    assert [(c.metric, c.limit, c.implicit) for c in once.checks] == expected
+    assert with_implicit_checks(once, judge_configured=judge) == once
 
 
 # --- baseline -------------------------------------------------------------------------------------

@@ -12,20 +12,54 @@ from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, gate, limit
 from tests.build.records import failed, hits, record
 from tests.build.verdicts import judged_by
 
+HOP = Check(metric="recall_all_at_k", kind="min", limit=0.75, table="category", group="multi_hop")
+HOPS = [record(f"c{i}", {"recall_all_at_k": float(i < 7)}, category="multi_hop") for i in range(10)]
+OTHERS = (
+    *(limit(m, 1) for m in ("error_rate", "timeout_rate", "empty_response_rate", "pass_rate")),
+    limit("judge_tokens", 1),
+)
 
-def test_one_failing_check_fails_the_run_with_its_sentence() -> None:
-    hop = Check(
-        metric="recall_all_at_k", kind="min", limit=0.75, table="category", group="multi_hop"
-    )
-    records = [
-        record(f"c{i}", {"recall_all_at_k": float(i < 7)}, category="multi_hop") for i in range(10)
-    ]
-    others = [limit(m, 1) for m in ("error_rate", "timeout_rate", "empty_response_rate")]
-    found = gate(records, hop, *others, limit("pass_rate", 1), limit("judge_tokens", 1))
-    assert found.verdict == "fail"
-    assert found.sentence == (
-        "FAIL 1 of 6 checks: recall_all_at_k [multi_hop] 0.700 is below min 0.750"
-    )
+
+@pytest.mark.parametrize(
+    ("records", "checks", "n_expected", "verdict", "sentence"),
+    [
+        (
+            HOPS, (HOP, *OTHERS), None, "fail",
+            "FAIL 1 of 6 checks: recall_all_at_k [multi_hop] 0.700 is below min 0.750",
+        ),
+        (hits(1, 1), (HIT, DROP), None, "pass", "PASS 1 check, 1 skipped (no baseline)"),
+        (hits(1, 1), (HIT,), 3, "fail", "INCOMPLETE: 2 of 3 cases reported"),
+        (
+            hits(0, 1), (HIT,), 3, "fail",
+            "INCOMPLETE: 2 of 3 cases reported; FAIL 1 check: hit_at_k 0.500 is below min 0.750",
+        ),
+        (
+            [*hits(1), failed("z", "not_attempted")], (HIT,), None, "fail",
+            "INCOMPLETE: 1 of 2 cases not attempted",
+        ),
+        # A required case fails the run whatever the checks say.
+        (
+            [*hits(1, 1), record("x", outcome="missed", required=True)], (HIT,), None, "fail",
+            "FAIL 1 required case missed: x",
+        ),
+        (
+            [*hits(1, 1), failed("x", required=True)], (HIT,), None, "fail",
+            "FAIL 1 required case failed: x",
+        ),
+    ],
+)  # fmt: skip
+def test_a_verdict_and_its_sentence(
+    records: list[CaseRecord],
+    checks: tuple[Check, ...],
+    n_expected: int | None,
+    verdict: str,
+    sentence: str,
+) -> None:
+    n = len(records)
+    found = gate(records, *checks, n_expected=n_expected or n)
+    assert (found.verdict, found.sentence) == (verdict, sentence)
+    assert found.complete == ("INCOMPLETE" not in sentence)
+    assert (found.n_expected, found.n_reported) == (n_expected or n, n)
 
 
 def test_many_failing_checks_are_shortened() -> None:
@@ -41,15 +75,6 @@ def test_figures_are_told_before_the_checks_that_errors_left_without_data() -> N
     assert found.sentence.startswith("INCOMPLETE: 2 of 2 cases got no answer; FAIL 4 of 4 checks: ")
     start = "checks: error_rate 1.000 is above max 0.000; hit_at_k no data: "
     assert start in found.sentence
-
-
-def test_a_run_within_its_limits_passes() -> None:
-    found = gate(hits(1, 1), HIT, DROP)
-    assert (found.verdict, found.sentence, found.complete) == (
-        "pass",
-        "PASS 1 check, 1 skipped (no baseline)",
-        True,
-    )
 
 
 @pytest.mark.parametrize(
@@ -79,44 +104,6 @@ def test_a_gate_of_skipped_checks_is_not_evaluated() -> None:
 
 def test_no_check_is_not_a_pass() -> None:
     assert gate(hits(1)).verdict == "not_evaluated"
-
-
-def test_a_lost_case_fails_the_run_as_incomplete() -> None:
-    found = gate(hits(1, 1), HIT, n_expected=3)
-    assert (found.verdict, found.complete, found.n_expected, found.n_reported) == (
-        "fail",
-        False,
-        3,
-        2,
-    )
-    assert found.sentence == "INCOMPLETE: 2 of 3 cases reported"
-
-
-def test_incomplete_and_failing_says_both() -> None:
-    found = gate(hits(0, 1), HIT, n_expected=3)
-    assert found.sentence == (
-        "INCOMPLETE: 2 of 3 cases reported; FAIL 1 check: hit_at_k 0.500 is below min 0.750"
-    )
-
-
-def test_cases_never_asked_fail_the_run_as_incomplete() -> None:
-    found = gate([*hits(1), failed("z", "not_attempted")], HIT)
-    assert (found.verdict, found.complete) == ("fail", False)
-    assert found.sentence == "INCOMPLETE: 1 of 2 cases not attempted"
-
-
-@pytest.mark.parametrize(
-    ("bad", "sentence"),
-    [
-        (record("x", outcome="missed", required=True), "FAIL 1 required case missed: x"),
-        (failed("x", required=True), "FAIL 1 required case failed: x"),
-    ],
-)
-def test_a_required_case_fails_the_run_whatever_the_checks_say(
-    bad: CaseRecord, sentence: str
-) -> None:
-    found = gate([*hits(1, 1), bad], HIT)
-    assert (found.verdict, found.sentence) == ("fail", sentence)
 
 
 @pytest.mark.parametrize(("on_miss", "verdict"), [("report", "pass"), ("fail", "fail")])

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.stats.distributions import (
     student_t_tail,
 )
 
-DEGREES = [1, 2, 3, 4, 9, 29, 99, 1_000, 50_000]
+DEGREES = [1, 2, 3, 9, 99, 50_000]
 
 
 @pytest.mark.parametrize("df", DEGREES)

@@ -107,15 +107,28 @@ def test_equal_values_still_have_width() -> None:
     assert high == 1.0
 
 
-@pytest.mark.parametrize("clusters", [["a"] * 5, None])
-def test_fewer_than_two_clusters_have_no_plus_two(clusters: list[str] | None) -> None:
-    values = [0.5] * 5 if clusters else [0.5]
-    got = mean_interval(cluster_sums(values, clusters))
-    assert (got.low, got.high, got.method) == (None, None, None)
-
-
-def test_one_binary_case_has_a_wilson_interval() -> None:
-    assert mean_interval(cluster_sums([1.0]), Scale(binary=True)).method == "wilson"
+@pytest.mark.parametrize(
+    ("values", "clusters", "scale", "method", "n_clusters"),
+    [
+        ([], None, Scale(), None, None),
+        ([0.5], None, Scale(), None, None),
+        ([0.5] * 5, ["a"] * 5, Scale(), None, 1),
+        ([1.0], None, Scale(binary=True), "wilson", None),
+        ([1, 1, 0, 0], ["a", "a", "b", "b"], Scale(binary=True), "plus_two", 2),
+        ([1.0, 5.0, 80.0], None, Scale(hi=None), "bootstrap", None),
+        ([1.0], None, Scale(hi=None), None, None),
+    ],
+)
+def test_scale_cases_and_clusters_decide_the_method(
+    values: list[float],
+    clusters: list[str] | None,
+    scale: Scale,
+    method: str | None,
+    n_clusters: int | None,
+) -> None:
+    found = mean_interval(cluster_sums(values, clusters), scale)
+    assert (found.method, found.clusters) == (method, n_clusters)
+    assert (found.low is None, found.high is None) == (method is None,) * 2
 
 
 def test_clusters_that_hold_one_case_each_change_nothing() -> None:
@@ -134,11 +147,6 @@ def test_cluster_ids_must_match_the_values() -> None:
         cluster_indices(3, ["a", "b"])
 
 
-def test_binary_cases_in_shared_clusters_use_the_clustered_form() -> None:
-    got = mean_interval(cluster_sums([1, 1, 0, 0], ["a", "a", "b", "b"]), Scale(binary=True))
-    assert (got.method, got.clusters) == ("plus_two", 2)
-
-
 def test_correlated_clusters_widen_the_interval() -> None:
     values = [1.0] * 10 + [0.0] * 10
     together = ["abcd"[i // 5] for i in range(20)]
@@ -148,10 +156,6 @@ def test_correlated_clusters_widen_the_interval() -> None:
     )
     assert bounds(wide)[0] < bounds(narrow)[0]
     assert bounds(wide)[1] > bounds(narrow)[1]
-
-
-def test_no_value_has_no_interval() -> None:
-    assert mean_interval(cluster_sums([])).method is None
 
 
 def test_unclustered_se_is_that_of_scipy() -> None:
@@ -186,12 +190,9 @@ def test_quantile_interval_agrees_with_scipy(n: int, p: float) -> None:
 
 
 def test_p95_has_an_upper_bound_from_72_cases_on() -> None:
+    assert quantile_interval([], 0.5).method is None
     assert quantile_interval(range(71), 0.95).high is None
     assert quantile_interval(range(72), 0.95).high == 71.0
-
-
-def test_quantile_of_nothing_has_no_interval() -> None:
-    assert quantile_interval([], 0.5).method is None
 
 
 def test_bootstrap_agrees_with_scipy() -> None:
@@ -245,11 +246,6 @@ def test_bootstrap_resamples_whole_clusters() -> None:
     values, clusters = [0.0, 0.0, 9.0, 9.0], ["a", "a", "b", "b"]
     [[got]] = bootstrap_means([cluster_sums(values, clusters)], resamples=500)
     assert bounds(got) == (0.0, 9.0)
-
-
-def test_an_unbounded_scale_is_bootstrapped() -> None:
-    assert mean_interval(cluster_sums([1.0, 5.0, 80.0]), Scale(hi=None)).method == "bootstrap"
-    assert mean_interval(cluster_sums([1.0]), Scale(hi=None)).method is None
 
 
 def test_a_binomial_tail_that_equals_the_level_reaches_it() -> None:

@@ -60,9 +60,10 @@ def test_hostile_text_runs_nothing_and_asks_for_nothing(open_page: Open, watched
     assert tab.locator("main script, iframe, img, object, embed, base, form").count() == 0
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
+@pytest.mark.parametrize(
+    ("scheme", "hostile", "width"),
+    [("light", False, 1280), ("dark", True, 390)],
+)
 def test_axe_finds_nothing_and_the_page_fits(
     open_page: Open, scheme: str, hostile: bool, width: int
 ) -> None:

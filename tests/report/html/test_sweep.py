@@ -59,8 +59,7 @@ def test_hostile_parameters_stay_text_and_the_page_asks_for_nothing() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_is_clean_in_a_browser(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:

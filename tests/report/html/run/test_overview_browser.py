@@ -91,8 +91,7 @@ def test_every_count_leads_to_as_many_cases(open_page: Open, html: str) -> None:
     assert {href: listed(tab, href) for href in counted} == counted
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_axe_finds_nothing_with_every_part_open(
     open_page: Open, html: str, scheme: str, width: int
 ) -> None:
