@@ -54,6 +54,7 @@ def test_an_error_of_the_client_fixture_is_shown_once_with_its_cases(
     ]
     text = result.stdout.str()
     assert text.count("no key for the index") == 2  # the message and the line of code
+    assert "pytest_rageval" not in text
     assert "; 3 cases: 3 errored; judge off; " in text
     assert outcomes(result) == {"errored": 3, "checks failed": 1}
     assert broken.stored("metrics.json")["errored"] == 3
@@ -123,20 +124,20 @@ def test_a_resumed_run_asks_cases_whose_fixture_raised(broken: Project) -> None:
     assert outcomes(result)["passed"] == 3
 
 
-@pytest.mark.parametrize("header", ["def answer(request):", "async def answer(request):"])
 @pytest.mark.parametrize(
-    ("line", "named"),
+    ("header", "line", "named"),
     [
-        ("sys.exit(3)", "SystemExit: 3"),
-        ("pytest.fail('no')", "Failed: no"),
-        ("pytest.skip('later')", "Skipped: later"),
-        ("raise GeneratorExit('done')", "GeneratorExit: done"),
+        ("def", "sys.exit(3)", "SystemExit: 3"),
+        ("async def", "sys.exit(3)", "SystemExit: 3"),
+        ("def", "pytest.fail('no')", "Failed: no"),
+        ("async def", "pytest.skip('later')", "Skipped: later"),
+        ("async def", "raise GeneratorExit('done')", "GeneratorExit: done"),
     ],
 )
 def test_a_client_that_exits_is_an_error_at_its_line(
     project: Project, header: str, line: str, named: str
 ) -> None:
-    client(project, line, header=header)
+    client(project, line, header=f"{header} answer(request):")
     result = project.run("evals")
     found = section(result)
     assert found[0] == f"error    raised in 3 of 3 cases: {named}"

@@ -5,15 +5,13 @@ import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextvars import ContextVar
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from pytest_rageval.plugin.client_fixtures import fixture_error, make_sync
+from pytest_rageval.plugin.client_fixtures import make_sync
 from pytest_rageval.support.threads import session_loop
-from tests.plugin.scratch import Project
 
 
 @pytest.fixture(autouse=True)
@@ -29,23 +27,6 @@ def synced(function: Callable[..., Any]) -> Callable[..., Any]:
     return found
 
 
-@pytest.mark.parametrize("error", [LookupError("no key"), ConnectionRefusedError("no server")])
-def test_whatever_a_fixture_raises_is_an_error_of_the_fixture(error: Exception) -> None:
-    found = fixture_error(error, Path.cwd())
-    assert (found.kind, found.message) == ("fixture", f"{type(error).__name__}: {error}")
-
-
-def test_a_synchronous_fixture_stays_what_it_is() -> None:
-    def plain() -> int:
-        return 1
-
-    def generator() -> Iterator[int]:
-        yield 1
-
-    assert synced(plain) is plain
-    assert synced(generator) is generator
-
-
 def test_a_coroutine_fixture_returns_its_value_and_keeps_its_parameters() -> None:
     async def fixture(settings: str, k: int) -> str:
         await asyncio.sleep(0)
@@ -57,31 +38,12 @@ def test_a_coroutine_fixture_returns_its_value_and_keeps_its_parameters() -> Non
     assert not inspect.iscoroutinefunction(ready)
 
 
-def test_setup_and_teardown_run_on_the_loop_of_the_session() -> None:
-    threads: list[threading.Thread] = []
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def fixture() -> AsyncGenerator[str, None]:
-        loops.append(asyncio.get_running_loop())
-        threads.append(threading.current_thread())
-        yield "client"
-        loops.append(asyncio.get_running_loop())
-        threads.append(threading.current_thread())
-
-    ready = synced(fixture)()
-    assert next(ready) == "client"
-    assert len(threads) == 1
-    assert list(ready) == []
-    assert threads[0] is threads[1]
-    assert threads[0] is not threading.current_thread()
-    assert loops[0] is loops[1]
-
-
 TENANT = ContextVar("tenant", default="none")
 
 
-def test_what_a_fixture_opens_is_closed_in_the_same_task() -> None:
+def test_what_a_fixture_opens_is_closed_in_the_same_task_on_another_thread() -> None:
     async def fixture() -> AsyncGenerator[str, None]:
+        assert threading.current_thread() is not threading.main_thread()
         token, task = TENANT.set("acme"), asyncio.current_task()
         async with asyncio.timeout(60):
             yield TENANT.get()
@@ -152,15 +114,3 @@ def test_a_fixture_that_never_yields_ends_as_a_generator_without_a_value() -> No
             yield 1
 
     assert list(synced(fixture)()) == []
-
-
-def test_a_client_fixture_that_raises_shows_the_lines_of_the_user_alone(project: Project) -> None:
-    project.write(
-        "conftest.py",
-        "import os\nimport pytest\n\n\n@pytest.fixture\ndef rag_client():\n"
-        "    return os.environ['NO_SUCH_URL']\n",
-    )
-    result = project.run("evals")
-    assert result.ret == 1
-    assert "             return os.environ['NO_SUCH_URL']" in result.outlines
-    assert "pytest_rageval" not in result.stdout.str()

@@ -69,7 +69,6 @@ def every(turn: int, stage: str) -> dict[str, str]:
 
 
 WRONG: Sequence[tuple[Fault, dict[str, str]]] = [
-    ("", {}),
     ("forgets", every(2, "not_retrieved")),
     ("stale", every(3, "ungrounded")),
     ("errors", every(2, "http") | every(3, "not_attempted")),

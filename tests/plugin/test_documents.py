@@ -50,10 +50,11 @@ def documents(project: Project, *lines: object, name: str = "garden") -> None:
     project.write(f"evals/documents/{name}.jsonl", "\n".join(map(json.dumps, lines)))
 
 
+@SERIAL_AND_PARALLEL
 def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
-    garden: Project, server: DocumentServer
+    garden: Project, server: DocumentServer, workers: tuple[str, ...]
 ) -> None:
-    result = garden.run("evals", URL, server.url)
+    result = garden.run("evals", URL, server.url, *workers)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -66,23 +67,12 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
     assert garden.stored("metrics.json")["metrics"]["recall_at_k"]["mean"] == 1
 
 
-@pytest.mark.slow
-def test_workers_ask_what_their_controller_put_in_once(
-    garden: Project, server: DocumentServer
-) -> None:
-    result = garden.run("evals", "-n", "2", URL, server.url)
-    assert result.ret == 0
-    assert server.changes == [f"PUT {PREFIX} 2", f"DELETE {PREFIX}"]
-
-
 @pytest.mark.parametrize(
     ("policy", "passes", "cleaned"),
     [
         ("none", True, False),
-        ("none", False, False),
         ("on-success", True, True),
         ("on-success", False, False),
-        ("always", True, True),
         ("always", False, True),
     ],
 )

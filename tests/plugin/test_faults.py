@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,101 +24,50 @@ from tests.plugin.long_runs import ask_server, document, figures, lines_of
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, summary_lines
 
 WAYS = {
-    "as it comes": (),
-    "two workers and many at once": ("-n", "2", "--rageval-concurrency", "32"),
+    "as-it-comes": (),
+    "many-at-once": ("-n", "2", "--rageval-concurrency", "32"),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    records: tuple[Mapping[str, Any], ...]
-    metrics: Mapping[str, Any]
-    asked: Counter[str]
-    output: str
-
-
-@pytest.fixture(scope="module")
-def sessions() -> dict[str, Session]:
-    """Those that ran so far, by the way they went."""
-    return {}
-
-
-@pytest.fixture
-def run_all(project: Project, sessions: dict[str, Session]) -> Callable[[str], Session]:
-    def run(way: str) -> Session:
-        if way not in sessions:
-            with loopback_server(faulty) as server:
-                _ask(project, server.url)
-                result = project.run("--rageval-run-id", way.replace(" ", "-"), *WAYS[way])
-            folder = project.path / "evals" / "results" / way.replace(" ", "-")
-            sessions[way] = _session(folder, Counter(server.asked), result.stdout.str())
-        return sessions[way]
-
-    return run
-
-
-def _ask(project: Project, url: str, **target: object) -> None:
-    project.write("conftest.py", "")
+def _ask(project: Project, url: str) -> None:
+    ask_server(project, url, max_errors=1000)
+    limits = f"retries = {RETRIES}\nread_timeout = {READ_TIMEOUT_S}\ntimeout = {TIMEOUT_S}\n"
+    file = project.path / "pyproject.toml"
+    file.write_text(file.read_text("utf-8").replace("retries = 0", limits), encoding="utf-8")
     project.write("thresholds.toml", "version = 1\n[overall]\nerror_rate = '<= 0.5'\n")
-    limits = {"retries": RETRIES, "read_timeout": READ_TIMEOUT_S, "timeout": TIMEOUT_S} | target
-    project.write(
-        "pyproject.toml",
-        "\n".join(
-            [
-                "[tool.pytest.ini_options]",
-                'filterwarnings = ["error"]',
-                "[tool.rageval]",
-                'judge = "none"',
-                "no_report = true",
-                "max_errors = 1000",
-                "[tool.rageval.target]",
-                f'url = "{url}"',
-                *(f"{name} = {value}" for name, value in limits.items()),
-            ]
-        ),
-    )
     project.cases(mixed_cases())
 
 
-def _session(folder: Path, asked: Counter[str], output: str) -> Session:
-    return Session(tuple(lines_of(folder)), figures(document(folder)), asked, output)
-
-
-def _said(record: Mapping[str, Any], session: Session) -> tuple[Any, ...]:
-    error = record["error"] or {}
-    attempts = session.asked[record["question"]]
-    return (record["status"], error.get("kind"), error.get("attempts", attempts), attempts)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_every_case_has_the_status_error_and_attempts_of_its_fault(
-    run_all: Callable[[str], Session], way: str
+def test_every_case_has_the_status_error_and_attempts_of_its_fault_in_all_ways(
+    project: Project,
 ) -> None:
-    session = run_all(way)
-
-    assert len({record["case_id"] for record in session.records}) == TOTAL
-    assert len(session.records) == TOTAL
-    wrong = {}
-    for record in session.records:
-        fault = fault_of(record["question"])
-        status = "ok" if fault.error is None else "error"
-        expected = (status, fault.error, fault.attempts, fault.attempts)
-        if _said(record, session) != expected:
-            wrong[kind_of(record["question"])] = (expected, _said(record, session), record["error"])
-    assert wrong == {}, session.output[-3000:]
-    kinds = Counter(kind_of(record["question"]) for record in session.records)
-    assert {kind: kinds[kind] for kind in FAULTS} == {k: f.count for k, f in FAULTS.items()}
-
-
-@pytest.mark.slow
-def test_all_ways_come_to_the_same_figures(run_all: Callable[[str], Session]) -> None:
-    # Each session has a server, and with it an address, of its own.
-    first, *others = ({**run_all(way).metrics, "config_hash": None} for way in WAYS)
+    found = []
+    for way, arguments in WAYS.items():
+        with loopback_server(faulty) as server:
+            _ask(project, server.url)
+            result = project.run("--rageval-run-id", way, *arguments)
+        records = lines_of(project.folder(way))
+        assert len({record["case_id"] for record in records}) == len(records) == TOTAL
+        asked = Counter(server.asked)
+        wrong = {}
+        for record in records:
+            fault = fault_of(record["question"])
+            error, attempts = record["error"] or {}, asked[record["question"]]
+            said = (record["status"], error.get("kind"), error.get("attempts", attempts), attempts)
+            status = "ok" if fault.error is None else "error"
+            expected = (status, fault.error, fault.attempts, fault.attempts)
+            if said != expected:
+                wrong[kind_of(record["question"])] = (expected, said, record["error"])
+        assert wrong == {}, result.stdout.str()[-3000:]
+        kinds = Counter(kind_of(record["question"]) for record in records)
+        assert {kind: kinds[kind] for kind in FAULTS} == {k: f.count for k, f in FAULTS.items()}
+        # Each session has a server, and with it an address, of its own.
+        found.append({**figures(document(project.folder(way))), "config_hash": None})
+    first, second = found
     assert first["total"] == TOTAL
     assert first["errored"] == sum(fault.count for fault in FAULTS.values() if fault.error)
-    for other in others:
-        assert other == first
+    assert second == first
 
 
 def test_a_target_that_only_keeps_people_waiting_is_given_up_too(project: Project) -> None:

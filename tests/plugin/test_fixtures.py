@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plugin.counting_client import REPLY
 from tests.plugin.scratch import (
     CASES,
     CONFTEST,
@@ -12,14 +13,7 @@ from tests.plugin.scratch import (
     outcomes,
 )
 
-REPLY = CONFTEST.split("@pytest.fixture")[0]
-
 CLIENTS = {
-    "sync function": """
-@pytest.fixture(scope="session")
-def rag_client():
-    return lambda request: reply(request.question)
-""",
     "async function": """
 @pytest.fixture(scope="session")
 def rag_client():
@@ -71,7 +65,7 @@ def test_any_kind_of_client_is_asked(project: Project, client: str) -> None:
 
 
 def test_a_conftest_beside_the_cases_overrides_the_one_above(project: Project) -> None:
-    project.write("evals/conftest.py", REPLY.replace('"b.md"', '"a.md"') + CLIENTS["sync function"])
+    project.write("evals/conftest.py", CONFTEST.replace('"b.md"', '"a.md"'))
     assert outcomes(project.run()) == {"passed": 4, "checks passed": 2}
 
 
@@ -133,12 +127,9 @@ def test_it(eval_case, eval_record):
 """
 
 
-@SERIAL_AND_PARALLEL
-def test_a_sibling_module_tests_every_case_in_its_own_way(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_a_sibling_module_tests_every_case_in_its_own_way(project: Project) -> None:
     project.write("evals/eval_set.py", OWN_TEST)
-    result = project.run(*workers)
+    result = project.run()
     assert result.ret == 1
     said = "note     2 cases failed in a test function, which the gate does not count"
     assert said in result.outlines

@@ -11,7 +11,6 @@ from pytest_rageval.cli import main as cli
 from tests.plugin.long_runs import lines_of
 from tests.plugin.scratch import (
     CONFTEST,
-    SERIAL_AND_PARALLEL,
     Project,
     case,
     failed_line,
@@ -38,11 +37,8 @@ def flawed(project: Project) -> Project:
     return project
 
 
-@SERIAL_AND_PARALLEL
-def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
-    flawed: Project, workers: tuple[str, ...]
-) -> None:
-    result = flawed.run("--json-report", "--junitxml=j.xml", *workers)
+def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(flawed: Project) -> None:
+    result = flawed.run("--json-report", "--junitxml=j.xml")
     assert result.ret == 0
     assert outcomes(result) == {"passed": 1, "flawed": 1, "missed": 1, "checks passed": 2}
     lines = list(summary_lines(result))

@@ -44,13 +44,6 @@ def test_a_session_puts_its_run_into_the_index(project: Project, index: Path) ->
     assert rows(index, "SELECT run_id FROM evaluation_runs") == [("one",), ("two",)]
 
 
-@pytest.mark.slow
-def test_only_the_controller_of_workers_does(project: Project, index: Path) -> None:
-    assert project.run("-n", "2", "--rageval-run-id", "one").ret == 0
-    assert rows(index, "SELECT run_id, n_cases FROM evaluation_runs") == [("one", 4)]
-    assert rows(index, "SELECT count(*) FROM test_results") == [(4,)]
-
-
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
