@@ -117,7 +117,11 @@ def _modules(name: str) -> list[object]:
     module = _module(name)
     if module is not None and any(_marked(module)):
         return [module]
-    points = [point for point in metadata.entry_points(group=GROUP) if _is_named(point, name)]
+    points = [
+        point
+        for point in metadata.entry_points(group=GROUP)
+        if point.name == name or (point.dist and _normal(point.dist.name) == _normal(name))
+    ]
     return [point.load() for point in points] or ([] if module is None else [module])
 
 
@@ -130,11 +134,6 @@ def _module(name: str) -> ModuleType | None:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             return None
         raise
-
-
-def _is_named(point: metadata.EntryPoint, name: str) -> bool:
-    package = "" if point.dist is None else point.dist.name
-    return point.name == name or _normal(package) == _normal(name)
 
 
 def _normal(package: str) -> str:

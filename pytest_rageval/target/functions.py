@@ -6,7 +6,6 @@ become an empty list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from jmespath.exceptions import JMESPathError
@@ -70,14 +69,24 @@ class MappingFunctions(Functions):
 
     @signature(_LIST, _NAME)
     def _func_unnest(self, items: list[Any] | None, key: str) -> list[Any] | None:
-        """Return the items of a nested list, each with the other fields of its parent."""
+        """Return the items of a nested list, each with the other fields of its parent.
+
+        A field of theirs wins over one of the parent.
+        """
         if items is None:
             return None
-        parents = [item for item in items if isinstance(item, dict) and item.get(key) is not None]
-        for parent in parents:
-            others = size_of({name: value for name, value in parent.items() if name != key})
-            self._add(others * _length(parent[key]) + size_of(parent[key]), "unnest")
-        return [child for parent in parents for child in _children(parent, key)]
+        found: list[Any] = []
+        for item in items:
+            if not isinstance(item, dict) or (nested := item.get(key)) is None:
+                continue
+            parent = {name: value for name, value in item.items() if name != key}
+            children = nested if isinstance(nested, list) else [nested]
+            self._add(size_of(parent) * len(children) + size_of(nested), "unnest")
+            found += [
+                {**parent, **(child if isinstance(child, dict) else {key: child})}
+                for child in children
+            ]
+        return found
 
     @signature(_OBJECT)
     def _func_rows(self, columns: dict[str, Any] | None) -> list[Any] | None:
@@ -151,15 +160,3 @@ def _scalar(value: object) -> str | None:
     if type(value) is int and value.bit_length() <= 64:
         return str(value)
     return None
-
-
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, list) else 1
-
-
-def _children(parent: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
-    """Yield the nested items of a parent; a field of theirs wins over one of the parent."""
-    value = parent[key]
-    others = {name: v for name, v in parent.items() if name != key}
-    for child in value if isinstance(value, list) else [value]:
-        yield {**others, **(child if isinstance(child, dict) else {key: child})}

@@ -60,7 +60,8 @@ def test_a_fault_exits_with_1_and_what_a_target_says_acts_on_no_terminal(capsys:
         ["--judge", "m-1", "--judge-base-url", "http://127.0.0.1:9/v1"],
     ],
 )
-def test_nobody_at_an_address_exits_with_4(flags: list[str], capsys: Output) -> None:
+def test_nobody_at_an_address_exits_with_4(project: Path, flags: list[str], capsys: Output) -> None:
+    (project / "evals/eval_set.jsonl").unlink()  # so that no session of pytest is needed
     assert cli.run(["doctor", *flags]) == ExitCode.UNREACHABLE
     assert "FAIL" in capsys.readouterr().out
 
