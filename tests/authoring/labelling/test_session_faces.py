@@ -120,6 +120,7 @@ def test_what_others_wrote_reaches_no_terminal_raw(tmp_path: Path) -> None:
     keys = ["4", "s", "escape", "j", "/", "m", "a", "r", "k", "u", "p", "enter", "Q"]
     shown = drive_terminal(file_session(write_cases(path, [case])), keys)
     assert "[bold red]markup[/]" in shown
+    assert "[ ]  1 ops/queue.md" in shown
     acting = {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs"}} - {"\n"}
     assert acting == set()
     assert "::error::" not in shown
