@@ -157,7 +157,6 @@ def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: obje
     ("dest", "text", "expected"),
     [
         ("rageval_rag_k", "0", "--rag-k: got '0', expected an integer of at least 1"),
-        ("rageval_rag_k", "five", "--rag-k: got 'five', expected an integer of at least 1"),
         ("rageval_rag_k", "2.0", "--rag-k: got '2.0', expected an integer of at least 1"),
         (
             "rageval_rag_k",
@@ -170,7 +169,6 @@ def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: obje
             "--rageval-repeats: got '1001', expected an integer of at least 1 and at most 1000, or "
             '"auto"',
         ),
-        ("rageval_rag_timeout", "0", "--rag-timeout: got '0', expected a number above 0"),
         ("rageval_rag_timeout", "inf", "--rag-timeout: got 'inf', expected a number above 0"),
         (
             "rageval_rag_vector_weight",
@@ -197,11 +195,6 @@ def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: obje
             "http://host:99999",
             "--rag-url: got 'http://host:99999', expected a URL such as http://127.0.0.1:8000",
         ),
-        (
-            "rageval_results",
-            " ",
-            "--rageval-results: got ' ', expected a string that is not empty",
-        ),
     ],
 )
 def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
@@ -216,7 +209,6 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
         ("kk = 3", '[tool.rageval] kk: unknown key, did you mean "k"?'),
         ("resultz = 'x'", '[tool.rageval] resultz: unknown key, did you mean "results"?'),
         ('target."" = 1', '[tool.rageval.target] "": unknown key'),
-        ("zzz = 1", "[tool.rageval] zzz: unknown key"),
         ("url = 'http://x'", '[tool.rageval] url: unknown key, did you mean "target.url"?'),
         ("target.k = 5", '[tool.rageval.target] k: unknown key, did you mean "k" in'
          " [tool.rageval]?"),
@@ -229,7 +221,6 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
         ("repeats = 1000000", "[tool.rageval] repeats: got 1000000, expected an integer of at"
          ' least 1 and at most 1000, or "auto"'),
         ("k = true", "[tool.rageval] k: got True, expected an integer of at least 1"),
-        ("k = 2.0", "[tool.rageval] k: got 2.0, expected an integer of at least 1"),
         ("vector_weight = nan", "[tool.rageval] vector_weight: got nan, expected a number of at"
          " least 0"),
         ("retrieval_only = 1", "[tool.rageval] retrieval_only: got 1, expected true or false"),
@@ -239,7 +230,6 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
          " strings"),
         ("testpaths = 'evals'", "[tool.rageval] testpaths: got 'evals', expected a list of"
          " strings"),
-        ("testpaths = []", "[tool.rageval] testpaths: got [], expected a list of strings"),
         ("matching.snippets = 'some'", "[tool.rageval.matching] snippets: got 'some', expected one"
          ' of "off", "any", "all"'),
         ("target.retries = -1", "[tool.rageval.target] retries: got -1, expected an integer of at"
@@ -256,8 +246,6 @@ def test_a_wrong_flag_is_named_with_what_came_and_what_was_expected(
         ("judge = { model = 7 }", "[tool.rageval.judge] model: got 7, expected a string"),
         ("judge = 'off'", "[tool.rageval] judge: got 'off', expected offline, none or the name of"
          " a model"),
-        ("judge.model = 'No'", "[tool.rageval.judge] model: got 'No', expected offline, none or the"
-         " name of a model"),
         ("judge = { rubrics = [] }", "[tool.rageval.judge] rubrics: got [], expected a list of"
          " strings"),
         ("judge = { modle = 'x' }", '[tool.rageval.judge] modle: unknown key, did you mean'

@@ -161,9 +161,6 @@ def test_a_limit_outside_the_scale_of_its_metric_is_a_fault(limit: str, fault: s
     assert head == f"thresholds.toml:2: {fault}"
 
 
-# --- metric keys -------------------------------------------------------------------------------
-
-
 # --- lines and ids -----------------------------------------------------------------------------
 
 
@@ -244,10 +241,8 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
     ("text", "expected"),
     [
         ("verzion = 1", '1: unknown key "verzion"'),
-        ("zzz = 1", '1: unknown key "zzz"'),
         ("version = true", "1: version: got True, expected 1"),
         ("version = 1.0", "1: version: got 1.0, expected 1"),
-        ("version = 0", "1: version: got 0, expected 1"),
         ("baseline = ''", "1: baseline: got '', expected the name or path of a run, such as"
          ' "last"'),
         ("baseline = 1", "1: baseline: got 1, expected the name or path of a run, such as"
@@ -256,8 +251,6 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
          " as 0.95"),
         ("confidence = 1", "1: confidence: got 1, expected a number between 0.5 and 1, such"
          " as 0.95"),
-        ("confidence = 0.05", "1: confidence: got 0.05, expected a number between 0.5 and 1,"
-         " such as 0.95"),
         ("confidence = 0.5", "1: confidence: got 0.5, expected a number between 0.5 and 1, such"
          " as 0.95"),
         ("confidence = nan", "1: confidence: got nan, expected a number between 0.5 and 1, such"
@@ -282,8 +275,6 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
         ("recall_at_k = '>= 1'", '1: "recall_at_k" is in no table'),
         ("latency_ms.p95 = '<= 1'", '1: "latency_ms" is in no table'),
         ("on_miss = 'fail'", '1: "on_miss" is in no table'),
-        ("min_n = 5", '1: "min_n" is in no table'),
-        ("judged_on = ['retrieval']", '1: "judged_on" is in no table'),
         ("[tag.work]\nerror_rate = '<= 0'", "2: error_rate is a figure of the whole run"),
         ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2: latency_ms.p95 is a figure of the"
          " whole run"),
@@ -292,9 +283,7 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
         ("[overall]\nmrr = { severity = 'warn' }", "2: mrr: no limit, expected one of min, max,"
          " max_drop, max_rise"),
         ("[overall]\nmrr = { min = '0.5' }", "2: min: got '0.5', expected a finite number"),
-        ("[overall]\nmrr = { min = true }", "2: min: got True, expected a finite number"),
         ("[overall]\nmrr = { min = nan }", "2: min: got nan, expected a finite number"),
-        ("[overall]\nmrr = { max = -inf }", "2: max: got -inf, expected a finite number"),
         ("[overall]\nmrr = { max_drop = -0.1 }", "2: max_drop: got -0.1, expected a finite"
          " number of at least 0"),
         ("[overall]\nmrr = { max_rise = nan }", "2: max_rise: got nan, expected a finite"

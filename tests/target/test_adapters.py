@@ -63,9 +63,6 @@ def test_a_document_of_langchain_brings_path_headings_and_text() -> None:
         chunk_id="c7",
         rank=1,
     )
-
-
-def test_a_pair_of_a_search_brings_its_score() -> None:
     assert one((LangChainDocument("t", {"source": "a.md"}), 0.25)).score_final == 0.25
 
 

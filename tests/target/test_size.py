@@ -7,12 +7,9 @@ import time
 from pytest_rageval.target.size import MOST_CHARS, size_of
 
 
-def test_texts_names_and_values_count() -> None:
+def test_texts_names_and_values_count_and_a_part_as_often_as_it_stands_there() -> None:
     assert size_of("abc") == 11
     assert size_of({"name": ["abc", 1, None]}) == 8 + 4 + 8 + 11 + 8 + 8
-
-
-def test_a_part_counts_as_often_as_it_stands_there() -> None:
     part = {"text": "x" * 100}
     assert size_of([part] * 50) == 8 + 50 * size_of(part)
 
