@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
-from tests.plugin.scratch import NO_PAGE, PYPROJECT, Project, case, outcomes, summary_lines
+from tests.plugin.scratch import NO_PAGE, PYPROJECT, Project, case, checks, outcomes, summary_lines
 
 DROP = """baseline = "main"
 [overall]
@@ -52,10 +52,6 @@ def gate(project: Project, run_id: str) -> dict[str, Any]:
     path = project.path / "evals" / "results" / run_id / "gate.json"
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
-
-
-def statuses(found: Mapping[str, Any]) -> dict[str, str]:
-    return {check["name"]: check["status"] for check in found["checks"]}
 
 
 @pytest.fixture
@@ -117,7 +113,7 @@ def test_what_a_file_names_may_be_absent_on_this_machine(project: Project) -> No
 def test_a_missing_baseline_that_is_required_fails(project: Project) -> None:
     project.write("thresholds.toml", "require_baseline = true\n" + DROP)
     assert project.run().ret == 1
-    assert statuses(project.stored("gate.json"))["recall_at_k max_drop"] == "fail"
+    assert checks(project.stored("gate.json"))["recall_at_k max_drop"] == "fail"
 
 
 def test_a_regression_is_one_failed_line_for_each_check(compared: Project) -> None:
@@ -145,7 +141,7 @@ def test_regressions_can_be_allowed(compared: Project) -> None:
     result = compared.run("--rageval-run-id", "r2", "--allow-regressions")
     assert result.ret == 0
     assert outcomes(result)["checks warned"] == 2
-    found = statuses(gate(compared, "r2"))
+    found = checks(gate(compared, "r2"))
     assert found["recall_at_k max_drop"] == found["newly_missed"] == "warn"
     assert found["recall_at_k"] == "pass"
     heads = [line.split(":")[0] for line in summary_lines(result) if line.startswith("warn ")]
@@ -184,7 +180,7 @@ def test_a_baseline_without_answers_decides_nothing(compared: Project) -> None:
     compared.run("--rageval-run-id", "r2", "--rageval-baseline", "down")
     found = gate(compared, "r2")
     assert found["baseline"]["problem"]
-    assert statuses(found)["recall_at_k max_drop"] == "skip"
+    assert checks(found)["recall_at_k max_drop"] == "skip"
 
 
 def test_another_k_is_refused_and_named(compared: Project) -> None:
@@ -194,7 +190,7 @@ def test_another_k_is_refused_and_named(compared: Project) -> None:
     assert (
         found["baseline"]["problem"] == "not comparable with the baseline: k: 5 in base, 9 in new"
     )
-    assert statuses(found)["recall_at_k max_drop"] == "skip"
+    assert checks(found)["recall_at_k max_drop"] == "skip"
     result.stdout.fnmatch_lines(
         [
             "baseline not comparable with the baseline: k: 5 in base, 9 in new",
@@ -213,7 +209,7 @@ def test_a_part_of_the_set_is_not_compared(compared: Project, arguments: tuple[s
     found = gate(compared, "r2")
     message = {check["name"]: check["message"] for check in found["checks"]}
     assert message["recall_at_k max_drop"].startswith("needs the whole set (")
-    assert statuses(found)["newly_missed"] == "skip"
+    assert checks(found)["newly_missed"] == "skip"
 
 
 def test_a_baseline_without_records_is_said(compared: Project) -> None:
@@ -244,7 +240,7 @@ def test_a_part_of_the_set_is_no_baseline_of_the_whole(compared: Project) -> Non
     compared.run("-k", "c-00", "--rageval-run-id", "one")
     result = compared.run("--rageval-run-id", "whole", "--rageval-baseline", "one")
     found = gate(compared, "whole")
-    assert statuses(found)["recall_at_k max_drop"] == "skip"
+    assert checks(found)["recall_at_k max_drop"] == "skip"
     assert "holds 1 of the 30 cases of its set" in found["baseline"]["problem"]
     assert "vs one" not in result.stdout.str()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build.targets import fake_target, json_reply
-from tests.plugin.long_runs import ask_server, numbered_cases
+from tests.plugin.long_runs import ask_server, document, lines_of, numbered_cases
 from tests.plugin.rag_server import hit_or_miss, rag_server
 from tests.plugin.scratch import NO_PAGE, QUIET, Project, case
 from tests.plugin.talking_bot import talk, talking_bot
@@ -22,13 +21,8 @@ UNDER_WAY = IN_FLIGHT + IN_FLIGHT // 4 + 1
 
 
 def kinds(project: Project) -> Counter[str]:
-    lines = (project.folder() / "results.jsonl").read_text("utf-8").splitlines()
-    errors = [json.loads(line)["error"] for line in lines]
+    errors = [line["error"] for line in lines_of(project.folder())]
     return Counter("asked" if one is None else one["kind"] for one in errors)
-
-
-def document(project: Project, name: str) -> Any:
-    return json.loads((project.folder() / name).read_text("utf-8"))
 
 
 def priced(question: str, nth: int) -> dict[str, Any]:
@@ -46,9 +40,9 @@ def test_a_number_of_calls_is_kept_with_many_in_flight_and_the_rest_is_asked_lat
         first = project.run("--rageval-run-id", "one", "--rageval-max-calls", "40")
         assert (first.ret, server.calls) == (pytest.ExitCode.TESTS_FAILED, 40)
         assert kinds(project) == {"asked": 40, "not_attempted": N - 40}
-        gate = document(project, "gate.json")
+        gate = document(project.folder(), "gate.json")
         assert (gate["verdict"], gate["complete"]) == ("fail", False)
-        hits = document(project, "metrics.json")["metrics"]["hit_at_k"]
+        hits = document(project.folder())["metrics"]["hit_at_k"]
         assert (hits["n"], hits["n_error"]) == (40, N - 40)
         assert hits["mean"] > 0.8
 

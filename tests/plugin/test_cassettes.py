@@ -14,9 +14,9 @@ import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
 from tests.build.hostile_server import hostile_server
-from tests.build.records import flat_line
 from tests.build.streams import SlowStream, sse
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
+from tests.plugin.long_runs import document, lines_of
 from tests.plugin.scratch import QUIET, Project, case, checks, comparable, outcomes
 
 RECORD = ("--record-mode=once",)
@@ -64,18 +64,11 @@ def run(project: Project, name: str, *arguments: str) -> pytest.RunResult:
 
 
 def metrics(project: Project, name: str) -> Any:
-    path = project.path / "evals" / "results" / name / "metrics.json"
-    return comparable(json.loads(path.read_text(encoding="utf-8")))
-
-
-def concurrency(project: Project, name: str) -> Any:
-    return json.loads((project.folder(name) / "config.json").read_text("utf-8"))["concurrency"]
+    return comparable(document(project.folder(name)))
 
 
 def errors(project: Project, name: str) -> dict[str, Any]:
-    path = project.path / "evals" / "results" / name / "results.jsonl"
-    records = map(flat_line, path.read_text(encoding="utf-8").splitlines())
-    return {record["case_id"]: record["error"] for record in records}
+    return {record["case_id"]: record["error"] for record in lines_of(project.folder(name))}
 
 
 def cassettes(project: Project) -> dict[str, str]:
@@ -94,7 +87,9 @@ def record(project: Project, *replies: Reply, arguments: tuple[str, ...] = ()) -
 
 
 def test_a_replay_without_network_gives_the_same_numbers(scratch: Project) -> None:
-    fake = record(scratch)
+    with fake_target(*REPLIES) as fake:
+        for name in ("live", "again"):
+            run(scratch, name, "--rag-url", fake.url, *RECORD)
     assert list(cassettes(scratch)) == [
         "eval_set/%4F%4B%2F1.yaml",
         "eval_set/miss-1.yaml",
@@ -104,8 +99,9 @@ def test_a_replay_without_network_gives_the_same_numbers(scratch: Project) -> No
     assert result.parseoutcomes()["flawed"] == 2  # the answers are found, and wrong
     assert metrics(scratch, "replay") == metrics(scratch, "live")
     assert metrics(scratch, "live")["errored"] == 0
-    assert len(fake.received) == 3
-    assert (concurrency(scratch, "live"), concurrency(scratch, "replay")) == (1, 0)
+    assert len(fake.received) == 3  # the second run that records asks nobody either
+    configs = [document(scratch.folder(n), "config.json") for n in ("live", "again", "replay")]
+    assert [config["concurrency"] for config in configs] == [1, 0, 0]
     result.stdout.fnmatch_lines(["latency_ms.p50 (replayed) *"])
 
 
@@ -133,14 +129,6 @@ run = "run_id"
     assert metrics(scratch, "live")["errored"] == 0
     assert len(fake.received) == 3
     assert not any(one in text for one in sessions for text in cassettes(scratch).values())
-
-
-def test_a_second_recording_run_asks_nobody(scratch: Project) -> None:
-    with fake_target(*REPLIES) as fake:
-        run(scratch, "live", "--rag-url", fake.url, *RECORD)
-        run(scratch, "again", "--rag-url", fake.url, *RECORD)
-        assert len(fake.received) == 3
-    assert concurrency(scratch, "again") == 0
 
 
 def test_a_run_without_the_options_sends_requests_and_loads_no_vcr(scratch: Project) -> None:
@@ -451,10 +439,8 @@ retrieved_chunks = "last.data.chunks"
     times = {name: latencies(scratch, name) for name in ("live", "recorded", "replayed")}
     assert 0 < times["live"].pop("ttft_ms") < times["live"]["total_ms"]
     assert all(latency.keys() == {"total_ms"} for latency in times.values())
-    documents = {
-        name: json.loads((scratch.folder(name) / "gate.json").read_text("utf-8")) for name in times
-    }
-    assert [checks(d)["latency_ms.ttft.p95"] for d in documents.values()] == [
+    gates = [document(scratch.folder(name), "gate.json") for name in times]
+    assert [checks(gate)["latency_ms.ttft.p95"] for gate in gates] == [
         "pass",
         "fail",
         "skip",

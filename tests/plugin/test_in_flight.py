@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from tests.build.loopback import LoopbackServer, Question, after, good_reply, lo
 from tests.plugin.counting_client import ASYNC, COUNTING, REPLY, told
 from tests.plugin.long_runs import (
     ask_server,
+    document,
     lines_of,
     numbered_cases,
 )
@@ -357,8 +357,6 @@ def test_the_concurrency_of_all_processes_is_stored_with_the_latency(
 ) -> None:
     project.cases(numbered_cases(12))
     result = project.run("-v", "--rageval-run-id", "r1", *arguments)
-    folder = project.path / "evals" / "results" / "r1"
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    assert config["concurrency"] == concurrency
+    assert document(project.folder("r1"), "config.json")["concurrency"] == concurrency
     label = "conc." if concurrency > 9 else "concurrency"
     result.stdout.fnmatch_lines([f"latency_ms.p50 at {label} {concurrency} *"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.plugin.long_runs import document
 from tests.plugin.scratch import Project, case, comparable, summary_lines
 
 SETTINGS = """
@@ -76,8 +77,7 @@ def test_workers_correct_alike(scratch: Project) -> None:
     found = []
     for name, arguments in {"serial": (), "parallel": ("-n", "2")}.items():
         scratch.run("--rageval-run-id", name, *arguments)
-        path = scratch.path / "evals" / "results" / name / "metrics.json"
-        found.append(comparable(json.loads(path.read_text(encoding="utf-8"))))
+        found.append(comparable(document(scratch.folder(name))))
     assert found[0] == found[1]
     assert found[0]["judge_reliability"]["corrected"]
 
