@@ -14,7 +14,7 @@ from pytest_rageval.project.sweep_file import parse_sweep
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import QUICK, SWEEP_WEIGHTS, SweepFile
 from tests.build.sweeps import some_cases
-from tests.docs.examples import read_document, run_sessions
+from tests.docs.examples import read_document
 
 PAGE = read_document("sweep.md")
 
@@ -48,7 +48,3 @@ def test_the_quick_grid_is_the_one_of_the_page() -> None:
         assert f"`{name}` {', '.join(f'{value:g}' for value in values)}" in flat
     cases = some_cases(100)
     assert len(plan_sweep(QUICK, cases, sweep_goal(QUICK, cases)).configurations) == 24
-
-
-def test_the_sessions_of_the_page_print_what_it_says() -> None:
-    assert run_sessions(PAGE, "sweep.md") == (3, "")
