@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks import judge_trust as bench
 from pytest_rageval.values.settings import ADMIT_AT
+from tests.docs.examples import DOCS, read_document
+
+PAGE = read_document("statistics.md")
+FIGURES = (DOCS.parent / "benchmarks/README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("n", bench.LABELS)
@@ -35,3 +41,12 @@ def test_a_corrected_limit_keeps_its_error_rates_whatever_the_judge(judge: bench
     assert corrected.fails_below.low >= 0.5
     if judge.name != "exact":
         assert max(plain.fails_at.low, plain.passes_at.low) > 0.5
+
+
+def test_the_page_shows_the_figures_of_the_script() -> None:
+    shown = re.findall(
+        r"^\|.*\d %.*\|$", PAGE.partition("## Admission of a judge")[2], re.MULTILINE
+    )
+    figures = re.sub(r" \[\d+\.\d, \d+\.\d\]", "", FIGURES)
+    assert len(shown) >= 9
+    assert [line for line in shown if line.removeprefix("|") not in figures] == []
