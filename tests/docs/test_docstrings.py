@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -22,15 +23,23 @@ RIDDLE = re.compile(r"(What|Who|How|Where|Why)\b")
 FOLDERS = ("pytest_rageval", "tests", "benchmarks")
 
 
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements below a node, whose expressions are not visited."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from statements(child)
+
+
 def first_lines(file: Path) -> list[str]:
     """Return the first line of every docstring and described value of a file."""
-    texts = (
-        node.value.value.strip()
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    return [
+        node.value.value.strip().split("\n", 1)[0]
+        for node in statements(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if isinstance(node.value.value, str)
-    )
-    return [text.split("\n", 1)[0] for text in texts]
+    ]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
