@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeVar
 
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.prepared import EVERYTHING, PreparedAnswer
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse
 
 Subject = Literal["answers", "documents", "folders"]
 """Unit of a dose: the answers that are changed, or what is lost to all of them."""
@@ -123,18 +123,12 @@ def _thinking(reply: AskResponse) -> AskResponse:
     """Put a thought without its tags in front of an answer."""
     if reply.abstained or not reply.answer.strip():
         return reply
-    seen = "".join(f"Passage {n} is {_place(one)}. " for n, one in enumerate(_first(reply), 1))
+    passages = enumerate((reply.retrieved_chunks or ())[:3], 1)
+    names = ((n, one.rel_path.rpartition("/")[2]) for n, one in passages)
+    seen = "".join(f"Passage {n} is from {name}. " for n, name in names)
     thought = f"Okay, the user asks a question. Let me go through the passages one by one. {seen}"
     rest = "I think one of them answers it, so let me write a short answer now."
     return replace(reply, answer=f"{thought}{rest}\n\n{reply.answer}")
-
-
-def _first(reply: AskResponse) -> Sequence[RetrievedChunk]:
-    return (reply.retrieved_chunks or ())[:3]
-
-
-def _place(chunk: RetrievedChunk) -> str:
-    return f"from {chunk.rel_path.rpartition('/')[2]}"
 
 
 def _other_figure(reply: AskResponse) -> AskResponse:

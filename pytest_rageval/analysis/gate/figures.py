@@ -282,10 +282,6 @@ _SHARE: Final = MetricInfo(
 )
 
 
-def _pass_share(case: CaseGroup) -> float | None:
-    return pass_share(case.outcomes)
-
-
 def _mixed_share(case: CaseGroup) -> float | None:
     return None if case.n_checked < 2 else float(case.outcome == "flaky")
 
@@ -303,7 +299,7 @@ def _run_figure(
             cases, lambda c: attempt_share(map(attempt_status, c.records), kinds), 0, confidence
         )
     if metric == "pass_rate":
-        return _rate_figure(cases, _pass_share, 1, confidence)
+        return _rate_figure(cases, lambda c: pass_share(c.outcomes), 1, confidence)
     if metric in {"pass_hat_k", "flaky_rate"}:
         some, best = (_mixed_share, 0) if metric == "flaky_rate" else (_every_share, 1)
         figure = _rate_figure(cases, some, best, confidence)

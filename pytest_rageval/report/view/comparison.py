@@ -221,7 +221,7 @@ def _telling_metrics(one: CheckedComparison, changes: Sequence[MetricChange]) ->
         for change in changes
         if not change.equal
         and is_headline(change.key)
-        and (_is_proven(one, change) or is_large(change))
+        and (one.verdict_of(change) in {"better", "worse", BEYOND} or is_large(change))
         and (change.key != TIME.key or _told_time(one.found))
     ]
     deciding = {PASSED.key, TIME.key, *ASPECT_KEYS, *(check.check.metric for check in one.checks)}
@@ -232,10 +232,6 @@ def _telling_metrics(one: CheckedComparison, changes: Sequence[MetricChange]) ->
             told.append(change)
             seen.add(_values(change))
     return told
-
-
-def _is_proven(one: CheckedComparison, change: MetricChange) -> bool:
-    return one.verdict_of(change) in {"better", "worse", BEYOND}
 
 
 def _told_time(found: RunComparison) -> bool:

@@ -244,14 +244,10 @@ def _counts(view: FinishedRun) -> str:
         part("tier {}", view.run.config.settings.tier),
         part(f"{counted_total(numbers)}: {{}}", outcomes),
         part("{} not reviewed", len(aside)) + part(" ({})", bad),
-        f"judge {_judge(view)}",
+        f"judge {'off' if view.judge == 'none' else view.judge}",
         part("{:.1f} s", wall_s),
     )
     return "; ".join(filter(None, parts))
-
-
-def _judge(view: FinishedRun) -> str:
-    return "off" if view.judge == "none" else view.judge
 
 
 # --- the first screen --------------------------------------------------------------------------
