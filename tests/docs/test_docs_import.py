@@ -55,15 +55,6 @@ def test_the_commands_on_single_cases_do_what_they_say(
     assert load_cases(Path("evals/eval_set.jsonl")).cases == ()
 
 
-def test_the_suite_of_the_page_comes_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```json\n(.*?)```", section("Tables and suites"), re.DOTALL)
-    Path("s.json").write_text(block, encoding="utf-8")
-    assert cli.run(["import", "json", "s.json"]) == 0
-    (found,) = load_cases(Path("evals/eval_set.jsonl")).cases
-    assert found.case.gold_supports[0].heading_path == "# Roses"
-
-
 def test_the_documents_of_the_page_are_sound(tmp_path: Path) -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("Documents of a set"), re.DOTALL)
     path = tmp_path / "garden.jsonl"
