@@ -15,7 +15,7 @@ import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.targets import fake_target, http_reply, json_reply
 from tests.plugin.own_code import rageval
-from tests.plugin.scratch import Project, case, outcomes
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
 
 CLIENT = """
 CHUNK = {"chunk_id": "c1", "rel_path": "a.md", "heading_path": "# A", "text": "It is so."}
@@ -62,9 +62,12 @@ def named(project: Project, **target: str) -> None:
     project.write("pyproject.toml", SETTINGS + lines)
 
 
-def test_a_client_that_the_settings_name_is_asked(scratch: Project) -> None:
+@SERIAL_AND_PARALLEL
+def test_a_client_that_the_settings_name_is_asked(
+    scratch: Project, workers: tuple[str, ...]
+) -> None:
     named(scratch, client="src13.engine:make_later")
-    result = scratch.run()
+    result = scratch.run(*workers)
     assert result.ret == 0
     assert outcomes(result)["passed"] == 2
     result.stdout.fnmatch_lines(["*target client src13.engine:make_later*"])

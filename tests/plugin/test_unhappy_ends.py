@@ -62,11 +62,14 @@ def full_soon(project: Project) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_one_line_and_no_failed_check(project: Project, full_soon: Path) -> None:
+@SERIAL_AND_PARALLEL
+def test_a_full_disk_is_one_line_and_no_failed_check(
+    project: Project, full_soon: Path, workers: tuple[str, ...]
+) -> None:
     project.cases(numbered_cases(200))
     with rag_server() as server:
         ask_server(project, server.url)
-        result = project.run()
+        result = project.run(*workers)
     assert result.ret == 4
     said = result.stdout.str() + result.stderr.str()
     assert "No space left on device; the records so far are kept: once it can be written," in said
