@@ -7,17 +7,18 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.report.faces.terminal import draw
+from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.step_summary import append_step_summary
-from pytest_rageval.report.view.blocks import Block, Table
+from pytest_rageval.report.view.blocks import Block, Table, View
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.errors import RagEvalError
@@ -60,8 +61,6 @@ FOLDER_PATH: Final = click.Path(file_okay=False, path_type=Path)
 """Types of arguments and options that are paths."""
 switch: Final = partial(click.option, is_flag=True)
 """Adds an option without a value."""
-json_option: Final = switch("--json", "as_json", help="Print one JSON object and nothing else.")
-"""Adds ``--json`` to a command, as the argument ``as_json``."""
 no_report_option: Final = switch(
     "--no-report", help="Write no report.html; rageval report does at any time."
 )
@@ -119,12 +118,56 @@ def print_json(document: Mapping[str, Any]) -> None:
     click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
 
 
-def print_result(document: Mapping[str, Any], blocks: Iterable[Block], *, as_json: bool) -> None:
-    """Print a document as ``print_json`` does, or else blocks for a reader."""
-    if as_json:
-        print_json(document)
+_C = TypeVar("_C", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A form of results besides lines of a terminal."""
+
+    help: str
+    """Of the flag that chooses it."""
+    write: Callable[[Mapping[str, Any], View], None]
+    """Prints a result to stdout, given its JSON document and its view."""
+
+
+FACES: Final[Mapping[str, Face]] = {
+    "json": Face(
+        "Print one JSON object and nothing else.", lambda document, _: print_json(document)
+    ),
+}
+"""Face by flag without ``--``. A row here adds the flag to every command with a result."""
+
+
+def face_option(command: _C) -> _C:
+    """Add the flag of every face to a command, as the argument ``face``; None: a terminal."""
+    for name, face in reversed([*FACES.items()]):
+        command = click.option(f"--{name}", "face", flag_value=name, help=face.help)(command)
+    return command
+
+
+def print_result(
+    document: Mapping[str, Any],
+    shown: View | Iterable[Block],
+    *,
+    face: str | None,
+    verbose: bool = False,
+    width: int | None = None,
+) -> None:
+    """Print a result by a face.
+
+    Args:
+        document: the result for programs.
+        shown: the result for readers; of a view, a terminal shows what is folded on request only.
+        face: one of ``FACES``; None: lines of a terminal.
+        verbose: also show in a terminal what the view folds.
+        width: columns of the terminal; None: all it has.
+    """
+    if face is not None:
+        FACES[face].write(document, shown if isinstance(shown, View) else View((), [*shown]))
     else:
-        print_blocks(blocks)
+        blocks = show(shown, verbose=verbose) if isinstance(shown, View) else shown
+        print_blocks(blocks, width=width)
 
 
 def error_text(error: RagEvalError) -> str:

@@ -159,13 +159,14 @@ _BY_RANK: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "map": average_precision,
 }
 """Measures that depend on the order of the chunks."""
-_MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
+RANKING_MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "hit_at_k": hit_at_k,
     "recall_at_k": recall_at_k,
     "precision_at_k": precision_at_k,
     "precision_returned_at_k": precision_returned_at_k,
     **_BY_RANK,
 }
+"""Measures of one ranking, by the key of their anchors; ``doc_`` before it is that of documents."""
 _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
@@ -251,10 +252,10 @@ def score_retrieval(view: CaseView) -> Scores:
     anchor_block = unscored or anchors_unreadable(view) or document_block or texts_missing(view)
     scores: dict[str, Score] = {}
     if anchor_block is not None:
-        scores |= dict.fromkeys((*_MEASURES, *_GROUP_MEASURES), anchor_block)
+        scores |= dict.fromkeys((*RANKING_MEASURES, *_GROUP_MEASURES), anchor_block)
     else:
         ranking = anchor_ranking(view.case, view.cut, view.k, view.settings)
-        scores |= {key: measure(ranking) for key, measure in _MEASURES.items()}
+        scores |= {key: measure(ranking) for key, measure in RANKING_MEASURES.items()}
         if groups := view.case.required_support_groups:
             scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     if unscored is None and not view.case.required_support_groups:
@@ -262,10 +263,10 @@ def score_retrieval(view: CaseView) -> Scores:
             _GROUP_MEASURES, NotApplicable("The case has no required_support_groups.", "case")
         )
     if document_block is not None:
-        scores |= dict.fromkeys([f"doc_{key}" for key in _MEASURES], document_block)
+        scores |= dict.fromkeys([f"doc_{key}" for key in RANKING_MEASURES], document_block)
     else:
         ranking = document_ranking(view.case, view.cut, view.k, view.settings)
-        scores |= {f"doc_{key}": measure(ranking) for key, measure in _MEASURES.items()}
+        scores |= {f"doc_{key}": measure(ranking) for key, measure in RANKING_MEASURES.items()}
     if not view.settings.ranked:
         by_rank = [*_BY_RANK, *(f"doc_{key}" for key in _BY_RANK)]
         scores |= dict.fromkeys(by_rank, unscored or UNRANKED)

@@ -20,7 +20,7 @@ from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
     ExitCode,
-    json_option,
+    face_option,
     print_blocks,
     print_result,
     switch,
@@ -57,14 +57,14 @@ _KEPT: Final = 1000
 @click.option("--file", "file", type=FILE_PATH,
               help=f"File for :save.  [default: the only case file, else {NEW_FILE}]")  # fmt: skip
 @judge_options
-@json_option
+@face_option
 def command(
     question: str | None,
     case_id: str | None,
     judged: bool,
     rag_url: str | None,
     file: Path | None,
-    as_json: bool,
+    face: str | None,
     **given: Any,
 ) -> ExitCode:
     """Ask the target a question and show answer and chunks.
@@ -80,8 +80,8 @@ def command(
     if question is not None and not question.strip():
         raise click.UsageError("QUESTION: expected a question, got blanks")
     single = question is not None or case_id is not None
-    if as_json and not single:
-        raise click.UsageError("--json: goes with QUESTION or --case")
+    if face is not None and not single:
+        raise click.UsageError(f"--{face}: goes with QUESTION or --case")
     sent = {name: given.pop(name) for name in ("k", "folders", "vaults", "parameters")}
     settings = project_settings({**given, "rageval_rag_url": rag_url})
     with ExitStack() as stack:
@@ -98,7 +98,7 @@ def command(
             if judged and not desk.failed:
                 lines += prompt.take(":judge")
         assert desk.record is not None
-        print_result(asked_document(desk.record), lines, as_json=as_json)
+        print_result(asked_document(desk.record), lines, face=face)
         return ExitCode.UNREACHABLE if desk.failed else ExitCode.YES
 
 

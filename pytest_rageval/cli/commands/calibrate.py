@@ -18,7 +18,7 @@ from pytest_rageval.cli.output import (
     PATH,
     CommandError,
     ExitCode,
-    json_option,
+    face_option,
     print_result,
     switch,
 )
@@ -89,8 +89,8 @@ class _RubricName(click.Choice[str]):
 @switch("--strict", help="Refuse a judge too strict with one source and too lenient with another.")
 @switch("--save", help="Keep the figures beside the cases; runs read there if it is admitted.")
 @judge_options
-@json_option
-def command(labels: Path, as_json: bool, **flags: Any) -> int:
+@face_option
+def command(labels: Path, face: str | None, **flags: Any) -> int:
     """Measure how far a judge agrees with people, and whether it may decide.
 
     A judge is admitted if the lower bounds of both its rates, of bad answers found and of good ones
@@ -111,8 +111,8 @@ def command(labels: Path, as_json: bool, **flags: Any) -> int:
         wanted = replace(wanted, probes=True)
     _check(wanted)
     document, saved = _calibrate(labels, wanted, settings)
-    print_result(document, calibration_lines(document), as_json=as_json)
-    if saved is not None and not as_json:
+    print_result(document, calibration_lines(document), face=face)
+    if saved is not None and face is None:
         click.echo(f"saved {clean(str(saved))}")
     return ExitCode.YES if document["n"] else ExitCode.NO
 

@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
     HintingGroup,
-    json_option,
+    face_option,
     print_result,
     warn,
 )
@@ -114,8 +114,8 @@ def _field_options(command: _Command) -> _Command:
 @_file_option(f"the only one, else {NEW_FILE}")
 @click.option("--id", "case_id", help="Id of the case.  [default: made from the question]")
 @_field_options
-@json_option
-def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> None:
+@face_option
+def add(path: Path | None, case_id: str | None, face: str | None, **given: Any) -> None:
     """Add a case, or a conversation of several turns, at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
@@ -130,7 +130,7 @@ def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> 
     _check(line)
     path = path or file_to_extend(project_settings({}))
     add_case(path, line)
-    _done("added", path, [line["id"]], as_json=as_json)
+    _done("added", path, [line["id"]], face=face)
 
 
 @command.command("edit")
@@ -139,13 +139,13 @@ def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> 
 @click.option("--id", "new_id", help="New id of the case.")
 @_field_options
 @click.option("--unset", multiple=True, metavar="FIELD", help="Field to remove; repeatable.")
-@json_option
+@face_option
 def edit(
     path: Path | None,
     case_id: str,
     new_id: str | None,
     unset: tuple[str, ...],
-    as_json: bool,
+    face: str | None,
     **given: Any,
 ) -> None:
     """Change fields of the case ID; new values replace the old ones.
@@ -180,7 +180,7 @@ def edit(
         )
     change_line(path, line, changes, unset=unset)
     _warn_of_translations(lines, [talk] if changed["id"] != talk else [])
-    _done("changed", path, [case_id if turn else changed["id"]], as_json=as_json)
+    _done("changed", path, [case_id if turn else changed["id"]], face=face)
 
 
 @command.command("remove")
@@ -188,8 +188,8 @@ def edit(
     "case_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_case_of_file
 )
 @_file_option("the one with the case")
-@json_option
-def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
+@face_option
+def remove(path: Path | None, case_ids: tuple[str, ...], face: str | None) -> None:
     """Remove cases from a case file."""
     from pytest_rageval.project.case_file_edit import remove_line
 
@@ -205,7 +205,7 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     for line in sorted(found, key=lambda line: line.number, reverse=True):
         remove_line(path, line)
     _warn_of_translations(lines, wanted)
-    _done("removed", path, wanted, as_json=as_json)
+    _done("removed", path, wanted, face=face)
 
 
 @command.command("promote")
@@ -217,8 +217,8 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     type=FILE_PATH,
     help=f"Case file to add them to.  [default: the only one, else {NEW_FILE}]",
 )
-@json_option
-def promote(case_ids: tuple[str, ...], inbox: Path, output: Path | None, as_json: bool) -> None:
+@face_option
+def promote(case_ids: tuple[str, ...], inbox: Path, output: Path | None, face: str | None) -> None:
     """Add questions of an inbox to a case file, without what was answered.
 
     A question that the documents answer needs its evidence first: rageval label FILE --case ID.
@@ -237,7 +237,7 @@ def promote(case_ids: tuple[str, ...], inbox: Path, output: Path | None, as_json
         owner = "the id of this case"
         raise CommandError.of(f"{output}:{number}", "duplicate", found=repr(taken[0]), owner=owner)
     append_cases(output, [json_text(line) for line in found])
-    _done("added", output, wanted, as_json=as_json)
+    _done("added", output, wanted, face=face)
 
 
 def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
@@ -386,6 +386,6 @@ def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLin
     raise _no_case(case_id, str(path), lines)
 
 
-def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> None:
+def _done(what: str, path: Path, ids: list[str], *, face: str | None) -> None:
     line = clean(f"{path.as_posix()}: {what} {', '.join(ids)}", 500)
-    print_result({what: ids, "file": path.as_posix()}, [line], as_json=as_json)
+    print_result({what: ids, "file": path.as_posix()}, [line], face=face)

@@ -16,8 +16,7 @@ from pytest_rageval.cli.output import (
     PATH,
     ExitCode,
     error_text,
-    json_option,
-    print_json,
+    face_option,
     print_result,
     switch,
     warn,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 )
 @switch("--target", help="Look anchors up in the target of the settings, by queries.")
 @switch("--strict", help="Exit with 1 on warnings, too.")
-@json_option
+@face_option
 def command(
     files: tuple[Path, ...],
     vault: Path | None,
@@ -67,7 +66,7 @@ def command(
     over_runs: bool,
     target: bool,
     strict: bool,
-    as_json: bool,
+    face: str | None,
 ) -> ExitCode:
     """Find errors and doubtful cases in case files.
 
@@ -87,7 +86,7 @@ def command(
         if tries_gate and over_runs:
             raise click.UsageError("--gate and --runs: expected one of them")
         look = partial(_over_runs, vault=vault) if over_runs else _try_gate
-        return look(files, strict=strict, as_json=as_json)
+        return look(files, strict=strict, face=face)
     from pytest_rageval.authoring.linting.findings import in_order
 
     documents, errors = [], []
@@ -105,10 +104,11 @@ def command(
         found += lost
     found = [*_unread_fields(), *in_order(found, files_read)]
     code = _exit_code(documents, found, strict=strict)
-    if as_json:
+    if face is not None:
         lint = [{**asdict(one), "text": str(one)} for one in found]
         ok = code == ExitCode.YES
-        print_json({"ok": ok, "files": documents, "findings": lint, "target": looked_up})
+        document = {"ok": ok, "files": documents, "findings": lint, "target": looked_up}
+        print_result(document, [clean(one["text"]) for one in lint], face=face)
         return code
     for document, error in zip(documents, errors, strict=True):
         _print(document, error)
@@ -127,7 +127,7 @@ _NAMED: Final = 20
 
 
 def _over_runs(
-    names: tuple[Path, ...], *, vault: Path | None, strict: bool, as_json: bool
+    names: tuple[Path, ...], *, vault: Path | None, strict: bool, face: str | None
 ) -> ExitCode:
     """Find cases that stored runs show to be wrong or to tell nothing."""
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
@@ -146,9 +146,11 @@ def _over_runs(
     found = audit_runs(
         [read_compared(one, results) for one in folders], None if index is None else index.check
     )
-    if as_json:
+    if face is not None:
         findings = [{**asdict(one), "text": str(one)} for one in found.findings]
-        print_json({**asdict(found), "findings": findings, "text": found.sentence})
+        document = {**asdict(found), "findings": findings, "text": found.sentence}
+        lines = [*(one["text"] for one in findings), found.sentence]
+        print_result(document, map(clean, lines), face=face)
     else:
         by_rule: dict[str, list[LintFinding]] = {}
         for one in found.findings:
@@ -172,7 +174,7 @@ def _over_runs(
     return ExitCode.NO if strict and found.findings else ExitCode.YES
 
 
-def _try_gate(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> ExitCode:
+def _try_gate(runs: tuple[Path, ...], *, strict: bool, face: str | None) -> ExitCode:
     """Plant faults in a stored run, and say which of them its gate catches."""
     from msgspec import to_builtins
 
@@ -189,7 +191,7 @@ def _try_gate(runs: tuple[Path, ...], *, strict: bool, as_json: bool) -> ExitCod
     results = project.results_folder
     folder = resolve_run(results, run_or_last(str(runs[0]) if runs else None))
     found = try_gate(gate_of(read_compared(folder, results), project))
-    print_result(to_builtins(found), view_of_tried_gate(found), as_json=as_json)
+    print_result(to_builtins(found), view_of_tried_gate(found), face=face)
     return ExitCode.NO if strict and any(one.missed for one in found.faults) else ExitCode.YES
 
 

@@ -15,7 +15,7 @@ from pytest_rageval.cli.output import (
     PATH,
     CommandError,
     ExitCode,
-    json_option,
+    face_option,
     print_result,
     switch,
 )
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 @click.option("--fail-on", type=click.Choice(["worse"]),
               help="Exit with 1 if the verdict is worse or mixed, 5 without one.")  # fmt: skip
 @switch("-v", "--verbose", help="Show every metric and every flip.")
-@json_option
+@face_option
 def command(
     base: str | None,
     new: str | None,
     ignore_invariants: bool,
     verbose: bool,
-    as_json: bool,
+    face: str | None,
     fail_on: str | None,
     **files: Path | None,
 ) -> ExitCode:
@@ -61,7 +61,6 @@ def command(
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
     from pytest_rageval.report.faces.markdown import render
-    from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.comparison import view_of_comparison
 
     compared = _compare(base, new, ignore_invariants=ignore_invariants)
@@ -78,7 +77,7 @@ def command(
         with named_errors(path, CommandError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    print_result(document, show(view, verbose=verbose), as_json=as_json)
+    print_result(document, view, face=face, verbose=verbose)
     add_to_step_summary(text)
     if not compared.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, json_option, print_result, switch
+from pytest_rageval.cli.output import ExitCode, face_option, print_result, switch
 from pytest_rageval.report.view.blocks import Block, Command, Fact
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ _REMOVED: Final = "policies/lending.md"
 
 @click.command("demo")
 @switch("-v", "--verbose", help="Show the whole comparison.")
-@json_option
-def command(verbose: bool, as_json: bool) -> ExitCode:
+@face_option
+def command(verbose: bool, face: str | None) -> ExitCode:
     """See a lost document caught, in three seconds.
 
     The sixteen questions of rageval init are asked in a temporary folder: of its seven notes, and
@@ -34,7 +34,7 @@ def command(verbose: bool, as_json: bool) -> ExitCode:
     """
     with _without_settings(), TemporaryDirectory(prefix="rageval-demo-") as folder:
         comparison = _compared(Path(folder))
-    print_result(comparison.to_dict(), _blocks(comparison, verbose), as_json=as_json)
+    print_result(comparison.to_dict(), _blocks(comparison, verbose), face=face)
     return ExitCode.YES if comparison.new.stored.verdict == "fail" else ExitCode.NO
 
 

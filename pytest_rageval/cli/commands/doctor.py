@@ -13,15 +13,14 @@ import click
 from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import (
     ExitCode,
-    json_option,
+    face_option,
     print_blocks,
-    print_json,
     print_result,
     switch,
 )
 from pytest_rageval.cli.target import opened_target
-from pytest_rageval.report.view.blocks import Note, Status, Table
-from pytest_rageval.support.text import clean, clean_lines, part
+from pytest_rageval.report.view.blocks import Block, Note, Status, Table
+from pytest_rageval.support.text import clean, part
 from pytest_rageval.values.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,9 +48,9 @@ PROBE_CHARS: Final = 60_000
     help="Length of the prompt that tests whether a judge reads long ones whole; 0 sends none.",
 )
 @switch("--config", "show_config", help="Only show each setting's origin.")
-@json_option
+@face_option
 def command(
-    question: str | None, probe_chars: int, show_config: bool, as_json: bool, **flags: object
+    question: str | None, probe_chars: int, show_config: bool, face: str | None, **flags: object
 ) -> ExitCode:
     """Check the project, its target and its judge.
 
@@ -62,15 +61,16 @@ def command(
     codes: 0 nothing fails, 1 something fails, 4 the target or the judge does not answer.
     """
     if show_config:
-        return _show_config(flags, as_json)
+        return _show_config(flags, face)
     found: list[Finding] = []
     for finding in _findings(flags, question, probe_chars):
         found.append(finding)
-        if not as_json:
-            _print(finding)
+        if face is None:
+            print_blocks(_shown(finding))
     code = _exit_code(found)
-    if as_json:
-        print_json({"ok": code == ExitCode.YES, "checks": found})
+    if face is not None:
+        blocks = [block for one in found for block in _shown(one)]
+        print_result({"ok": code == ExitCode.YES, "checks": found}, blocks, face=face)
     else:
         counts = {level: sum(one.level == level for one in found) for level in _STYLES}
         click.echo(", ".join(f"{count} {level}" for level, count in counts.items()))
@@ -83,16 +83,16 @@ def _exit_code(found: list[Finding]) -> ExitCode:
     return ExitCode.NO if any(one.level == "FAIL" for one in found) else ExitCode.YES
 
 
-def _print(finding: Finding) -> None:
+def _shown(finding: Finding) -> Iterator[Block]:
     fix = part("; fix: {}", finding.fix)
     text = clean(f"{finding.area} {finding.check}: {finding.message}{fix}")
-    print_blocks([Note(((f"{finding.level:<6}", _STYLES[finding.level]),), ((text, ""),))])
+    yield Note(((f"{finding.level:<6}", _STYLES[finding.level]),), ((text, ""),))
     # Not wrapped, so that the settings can be pasted.
     for line in (
         *finding.shown,
         *(["", *finding.settings.splitlines(), ""] * bool(finding.settings)),
     ):
-        click.echo(clean_lines(f"      {line}".rstrip()))
+        yield f"      {line}".rstrip()
 
 
 def _findings(
@@ -157,7 +157,7 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     yield from check_replies(first, second, asked)
 
 
-def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
+def _show_config(flags: dict[str, object], face: str | None) -> ExitCode:
     from pytest_rageval.project.options import OPTIONS
     from pytest_rageval.project.settings import stored_settings
 
@@ -168,5 +168,5 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
         for name, origin in settings.origins.items()
     }
     cells = [(f"{name}: {row['value']!r}", row["origin"]) for name, row in sorted(rows.items())]
-    print_result({"settings": rows}, [Table(("", ""), cells)], as_json=as_json)
+    print_result({"settings": rows}, [Table(("", ""), cells)], face=face)
     return ExitCode.YES

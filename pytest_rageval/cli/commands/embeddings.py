@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import (
     FILE_PATH,
     FOLDER_PATH,
     CommandError,
-    json_option,
+    face_option,
     print_result,
     switch,
     warn,
@@ -78,8 +78,8 @@ class _Given:
     type=FOLDER_PATH,
     help="Folder of notes with the texts of golds.  [default: that of the target]",
 )
-@json_option
-def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
+@face_option
+def command(run: str | None, save: bool, face: str | None, **options: Any) -> None:
     """Compare vectors of questions, chunks and languages.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run.
@@ -116,7 +116,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     if save:
         write_versioned(stored.folder, DOCUMENT, document)
     warn(*document["warnings"])
-    print_result(document, embedding_lines(document), as_json=as_json)
+    print_result(document, embedding_lines(document), face=face)
     if given.html:
         click.echo(clean(f"written: {given.html}"), err=True)
 

@@ -15,9 +15,8 @@ from pytest_rageval.cli.assumed import report_assumed, stored_run
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import (
     CommandError,
-    json_option,
-    print_blocks,
-    print_json,
+    face_option,
+    print_result,
     switch,
     terminal_width,
 )
@@ -45,9 +44,9 @@ _PLACE: Final = attrgetter("place")
     help="This repeat (from 0) of a case that was asked several times, not the worst.",
 )
 @switch("--all", "-v", "every", help="Show all chunks, verdicts and metrics; all misses.")
-@json_option
+@face_option
 def command(
-    run: str | None, case: str | None, repeat: int | None, every: bool, as_json: bool
+    run: str | None, case: str | None, repeat: int | None, every: bool, face: str | None
 ) -> None:
     """Explain one case of a run, or list all misses.
 
@@ -63,26 +62,25 @@ def command(
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        _print_misses(stored, run or "last", width=width, every=every, as_json=as_json)
+        _print_misses(stored, run or "last", width=width, every=every, face=face)
         return
     chosen = _choose(stored.records, case, repeat)
-    if as_json:
-        shown = [_explained(stored, record).document() for record in chosen]
-        print_json({"run_id": run_id, "repeats": to_builtins(shown, str_keys=True)})
-        return
     from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, deciding_record
-    from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.explanation import view_of_case
 
     case_of_all = CaseGroup(records=tuple(chosen))
     repeats = Counter(case_of_all.outcomes) if len(chosen) > 1 else {}
+    explained = {record.repeat: _explained(stored, record) for record in chosen}
     view = view_of_case(
-        _explained(stored, deciding_record(chosen)),
+        explained[deciding_record(chosen).repeat],
         run_id=run_id,
         repeats=", ".join(f"{n} of {len(chosen)} {outcome}" for outcome, n in repeats.items()),
         flaky=case_of_all.passes if case_of_all.outcome == "flaky" else "",
     )
-    print_blocks(show(view, verbose=every), width=width)
+    document = to_builtins([one.document() for one in explained.values()], str_keys=True)
+    print_result(
+        {"run_id": run_id, "repeats": document}, view, face=face, verbose=every, width=width
+    )
 
 
 def _explained(stored: StoredRun, record: CaseRecord) -> Explanation:
@@ -131,15 +129,15 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
         return last, run
 
 
-def _print_misses(stored: StoredRun, name: str, *, width: int, every: bool, as_json: bool) -> None:
+def _print_misses(
+    stored: StoredRun, name: str, *, width: int, every: bool, face: str | None
+) -> None:
     from pytest_rageval.report.view.misses import find_misses, misses_document, render_misses
 
     found, run_id = stored.records, stored.run_id
-    if as_json:
-        print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
-    else:
-        blocks = render_misses(found, run_id=run_id, run=name, every=every)
-        print_blocks(blocks, width=width)
+    document = {"run_id": run_id, "misses": misses_document(find_misses(found))}
+    blocks = render_misses(found, run_id=run_id, run=name, every=every)
+    print_result(document, blocks, face=face, width=width)
 
 
 # --- which case ----------------------------------------------------------------------------

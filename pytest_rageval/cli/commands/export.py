@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import (
     FOLDER_PATH,
     CommandError,
     HintingGroup,
-    json_option,
+    face_option,
     left_out_rows,
     print_result,
     switch,
@@ -51,10 +51,10 @@ def command() -> None:
 @command.command("beir")
 @_cases
 @_folder_option
-@json_option
-def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+@face_option
+def beir_command(files: tuple[Path, ...], output: Path, face: str | None) -> None:
     """Write case files as a BEIR dataset, whose corpus is their documents."""
-    _export_cases("beir", files or all_case_files("CASES"), output, as_json=as_json)
+    _export_cases("beir", files or all_case_files("CASES"), output, face=face)
 
 
 @command.command("trec")
@@ -69,17 +69,17 @@ def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     show_default=True,
     help="With --run: rank chunks against golds, or documents.",
 )
-@json_option
+@face_option
 def trec_command(
-    files: tuple[Path, ...], run: str | None, output: Path, level: Level, as_json: bool
+    files: tuple[Path, ...], run: str | None, output: Path, level: Level, face: str | None
 ) -> None:
     """Write case files as TREC topics and qrels, or a run for trec_eval."""
     if run is None:
-        _export_cases("trec", files or all_case_files("CASES"), output, as_json=as_json)
+        _export_cases("trec", files or all_case_files("CASES"), output, face=face)
     elif files:
         raise click.UsageError("expected case files, or --run RUN")
     else:
-        _export_run(run, output, level, as_json=as_json)
+        _export_run(run, output, level, face=face)
 
 
 @command.command("otlp")
@@ -96,8 +96,8 @@ def trec_command(
     help="Include questions, answers, retrieved passages, messages of errors and the judge's "
     "reasons.",
 )
-@json_option
-def otlp_command(run: str | None, output: Path | None, content: bool, as_json: bool) -> None:
+@face_option
+def otlp_command(run: str | None, output: Path | None, content: bool, face: str | None) -> None:
     """Write a stored run as OTLP JSON: a span for each case, with its scores as events.
 
     RUN is by default the last one. Ids, numbers, categories and tags are written, and no text of
@@ -107,8 +107,8 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     from pytest_rageval.authoring.interchange.otlp import OtlpExport
     from pytest_rageval.metrics.definitions import stored_registry
 
-    if as_json and output is None:
-        raise click.UsageError("--json: expected -o FILE beside it; without, the spans are printed")
+    if face is not None and output is None:
+        raise click.UsageError(f"--{face}: expected -o FILE beside it, or no face")
     stored = stored_run(run, texts=False)
     found = OtlpExport(stored, stored_registry(stored.config), content=content)
     if output is None:
@@ -133,13 +133,13 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
           if found.n_untimed else []),
         f"wrote   {output.as_posix()}",
     ]  # fmt: skip
-    print_result(document, lines, as_json=as_json)
+    print_result(document, lines, face=face)
 
 
 # --- cases -----------------------------------------------------------------------------------
 
 
-def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bool) -> None:
+def _export_cases(name: str, paths: Sequence[Path], output: Path, *, face: str | None) -> None:
     from pytest_rageval.authoring.interchange import beir, trec
     from pytest_rageval.authoring.interchange.files import write_new_files
 
@@ -161,7 +161,7 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
         *(f"note    {clean(note, 500)}" for note in report.notes),
         *(f"wrote   {path}" for path in written),
     ]
-    print_result(document, lines, as_json=as_json)
+    print_result(document, lines, face=face)
 
 
 def _load(paths: Sequence[Path]) -> list[Case]:
@@ -212,7 +212,7 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
 # --- a run -----------------------------------------------------------------------------------
 
 
-def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None:
+def _export_run(name: str, output: Path, level: Level, *, face: str | None) -> None:
     from pytest_rageval.authoring.interchange.files import write_new_files
     from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
 
@@ -231,7 +231,7 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None
         "differing": list(found.differing),
         "command": line,
     }
-    print_result(document, _run_lines(run.run_id, found, written, line), as_json=as_json)
+    print_result(document, _run_lines(run.run_id, found, written, line), face=face)
 
 
 def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[Block]:

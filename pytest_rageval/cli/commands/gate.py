@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run, run_argument
-from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result, switch
+from pytest_rageval.cli.output import PATH, ExitCode, face_option, print_result, switch
 
 
 @click.command("gate")
@@ -22,14 +22,14 @@ from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result,
 @click.option("--gate", "gates", metavar="EXPR", multiple=True,
               help="Further check, such as 'recall_at_k>=0.9'; repeatable.")  # fmt: skip
 @switch("--allow-regressions", help="Let checks against the baseline warn instead of fail.")
-@json_option
+@face_option
 def command(
     run: str | None,
     baseline: str | None,
     runs: Path | None,
     gates: tuple[str, ...],
     allow_regressions: bool,
-    as_json: bool,
+    face: str | None,
 ) -> ExitCode:
     """Check a stored run against thresholds.toml.
 
@@ -41,7 +41,6 @@ def command(
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.faces.markdown import render
-    from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.gate import view_of_gate
     from pytest_rageval.runs.baseline import refuse_missing_baseline
     from pytest_rageval.runs.store import resolve_run
@@ -60,6 +59,6 @@ def command(
     run_id, decided = gate.run.run_id, gate.decide(gate.baseline())
     document = {"run_id": run_id, **to_builtins(decided)}
     view = view_of_gate(run_id, decided)
-    print_result(document, show(view), as_json=as_json)
+    print_result(document, view, face=face)
     add_to_step_summary(render(view))
     return ExitCode(decided.exit_code)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
-from pytest_rageval.cli.output import FILE_PATH, PATH, CommandError, json_option, print_result
+from pytest_rageval.cli.output import FILE_PATH, PATH, CommandError, face_option, print_result
 from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
@@ -86,13 +86,13 @@ _WISHES: Final = ("seed", "limit", "talks", "unanswerable", "withheld")
     metavar="NAME",
     help="Environment variable that holds its key.  [default: that of the judge]",
 )
-@json_option
+@face_option
 def command(
     vault: Path | None,
     output: Path,
     against: tuple[Path, ...],
     model: str | None,
-    as_json: bool,
+    face: str | None,
     **given: Any,
 ) -> None:
     """Draft cases from Markdown notes.
@@ -122,7 +122,7 @@ def command(
         raise _nothing(vault, made)
     write_new(output, [case_file(made.cases)])
     document = _document(output, made)
-    print_result(document, _lines(output, document), as_json=as_json)
+    print_result(document, _lines(output, document), face=face)
 
 
 @contextmanager

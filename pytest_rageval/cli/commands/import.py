@@ -18,7 +18,7 @@ from pytest_rageval.cli.output import (
     FOLDER_PATH,
     ExitCode,
     count_rows,
-    json_option,
+    face_option,
     left_out_rows,
     print_result,
     switch,
@@ -115,13 +115,13 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 )
 @switch("--mask", help="Logs: mask e-mail addresses, telephone numbers, IBANs, cards and keys.")
 @switch("--fetch", help="Allow fetching URLs; by default none is opened.")
-@json_option
+@face_option
 def command(
     name: str,
     files: tuple[str, ...],
     output: Path | None,
     dry_run: bool,
-    as_json: bool,
+    face: str | None,
     **options: Any,
 ) -> ExitCode:
     """Add the cases of another tool to a case file, or sample the requests of a log.
@@ -141,7 +141,7 @@ def command(
         if options[option] and name not in fitting:
             raise click.UsageError(f"{flag}: goes with {', '.join(fitting)}, not with {name}")
     if name in LOGS:
-        return _import_log(name, files, output, options, dry_run=dry_run, as_json=as_json)
+        return _import_log(name, files, output, options, dry_run=dry_run, face=face)
     output = output or Path("evals/eval_set.jsonl")
     wanted = _options(output, options)
     found = _read(name, files, wanted, fetch=options["fetch"])
@@ -171,7 +171,7 @@ def command(
         "would_write": written if dry_run else [],
     }
     below = found.scope_prefix if corpus is None else f"{corpus.as_posix()}/"
-    print_result(document, _lines(document, found, plan, below), as_json=as_json)
+    print_result(document, _lines(document, found, plan, below), face=face)
     return ExitCode.NO if _is_empty(found, plan) else ExitCode.YES
 
 
@@ -401,7 +401,7 @@ def _import_log(
     options: Mapping[str, Any],
     *,
     dry_run: bool,
-    as_json: bool,
+    face: str | None,
 ) -> ExitCode:
     from pytest_rageval.authoring.inbox.collect import collect
     from pytest_rageval.authoring.inbox.readers import PLAIN_FIELDS
@@ -442,7 +442,7 @@ def _import_log(
         "written": [] if dry_run else [output.as_posix()],
         "would_write": [output.as_posix()] if dry_run else [],
     }
-    print_result(document, _log_lines(document, tally), as_json=as_json)
+    print_result(document, _log_lines(document, tally), face=face)
     return ExitCode.YES
 
 

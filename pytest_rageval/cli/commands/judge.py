@@ -25,7 +25,7 @@ from pytest_rageval.cli.judge_options import (
 from pytest_rageval.cli.output import (
     CommandError,
     UnreachableError,
-    json_option,
+    face_option,
     print_result,
     switch,
     warn,
@@ -77,13 +77,13 @@ if TYPE_CHECKING:
     help="Only remove verdicts from the cache that no run used for this many days, with --judge "
     "those of that model; without RUN.",
 )
-@json_option
+@face_option
 def command(
     run: str | None,
     dry_run: bool,
     show_cache: bool,
     prune_days: int | None,
-    as_json: bool,
+    face: str | None,
     **flags: Any,
 ) -> None:
     """Judge the answers of a stored run.
@@ -99,7 +99,7 @@ def command(
     if show_cache or prune_days is not None:
         if run is not None:
             raise click.UsageError(f"RUN: got {run!r}, expected none with an option of the cache")
-        _manage_cache(prune_days, flags, as_json=as_json)
+        _manage_cache(prune_days, flags, face=face)
         return
     settings = judge_settings(flags)
     # The spot check of the project is meant for runs.
@@ -110,20 +110,20 @@ def command(
         judging = replace(judging, labels=labels)
     settings = replace(settings, judging=judging)
     check_second_judge(settings)
-    _judge(run, settings, dry_run=dry_run, as_json=as_json)
+    _judge(run, settings, dry_run=dry_run, face=face)
 
 
-def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
+def _manage_cache(days: int | None, flags: Mapping[str, object], *, face: str | None) -> None:
     settings = project_settings(flags)
     # Not the project's judge: without --judge, pruning by age applies to all judges.
     judge = settings.judge if settings.origins.get("judge") == "flag" else None
     document = cache_document(settings, days=days, judge=judge)
-    print_result(document, cache_lines(document), as_json=as_json)
-    if document["warning"] is not None and not as_json:
+    print_result(document, cache_lines(document), face=face)
+    if document["warning"] is not None and face is None:
         warn(document["warning"])
 
 
-def _judge(run: str | None, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
+def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | None) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.preparing import read_labels_of
     from pytest_rageval.engine.rejudge import refuse_cut_texts
@@ -138,7 +138,7 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, as_json: bool)
         from pytest_rageval.judges.plan import plan_verdicts
 
         plan = plan_verdicts(stored.records, settings, os.environ).splitlines()
-        print_result({"run_id": stored.run_id, "plan": plan}, plan, as_json=as_json)
+        print_result({"run_id": stored.run_id, "plan": plan}, plan, face=face)
         return
     slots = judging_slots(settings)
     with (
@@ -156,7 +156,7 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, as_json: bool)
     document["judge_reliability"] = to_builtins(reliability.known)
     document["saved"] = _save(stored, settings, identity, found, document)
     lines = verdict_lines(document, list(reliability_lines(reliability)))
-    print_result(document, lines, as_json=as_json)
+    print_result(document, lines, face=face)
 
 
 def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:

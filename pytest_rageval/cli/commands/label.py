@@ -18,7 +18,7 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     UnreachableError,
-    json_option,
+    face_option,
     print_result,
     switch,
     warn,
@@ -83,9 +83,9 @@ class _Wanted:
 @click.option("--rag-url", metavar="URL", help="Target to ask.  [default: the project's]")
 @click.option("--k", type=click.IntRange(1, 200), default=20, show_default=True,
               help="Number of chunks to request.")  # fmt: skip
-@json_option
+@face_option
 def command(
-    file: Path | None, agreement: bool, as_json: bool, rag_url: str | None, **options: Any
+    file: Path | None, agreement: bool, face: str | None, rag_url: str | None, **options: Any
 ) -> ExitCode:
     """Mark the evidence of cases among retrieved chunks.
 
@@ -96,15 +96,15 @@ def command(
     Ctrl-C.
     """
     wanted = _Wanted(**options)
-    _check(wanted, agreement=agreement, as_json=as_json)
+    _check(wanted, agreement=agreement, face=face)
     if file is None:
         file = only_case_file("FILE", _has_generated) if wanted.review else only_case_file("FILE")
-    return _print_agreement(file, as_json=as_json) if agreement else _label(file, wanted, rag_url)
+    return _print_agreement(file, face=face) if agreement else _label(file, wanted, rag_url)
 
 
-def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
-    if as_json and not agreement:
-        raise click.UsageError("--json: goes with --agreement only")
+def _check(wanted: _Wanted, *, agreement: bool, face: str | None) -> None:
+    if face is not None and not agreement:
+        raise click.UsageError(f"--{face}: goes with --agreement only")
     check_web(web=wanted.web, port=wanted.port, open_browser=wanted.open_browser)
     ways = {
         "--annotator": wanted.annotator is not None,
@@ -335,7 +335,7 @@ def _failed(
 # --- agreement -----------------------------------------------------------------------------------
 
 
-def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
+def _print_agreement(path: Path, *, face: str | None) -> ExitCode:
     from pytest_rageval.authoring.labelling.agreement import agreement_document
     from pytest_rageval.report.view.agreement import agreement_lines
 
@@ -343,5 +343,5 @@ def _print_agreement(path: Path, *, as_json: bool) -> ExitCode:
         raise CommandError.of(path, "absent", what="file")
     labels = _labels_of_several(path, str(path))
     document = {"file": path.as_posix(), **agreement_document(labels.entries)}
-    print_result(document, agreement_lines(document), as_json=as_json)
+    print_result(document, agreement_lines(document), face=face)
     return ExitCode.YES

@@ -13,11 +13,10 @@ from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
-    json_option,
+    face_option,
     no_report_option,
     print_result,
 )
-from pytest_rageval.report.faces.terminal import show
 from pytest_rageval.report.view.summary import FinishedRun, session_view
 
 if TYPE_CHECKING:
@@ -30,8 +29,10 @@ if TYPE_CHECKING:
     "--run-id", metavar="ID", help="Name of the new run.  [default: UTC time and 4 hex digits]"
 )
 @no_report_option
-@json_option
-def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json: bool) -> ExitCode:
+@face_option
+def command(
+    runs: tuple[str, ...], run_id: str | None, no_report: bool, face: str | None
+) -> ExitCode:
     """Merge runs over parts of the set into one.
 
     The gate is decided over the whole. RUN is an id, a prefix of one, a tag, last, last~N or a
@@ -54,8 +55,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
         raise NotComparableError.of_faults(error.faults) from error
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id)
-    shown = show(session_view(merged, checks=True))
-    print_result(_document(parts, merged), shown, as_json=as_json)
+    print_result(_document(parts, merged), session_view(merged, checks=True), face=face)
     add_to_step_summary(merged.summary)
     return ExitCode(merged.gate.exit_code)
 

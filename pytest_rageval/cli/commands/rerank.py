@@ -15,7 +15,7 @@ import click
 from pytest_rageval.cli.assumed import stored_run
 from pytest_rageval.cli.completion import run_argument
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, switch, warn
+from pytest_rageval.cli.output import CommandError, face_option, print_result, switch, warn
 from pytest_rageval.support.text import clean, shown
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class _Given:
     help="Send the stored beginnings of texts if a run did not keep them whole.",
 )
 @switch("--save", help=f"Write {DOCUMENT} and a section of the report.")
-@json_option
-def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
+@face_option
+def command(run: str | None, save: bool, face: str | None, **given: Any) -> None:
     """Compare orders of the chunks that a run retrieved.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. Shown
@@ -104,9 +104,9 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     document = _document(stored, chosen)
     if save:
         _save(stored, document)
-    if as_json:
+    if face is not None:
         warn(*document["warnings"])
-    print_result(document, rerank_lines(document), as_json=as_json)
+    print_result(document, rerank_lines(document), face=face)
 
 
 def _document(run: StoredRun, given: _Given) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
     ExitCode,
-    json_option,
+    face_option,
     print_result,
     switch,
     warn,
@@ -70,8 +70,8 @@ class _Wanted:
 @click.option("--rubric", metavar="CATEGORY",
               help="Draft a rubric for a category in evals/rubrics, and exit.")  # fmt: skip
 @switch("--tag", help="Tag the cases with failure:CATEGORY in their files, and exit.")
-@json_option
-def command(source: str | None, table: bool, as_json: bool, **options: Any) -> ExitCode:
+@face_option
+def command(source: str | None, table: bool, face: str | None, **options: Any) -> ExitCode:
     """Read answers, and say what is wrong with them.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path, by default the last run; FILE a
@@ -80,8 +80,8 @@ def command(source: str | None, table: bool, as_json: bool, **options: Any) -> E
     """
     wanted = _Wanted(**options)
     check_web(web=wanted.web, port=wanted.port, open_browser=wanted.open_browser)
-    if as_json and not table:
-        raise click.UsageError("--json: goes with --table only")
+    if face is not None and not table:
+        raise click.UsageError(f"--{face}: goes with --table only")
     products = [wanted.labels is not None, wanted.rubric is not None, wanted.tag, table]
     if sum(products) > 1:
         raise click.UsageError("expected one of --table, --labels, --rubric and --tag")
@@ -90,7 +90,7 @@ def command(source: str | None, table: bool, as_json: bool, **options: Any) -> E
     found = _source(source, wanted)
     warn(*found.notes)
     if table:
-        return _print_table(found, as_json=as_json)
+        return _print_table(found, face=face)
     return _produce(found, wanted) if any(products) else _read(found, wanted)
 
 
@@ -171,16 +171,14 @@ def _read(source: ReadSource, wanted: _Wanted) -> ExitCode:
 # --- figures ---------------------------------------------------------------------------------
 
 
-def _print_table(source: ReadSource, *, as_json: bool) -> ExitCode:
+def _print_table(source: ReadSource, *, face: str | None) -> ExitCode:
     from pytest_rageval.authoring.review.items import found_in
     from pytest_rageval.report.view.review import review_blocks
 
     found = found_in(source)
     if not found.figures:
         raise CommandError.of(source.name, "unread")
-    print_result(
-        {"source": source.name, **to_builtins(found)}, review_blocks(found), as_json=as_json
-    )
+    print_result({"source": source.name, **to_builtins(found)}, review_blocks(found), face=face)
     return ExitCode.YES
 
 

@@ -15,9 +15,7 @@ from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
-    json_option,
-    print_blocks,
-    print_json,
+    face_option,
     print_result,
     switch,
     warn,
@@ -28,6 +26,7 @@ from pytest_rageval.support.text import clean, counted, first_few, plural
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendQuery
+    from pytest_rageval.report.view.blocks import Block
     from pytest_rageval.runs.list import TrendSource
 
 _SHOWN_NAMES: Final = 20
@@ -65,8 +64,8 @@ def put_and_warn(*run_ids: str) -> None:
 @_url_option
 @_project_option
 @switch("--rebuild", help="Drop the project's rows in the index, and refill it.")
-@json_option
-def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bool) -> ExitCode:
+@face_option
+def sync_command(db: str | None, project: str | None, rebuild: bool, face: str | None) -> ExitCode:
     """Bring the database index in line with the run folders.
 
     Unchanged runs are not written again, and runs whose folder no longer exists are removed. Exit
@@ -91,7 +90,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     changes = {"added": found.added, "changed": found.changed, "removed": found.removed}
     lines = sync_lines(f"{shown}, project {origin.project}", changes, found.unchanged)
     document = {"index": shown, "project": origin.project, **asdict(found)}
-    print_result(document, lines, as_json=as_json)
+    print_result(document, lines, face=face)
     for problems in found.broken.values():
         for problem in problems:
             click.echo(clean(problem), err=True)
@@ -112,14 +111,14 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
 @switch("--partial", help="Include runs over a part of the set, as with -k.")
 @_url_option
 @_project_option
-@json_option
+@face_option
 def trend_command(
     metric: str,
     tag: str | None,
     category: str | None,
     db: str | None,
     project: str | None,
-    as_json: bool,
+    face: str | None,
     **chosen: Any,
 ) -> None:
     """Show METRIC over the runs, oldest first.
@@ -132,6 +131,7 @@ def trend_command(
     """
     from pytest_rageval.analysis.trend import Scope, TrendQuery, count_left_out, make_trend
     from pytest_rageval.metrics.built_in import BUILT_IN
+    from pytest_rageval.report.view.history import trend_lines
 
     if tag is not None and category is not None:
         raise click.UsageError("--tag, --category: got both, expected one of them")
@@ -147,20 +147,20 @@ def trend_command(
         _check(query, source)
     points = make_trend(source.runs, query)
     left_out = count_left_out(source.runs, query, points)
-    if as_json:
-        document = {"metric": query.metric, "scope": query.scope, "group": query.group or None}
-        shown = [point.document() for point in points]
-        print_json({**document, "runs": shown, "n_partial_left_out": left_out})
-        return
-    if not points:
-        click.echo("no such runs" if source.runs else "no runs with figures")
-    else:
-        from pytest_rageval.report.view.history import trend_lines
-
-        print_blocks(trend_lines(query, points))
+    document = {
+        "metric": query.metric,
+        "scope": query.scope,
+        "group": query.group or None,
+        "runs": [point.document() for point in points],
+        "n_partial_left_out": left_out,
+    }
+    lines: list[Block] = ["no such runs" if source.runs else "no runs with figures"]
+    if points:
+        lines = [*trend_lines(query, points)]
     if left_out:
         runs = counted(left_out, "partial run")
-        click.echo(f"{runs} left out (--partial shows {plural(left_out, 'it', 'them')})")
+        lines.append(f"{runs} left out (--partial shows {plural(left_out, 'it', 'them')})")
+    print_result(document, lines, face=face)
 
 
 def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:

@@ -9,7 +9,7 @@ import click
 
 from pytest_rageval.cli.commands.run_history import project_folders
 from pytest_rageval.cli.completion import complete_metric
-from pytest_rageval.cli.output import PATH, ExitCode, json_option, print_result, switch
+from pytest_rageval.cli.output import PATH, ExitCode, face_option, print_result, switch
 from pytest_rageval.support.text import clean, counted, part
 
 
@@ -20,9 +20,9 @@ from pytest_rageval.support.text import clean, counted, part
 @click.option("--badge", metavar="METRIC", shell_complete=complete_metric,
               help="Figure in badge.json.  [default: the verdict of the gate]")  # fmt: skip
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
-@json_option
+@face_option
 def site_command(
-    output: Path, full_text: bool, badge: str | None, last: int | None, as_json: bool
+    output: Path, full_text: bool, badge: str | None, last: int | None, face: str | None
 ) -> ExitCode:
     """Write all runs as pages that need no server: index.html, one for each run, and comparisons.
 
@@ -47,7 +47,7 @@ def site_command(
     changes = f"{counted(len(site.written), 'page')} written, {len(site.unchanged)} unchanged"
     removed = part(", {} removed", len(site.removed))
     lines = [f"{index}: {changes}{removed}"]
-    print_result({"index": index.as_posix(), **asdict(site)}, lines, as_json=as_json)
+    print_result({"index": index.as_posix(), **asdict(site)}, lines, face=face)
     for run_id, reason in site.broken.items():
         click.echo(clean(f"{run_id}: no page: {reason}"), err=True)
     return ExitCode.NO if site.broken else ExitCode.YES

@@ -18,7 +18,7 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     HintingGroup,
-    json_option,
+    face_option,
     print_result,
     switch,
 )
@@ -56,8 +56,8 @@ def command(context: click.Context) -> None:
 
 
 @command.command("list")
-@json_option
-def list_command(as_json: bool) -> None:
+@face_option
+def list_command(face: str | None) -> None:
     """List the runs, newest first."""
     from pytest_rageval.runs.list import documents_of_runs, run_entry
     from pytest_rageval.runs.store import no_runs
@@ -65,7 +65,7 @@ def list_command(as_json: bool) -> None:
     results = project_settings({}).results_folder
     entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
     blocks = [_table(entries) if entries else str(no_runs(results))]
-    print_result({"runs": entries}, blocks, as_json=as_json)
+    print_result({"runs": entries}, blocks, face=face)
 
 
 _HEADINGS: Final = {
@@ -103,8 +103,8 @@ def _table(entries: Sequence[RunEntry]) -> Table:
 @command.command("stability")
 @click.option("--last", default=20, show_default=True, type=click.IntRange(min=1), metavar="N",
               help="Number of runs to read.")  # fmt: skip
-@json_option
-def stability_command(last: int, as_json: bool) -> None:
+@face_option
+def stability_command(last: int, face: str | None) -> None:
     """Show how often each case passed in the last runs of the main branch.
 
     Runs of its commits without changes count, and none of only some cases.
@@ -125,7 +125,7 @@ def stability_command(last: int, as_json: bool) -> None:
         blocks += [Table(("case", ">passed", ">runs", ""), rows)] if rows else []
     cases = [{**asdict(one), "unstable": one.unstable} for one in found]
     document = {"main": main, "runs": [run.run_id for run in runs[:last]], "cases": cases}
-    print_result(document, blocks, as_json=as_json)
+    print_result(document, blocks, face=face)
 
 
 # --- show ------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def stability_command(last: int, as_json: bool) -> None:
 
 @command.command("show")
 @run_argument
-@json_option
-def show_command(run: str | None, as_json: bool) -> None:
+@face_option
+def show_command(run: str | None, face: str | None) -> None:
     """Show the gate, figures, versions and settings of RUN, by default the last run."""
     from pytest_rageval.runs.list import run_entry
     from pytest_rageval.runs.read import read_documents
@@ -150,7 +150,7 @@ def show_command(run: str | None, as_json: bool) -> None:
         "config": None if stored.config is NO_CONFIG else stored.config,
     }
     document = {**asdict(entry), "folder": str(folder), **documents}
-    print_result(document, _show_blocks(entry, stored), as_json=as_json)
+    print_result(document, _show_blocks(entry, stored), face=face)
 
 
 def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
@@ -205,8 +205,8 @@ def _figures(run: StoredRun) -> Table:
 @click.argument("run", shell_complete=complete_run)
 @click.argument("tag", required=False)
 @switch("--delete", help="Remove the tag; its name is the only argument.")
-@json_option
-def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
+@face_option
+def tag_command(run: str, tag: str | None, delete: bool, face: str | None) -> None:
     """Give RUN a name such as main; another run with that name loses it.
 
     Without RUN, the last run gets the name.
@@ -222,7 +222,7 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
             raise click.UsageError("--delete: got two names, expected the tag alone")
         gone = remove_tag(results, run)
         put_and_warn(gone)
-        _print_tag({"tag": run, "run_id": None, "before": gone}, as_json)
+        _print_tag({"tag": run, "run_id": None, "before": gone}, face)
         return
     if tag is None:
         if run == "last" or (results / run).is_dir():
@@ -233,16 +233,16 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
         raise CommandError.of(folder, "outside_results", folder=results)
     before = write_tag(results, tag, folder.name)
     put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
-    _print_tag({"tag": tag, "run_id": folder.name, "before": before}, as_json)
+    _print_tag({"tag": tag, "run_id": folder.name, "before": before}, face)
 
 
-def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
+def _print_tag(document: Mapping[str, Any], face: str | None) -> None:
     tag, run_id, before = document["tag"], document["run_id"], document["before"]
     line = f"{tag} no longer names run {before}"
     if run_id is not None:
         moved = part(", and no longer {}", before != run_id and before)
         line = f"{tag} names run {run_id}{moved}"
-    print_result(document, [line], as_json=as_json)
+    print_result(document, [line], face=face)
 
 
 # --- approve -----------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
 @command.command("approve")
 @click.argument("run", shell_complete=complete_run)
 @click.option("--because", metavar="TEXT", required=True, help="Reason, for those who review it.")
-@json_option
-def approve_command(run: str, because: str, as_json: bool) -> None:
+@face_option
+def approve_command(run: str, because: str, face: str | None) -> None:
     """Make RUN the baseline that auto finds, even if its gate failed.
 
     It writes baseline.json beside the folder of runs, with the means of the run, its commit, your
@@ -283,7 +283,7 @@ def approve_command(run: str, because: str, as_json: bool) -> None:
         Fact("next", f"commit {path}"),
     ]
     document = {**to_builtins(found), "file": path, "remarks": to_builtins(remarks)}
-    print_result(document, blocks, as_json=as_json)
+    print_result(document, blocks, face=face)
 
 
 # --- prune -----------------------------------------------------------------------------------
@@ -293,8 +293,8 @@ def approve_command(run: str, because: str, as_json: bool) -> None:
 @click.option("--keep", required=True, type=click.IntRange(min=0), metavar="N",
               help="Number of newest runs to keep.")  # fmt: skip
 @switch("--dry-run", help="Only list the runs that would be removed.")
-@json_option
-def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
+@face_option
+def prune_command(keep: int, dry_run: bool, face: str | None) -> ExitCode:
     """Remove all but the newest N runs.
 
     Tagged runs, runs with notes on their cases, the baseline of thresholds.toml, the approved run
@@ -319,7 +319,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     nothing = [] if kept else ["nothing to remove"]
     lines = [f"{done} {clean(name)}" for name in gone] or nothing
     document = {"removed": gone, "not_removed": kept, "dry_run": dry_run}
-    print_result(document, lines, as_json=as_json)
+    print_result(document, lines, face=face)
     for text in kept:
         click.echo(clean(text), err=True)
     return ExitCode.NO if kept else ExitCode.YES

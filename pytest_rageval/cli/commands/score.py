@@ -18,9 +18,8 @@ from pytest_rageval.cli.judge_options import judge_options, project_settings, wa
 from pytest_rageval.cli.output import (
     PATH,
     JsonList,
-    json_option,
+    face_option,
     no_report_option,
-    print_blocks,
     print_result,
     switch,
     warn,
@@ -64,13 +63,13 @@ _PAGE_RECORDS = 20_000
     help="Score in so many processes, for responses by the hundred thousand; needs the extra dask.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Score on the workers of a Dask scheduler.")
-@json_option
+@face_option
 def command(
     cases: Path | None,
     responses: Path | None,
     run_id: str | None,
     no_report: bool,
-    as_json: bool,
+    face: str | None,
     **flags: Any,
 ) -> None:
     """Score recorded answers, without asking.
@@ -93,22 +92,23 @@ def command(
     if responses is None:
         cases, responses = only_case_file("CASES"), cases
     if pool is not None:
-        _score_in_shards(cases, responses, settings, pool, as_json=as_json)
+        _score_in_shards(cases, responses, settings, pool, face=face)
         return
-    scored, lines = _score(cases, responses, settings, run_id=run_id, as_json=as_json)
+    scored, lines = _score(cases, responses, settings, run_id=run_id, face=face)
     if scored.folder is not None and not (no_report or settings.no_report):
         problem = _write_page(scored, Path(settings.rootdir) / scored.folder)
-        if problem and as_json:
+        if problem and face is not None:
             warn(problem)
         elif problem:
             lines.append(f"note     {problem}")
-        elif not as_json:
+        elif face is None:
             lines.append(f"report   {scored.folder}/{REPORT}")
-    print_blocks(lines)
+    if face != "json":
+        print_result({}, lines, face=face)
 
 
 def _score(
-    cases: Path, responses: Path, settings: Settings, *, run_id: str | None, as_json: bool
+    cases: Path, responses: Path, settings: Settings, *, run_id: str | None, face: str | None
 ) -> tuple[ScoredRun, list[Block]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.cli.progress import ProgressOnStderr
@@ -123,7 +123,7 @@ def _score(
     with (
         open_judge(settings, environ=os.environ, slots=slots) as judge,
         ScoredRun(settings, run_id=run_id, cases=cases, registry=registry) as scored,
-        closing(JsonList()) if as_json else nullcontext() as items,
+        closing(JsonList()) if face == "json" else nullcontext() as items,
     ):
         stored = run_id is not None
         recorded = RecordedRun(
@@ -169,7 +169,7 @@ def _pool(flags: dict[str, Any], run_id: str | None, *, no_report: bool) -> dict
 
 
 def _score_in_shards(
-    cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, as_json: bool
+    cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, face: str | None
 ) -> None:
     """Score in many processes and print the numbers."""
     from pytest_rageval.analysis.aggregate.run import aggregate_rows
@@ -202,7 +202,7 @@ def _score_in_shards(
         identity = None if judge is None else judge.identity
     totals = aggregate_rows(found.columns)
     lines = score_lines(totals, found.failures, found.judged.notes(settings))
-    print_result(_numbers(totals, identity), lines, as_json=as_json)
+    print_result(_numbers(totals, identity), lines, face=face)
 
 
 def _write_page(scored: ScoredRun, folder: Path) -> str:

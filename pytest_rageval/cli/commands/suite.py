@@ -20,7 +20,7 @@ from pytest_rageval.cli.output import (
     ExitCode,
     HintingGroup,
     UnreachableError,
-    json_option,
+    face_option,
     print_result,
     switch,
 )
@@ -45,8 +45,8 @@ def command() -> None:
 
 
 @command.command("list")
-@json_option
-def list_suites(as_json: bool) -> None:
+@face_option
+def list_suites(face: str | None) -> None:
     """List the suites with their published figures."""
     from pytest_rageval.authoring.suites.catalogue import SUITES
     from pytest_rageval.report.view.suite import catalogue_rows
@@ -55,7 +55,7 @@ def list_suites(as_json: bool) -> None:
         {**asdict(suite), "published": {one.key: dict(one.values) for one in suite.published}}
         for suite in SUITES.values()
     ]
-    print_result({"suites": rows}, [catalogue_rows(rows)], as_json=as_json)
+    print_result({"suites": rows}, [catalogue_rows(rows)], face=face)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,8 @@ class _Given:
     help="Folder of the suite.  [default: evals/cache/suites/NAME]",
 )
 @click.option("--resume", metavar="RUN", help="Continue an interrupted run of the suite, or last.")
-@json_option
-def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
+@face_option
+def run_suite(name: str, face: str | None, **options: Any) -> ExitCode:
     """Ask all questions of a suite, and compare its figures with the published ones.
 
     If the project has a target of its own, the corpus is written first, for you to index;
@@ -105,7 +105,7 @@ def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
         raise click.UsageError("--indexed and --embedded: expected one of them")
     suite, settings = find_suite(name), project_settings({})
     document = _measured(_prepared(suite, given, settings), given, settings)
-    print_result(document, suite_lines(document), as_json=as_json)
+    print_result(document, suite_lines(document), face=face)
     return ExitCode.NO if document["verdict"] == "below" else ExitCode.YES
 
 

@@ -20,7 +20,7 @@ from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
     UnreachableError,
-    json_option,
+    face_option,
     print_result,
     switch,
     warn,
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 @switch("--resume", help="Go on with the last sweep of this name.")
 @switch("--dry-run", help="Only show what would be asked, and ask nothing.")
 @click.option("--name", help="Folder of the sweep among the runs.  [default: the name of the file]")
-@json_option
+@face_option
 def command(
-    file: Path | None, quick: bool, resume: bool, dry_run: bool, name: str | None, as_json: bool
+    file: Path | None, quick: bool, resume: bool, dry_run: bool, name: str | None, face: str | None
 ) -> int:
     """Search parameters for the best configuration.
 
@@ -78,13 +78,13 @@ def command(
     except ConfigError as error:
         raise error.within(str(sweep.path or "--quick")) from error
     if dry_run:
-        _show_plan(settings, plan, sweep, as_json=as_json)
+        _show_plan(settings, plan, sweep, face=face)
         return ExitCode.YES
     begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
     folder = begin_sweep(settings.results_folder, name, begun, resume=resume)
     outcome = _run(settings, cases, sweep, plan, folder, _explained(folder.name, again))
     written = _write(folder, outcome, page=not settings.no_report)
-    _show(folder, outcome, written, as_json=as_json)
+    _show(folder, outcome, written, face=face)
     if outcome.verdict == "better":
         return ExitCode.YES
     measured = [one.baseline for one in outcome.ranking if one.objective is not None]
@@ -249,23 +249,21 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     return [*texts, "sweep.json"]
 
 
-def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
-    from pytest_rageval.report.faces.terminal import show
+def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, face: str | None) -> None:
     from pytest_rageval.report.view.blocks import paragraph
     from pytest_rageval.report.view.sweep import view_of_sweep
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
-    blocks = [
-        *show(view_of_sweep(outcome)),
-        paragraph(f"in {place}: {', '.join(written)} and the runs"),
-    ]
-    print_result({**to_builtins(outcome), "folder": place}, blocks, as_json=as_json)
+    view = view_of_sweep(outcome)
+    files = paragraph(f"in {place}: {', '.join(written)} and the runs")
+    view = replace(view, blocks=[*view.blocks, files])
+    print_result({**to_builtins(outcome), "folder": place}, view, face=face)
 
 
-def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
+def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, face: str | None) -> None:
     from pytest_rageval.engine.sweep.forecast import forecast
     from pytest_rageval.report.view.sweep import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)
-    print_result(document, plan_lines(document), as_json=as_json)
+    print_result(document, plan_lines(document), face=face)

@@ -11,7 +11,14 @@ from pathlib import PurePath
 from typing import Final
 
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
-from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
+from pytest_rageval.metrics.retrieval import (
+    RANKING_MEASURES,
+    Groups,
+    Ranking,
+    dcg,
+    group_recall_at_k,
+    ideal_dcg,
+)
 from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS, gold_key
 from pytest_rageval.metrics.view import says_it_abstains
@@ -101,7 +108,9 @@ def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
         parts = [f"{nth}/{rank}" for nth, rank in enumerate(places, start=1)]
         text = " + ".join(parts if len(parts) <= _TERMS else [*parts[: _TERMS - 1], "..."])
         average = f"{text if len(places) == 1 else f'({text})'} / {counted(n, terms.gold)}"
+    matched = [rank for rank, golds in enumerate(ranking.matched, start=1) if golds]
     return {
+        **dict.fromkeys(RANKING_MEASURES, f"relevant: {ranks(matched)} of {terms.place}"),
         "hit_at_k": hit,
         "recall_at_k": recall,
         "mrr": reciprocal,
