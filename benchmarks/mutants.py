@@ -2,7 +2,9 @@
 
 One session collects the tests of the folders that mirror those of the package, and runs them once
 to see which functions each test calls. Then each sampled change is put into the loaded function in
-a fork of the session, which runs the tests that call it until one fails. No file is written.
+a fork of the session, which runs the tests that call it until one fails. A function that no test
+calls may be called at import: a new process imports it with its change, and runs the tests of its
+folder. No file is written.
 
     nice python -m benchmarks.mutants --number 60 --seed 1
 """
@@ -17,11 +19,15 @@ import os
 import pickle
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Final, NamedTuple
@@ -60,6 +66,8 @@ class Change(NamedTuple):
     place: int | None
     old: ast.AST
     new: ast.AST
+    number: int = 0
+    """Among the changes of its file."""
 
     def put(self, node: ast.AST) -> None:
         """Set the field to a node."""
@@ -124,7 +132,7 @@ def changes(file: str) -> Iterator[Change]:
                 inner = node if isinstance(node, functions) and function is None else function
                 yield from below(node, inner)
 
-    return below(tree, None)
+    return (one._replace(number=n) for n, one in enumerate(below(tree, None)))
 
 
 def in_fork(work: Callable[[], object], seconds: float | None = None) -> Any:
@@ -182,7 +190,11 @@ class Mutants:
         self.of, self.made = len(found), len(chosen)
         for n, change in enumerate(chosen, start=1):
             items = [session.items[i] for i in calls.get(self._name(change), [])]
-            if in_fork(lambda: self._passes(change, items), SECONDS):  # noqa: B023
+            if items:
+                passed = in_fork(lambda: self._passes(change, items), SECONDS)  # noqa: B023
+            else:
+                passed = not run_imported(change)
+            if passed:
                 self.survivors.append(str(change))
                 print(f"[{n}/{self.made}] {change} ({len(items)} tests)", file=sys.stderr)
         return True
@@ -208,6 +220,8 @@ class Mutants:
             seen.add(frame.f_code)
 
         threading.settrace(trace)
+        forget = Caches().forget
+        forget()
         sys.settrace(trace)
         start = time.perf_counter()
         for i, passed in enumerate(self._run(items)):
@@ -215,6 +229,7 @@ class Mutants:
             for code in seen.copy() if passed else ():
                 found.setdefault(_name_of(code), []).append((took, i))
             seen.clear()
+            forget()
             sys.settrace(trace)  # a test of deep recursion ends it
             start = time.perf_counter()
         return {name: [i for _, i in sorted(tests)] for name, tests in found.items()}
@@ -226,7 +241,57 @@ class Mutants:
         for one in gc.get_objects():
             if isinstance(one, FunctionType) and _name_of(one.__code__) == name:
                 one.__code__ = new
+        Caches().forget()
         return all(self._run(items))
+
+
+class Caches:
+    """Caches of the package's functions, in which results from before a change would hide it."""
+
+    def __init__(self) -> None:
+        self._modules = 0
+        self._found: list[Any] = []
+
+    def forget(self) -> None:
+        """Empty them."""
+        if len(sys.modules) != self._modules:
+            self._modules = len(sys.modules)
+            self._found = [
+                one
+                for one in gc.get_objects()
+                if isinstance(one, type(_folder))
+                and getattr(one, "__module__", "").startswith("pytest_rageval.")
+            ]
+        for one in self._found:
+            one.cache_clear()
+
+
+@cache
+def _folder(file: str) -> str:
+    """The tests that mirror the folder of a file."""
+    return str(ROOT / "tests" / Path(file).relative_to(ROOT / "pytest_rageval").parent)
+
+
+def run_imported(change: Change) -> int:
+    """Run the tests of a folder in a new process that imports a change, and return its code."""
+    place = f"{change.file}:{change.number}"
+    command = [sys.executable, "-m", "benchmarks.mutants", "--imported", place]
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+def _imported(place: str) -> int:
+    file, _, index = place.rpartition(":")
+    code = next(islice(changes(file), int(index), None)).made()
+    read = SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, name: str) -> CodeType | None:
+        return code if loader.path == file else read(loader, name)
+
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
+    return int(pytest.main(["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", _folder(file)]))
 
 
 def _name_of(code: CodeType) -> Name:
@@ -247,7 +312,10 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=200, help="changes to make (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
     parser.add_argument("--json", action="store_true", help="print figures as one object")
+    parser.add_argument("--imported", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.imported:
+        return _imported(args.imported)
     mutants = Mutants(args.folders, args.number, args.seed)
     packages = tuple(f"{folder.replace('/', '.')}." for folder in args.folders)
     beside = [
