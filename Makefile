@@ -50,7 +50,7 @@ test-frameworks: $(FRAMEWORKS)/.stamp ## Test with frameworks, servers, a notebo
 	HAYSTACK_TELEMETRY_ENABLED=False RAGEVAL_REQUIRE_FRAMEWORKS=1 \
 		$(FRAMEWORKS)/bin/python -m pytest -q -m "slow or not slow" tests/target/test_adapters.py \
 		tests/target/test_client_real_servers.py tests/docs/test_notebook.py \
-		tests/docs/test_docs_python_api.py tests/api/test_frames.py
+		tests/docs/test_docs_python_api.py tests/api/test_run_frames.py
 
 $(FRAMEWORKS)/.stamp: pyproject.toml Makefile
 	rm -rf $(FRAMEWORKS)

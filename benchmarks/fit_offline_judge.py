@@ -41,18 +41,17 @@ from pytest_rageval.analysis.stats.agreement import (
 )
 from pytest_rageval.analysis.stats.intervals import wilson
 from pytest_rageval.analysis.trust.admission import group_biases, is_dev, judge_rates
-from pytest_rageval.judges.offline import comparison, correctness, facts, grounding
+from pytest_rageval.judges.offline import comparison, facts, grounding
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import plain_text
 from pytest_rageval.judges.offline.grounding import PASS
-from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.judges.offline.judge import OfflineJudge, rank, split_alternatives
 from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
 from pytest_rageval.judges.offline.support import AGAINST, FEATURES
 from pytest_rageval.judges.offline.vocabulary import CORE_WORDS
-from pytest_rageval.values.admission import StoredCalibration
 from pytest_rageval.values.settings import ADMIT_AT
-from pytest_rageval.values.verdict import JudgeRequest, Passage
+from pytest_rageval.values.verdict import JudgeRequest, Passage, StoredCalibration
 
 STRICT: Final = 2.0
 """Least cost, in log odds, of a lost number or name, an opposite or a lone negation in a claim
@@ -256,7 +255,7 @@ def look_up(request: JudgeRequest, layer: Layer) -> list[facts.Stated]:
     wanted = request.expected_answer or ""
     texts = [
         *request.expected_key_facts,
-        *(correctness.split_alternatives(wanted) if wanted else ()),
+        *(split_alternatives(wanted) if wanted else ()),
     ]
     language = language_of(" ".join((request.answer, *texts)), request.question)
     question = facts.read_question(request.question, language)
@@ -266,7 +265,7 @@ def look_up(request: JudgeRequest, layer: Layer) -> list[facts.Stated]:
 
 def correctness_features(request: JudgeRequest) -> list[list[float]]:
     """Return the features of each alternative of the expected answer."""
-    wanted = correctness.split_alternatives(request.expected_answer or "")
+    wanted = split_alternatives(request.expected_answer or "")
     language = language_of(" ".join((request.answer, *wanted)), request.question)
     question = facts.read_question(request.question, language)
     answer = facts.StatedText.of_answer(request.answer, language)
@@ -342,7 +341,7 @@ def score_with(layer: Layer, kind: str, answers: Iterable[Answer]) -> list[Score
         verdicts = [judge.judge(kind, answer.request).verdict for answer in answers]
         scores = [verdict.scores[kind] for verdict in verdicts if verdict is not None]
         return [Scored(score, score >= PASS, False) for score in scores]
-    found = [max(look_up(answer.request, layer), key=correctness.rank) for answer in answers]
+    found = [max(look_up(answer.request, layer), key=rank) for answer in answers]
     return [Scored(one.score, one.state == "stated", one.state == "unsure") for one in found]
 
 

@@ -30,10 +30,10 @@ from pytest_rageval.analysis.trust.admission import (
     group_biases,
     judge_rates,
 )
-from pytest_rageval.analysis.trust.judge import corrected_mean
-from pytest_rageval.values.admission import turned
+from pytest_rageval.analysis.trust.reliability import corrected_mean
 from pytest_rageval.values.gate import Decide
 from pytest_rageval.values.settings import ADMIT_AT
+from pytest_rageval.values.verdict import turned
 
 RUNS: Final = 1000
 STATED: Final = 0.05

@@ -167,7 +167,7 @@ def ours() -> Contender:
     from pytest_rageval.engine.judge_notes import JudgeWatch
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.scored import ScoredRun
-    from pytest_rageval.report.view.scores import score_lines
+    from pytest_rageval.report.view.judging import score_lines
     from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:

@@ -48,21 +48,17 @@ __all__ = [
 
 _MODULES: Final = {
     "api.cases": ("load_cases",),
-    "api.comparison": ("Comparison", "compare_runs"),
-    "api.metric": ("metric", "run_metric"),
-    "api.evaluation": ("evaluate",),
-    "api.run": ("Run", "load_run"),
-    "api.scoring": ("score",),
-    "api.section": ("section",),
+    "api.decorators": ("metric", "run_metric", "section"),
+    "api.evaluation": ("evaluate", "score"),
+    "api.run": ("Comparison", "Run", "compare_runs", "load_run"),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
     "values.errors": ("ConfigError", "DatasetError", "RagEvalError", "StorageError"),
-    "values.own_metric": ("NA", "Scored"),
+    "values.own_code": ("NA", "Bars", "Scored", "Table"),
     "values.record": ("CaseRecord",),
     "values.reply": (
         "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
     ),
-    "values.section": ("Bars", "Table"),
     "values.verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
 }  # fmt: skip
 """Modules below this package and the public names that they define."""
@@ -70,23 +66,25 @@ _MODULES: Final = {
 
 if TYPE_CHECKING:
     from pytest_rageval.api.cases import load_cases as load_cases
-    from pytest_rageval.api.comparison import Comparison as Comparison
-    from pytest_rageval.api.comparison import compare_runs as compare_runs
+    from pytest_rageval.api.decorators import metric as metric
+    from pytest_rageval.api.decorators import run_metric as run_metric
+    from pytest_rageval.api.decorators import section as section
     from pytest_rageval.api.evaluation import evaluate as evaluate
-    from pytest_rageval.api.metric import metric as metric
-    from pytest_rageval.api.metric import run_metric as run_metric
+    from pytest_rageval.api.evaluation import score as score
+    from pytest_rageval.api.run import Comparison as Comparison
     from pytest_rageval.api.run import Run as Run
+    from pytest_rageval.api.run import compare_runs as compare_runs
     from pytest_rageval.api.run import load_run as load_run
-    from pytest_rageval.api.scoring import score as score
-    from pytest_rageval.api.section import section as section
     from pytest_rageval.target.adapters import from_documents as from_documents
     from pytest_rageval.values.case import Case as Case
     from pytest_rageval.values.errors import ConfigError as ConfigError
     from pytest_rageval.values.errors import DatasetError as DatasetError
     from pytest_rageval.values.errors import RagEvalError as RagEvalError
     from pytest_rageval.values.errors import StorageError as StorageError
-    from pytest_rageval.values.own_metric import NA as NA
-    from pytest_rageval.values.own_metric import Scored as Scored
+    from pytest_rageval.values.own_code import NA as NA
+    from pytest_rageval.values.own_code import Bars as Bars
+    from pytest_rageval.values.own_code import Scored as Scored
+    from pytest_rageval.values.own_code import Table as Table
     from pytest_rageval.values.record import CaseRecord as CaseRecord
     from pytest_rageval.values.reply import AskRequest as AskRequest
     from pytest_rageval.values.reply import AskResponse as AskResponse
@@ -94,8 +92,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.reply import FolderSelection as FolderSelection
     from pytest_rageval.values.reply import RetrievedChunk as RetrievedChunk
     from pytest_rageval.values.reply import Search as Search
-    from pytest_rageval.values.section import Bars as Bars
-    from pytest_rageval.values.section import Table as Table
     from pytest_rageval.values.verdict import Judge as Judge
     from pytest_rageval.values.verdict import JudgeFailure as JudgeFailure
     from pytest_rageval.values.verdict import Judgement as Judgement

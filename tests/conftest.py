@@ -32,15 +32,15 @@ from pytest_recording import _vcr  # noqa: F401
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
-from pytest_rageval.engine import finish, judge_notes, labels, preparing  # noqa: F401
+from pytest_rageval.engine import finish, judge_notes, preparing  # noqa: F401
 from pytest_rageval.judges import cache  # noqa: F401
 from pytest_rageval.judges import opening as judges  # noqa: F401
 from pytest_rageval.judges.model import judge as model_judge  # noqa: F401
-from pytest_rageval.judges.offline import evidence, judge  # noqa: F401
+from pytest_rageval.judges.offline import judge  # noqa: F401
 from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
 from pytest_rageval.plugin import cassettes, controller, loading, lookahead, session  # noqa: F401
 from pytest_rageval.project import thresholds  # noqa: F401
-from pytest_rageval.report.html.run import files as report_files  # noqa: F401
+from pytest_rageval.report.html.run import page  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.support.http import address, transport  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401

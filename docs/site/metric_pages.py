@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from docs.site.links import slug
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
-from pytest_rageval.values.own_metric import Direction
+from pytest_rageval.values.own_code import Direction
 
 TEXTS = Path(__file__).with_name("metrics.toml")
 BETTER: dict[Direction, str] = {

@@ -14,8 +14,8 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     flaky_first,
     group_repeats,
 )
-from pytest_rageval.analysis.aggregate.target_faults import group_errors
-from pytest_rageval.analysis.compare.losses import find_loss
+from pytest_rageval.analysis.aggregate.operational import group_errors
+from pytest_rageval.analysis.compare.flips import find_loss
 from pytest_rageval.analysis.compare.metrics import Comparison
 from pytest_rageval.analysis.compare.pairs import MET, CasePair
 from pytest_rageval.analysis.stats.intervals import fmean

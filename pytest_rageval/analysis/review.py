@@ -162,8 +162,8 @@ def share_of(hits: Iterable[bool], of: Sequence[Readable]) -> Share:
     # Imported here, since numpy is slow to import.
     import numpy as np
 
-    from pytest_rageval.analysis.aggregate.scores import cluster_codes
-    from pytest_rageval.analysis.aggregate.weighted import weighted_mean
+    from pytest_rageval.analysis.aggregate.summaries import weighted_mean
+    from pytest_rageval.analysis.aggregate.table import cluster_codes
 
     mean = weighted_mean(
         np.array(values), np.array(weights), cluster_codes(clusters), (0.0, 1.0), _CONFIDENCE

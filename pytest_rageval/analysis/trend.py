@@ -20,7 +20,7 @@ from pytest_rageval.analysis.compare.settings import (
     shown,
 )
 from pytest_rageval.analysis.gate.figures import BY_OUTCOME
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.numbers import Aggregate, MetricSummary

@@ -18,12 +18,12 @@ from pytest_rageval.analysis.compare.metrics import (
     compare_records,
 )
 from pytest_rageval.analysis.compare.pairs import place_of
-from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
     Invariant,
     compare_configs,
     judge_dependent_keys,
+    rules_difference,
     unaffected_keys,
 )
 from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
@@ -32,7 +32,7 @@ from pytest_rageval.analysis.headline import headline_of
 from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few

@@ -1,4 +1,4 @@
-"""Markdown notes of a folder, and their sections with the heading paths that golds name.
+"""Markdown notes of a folder, their sections as golds name them, and the texts of golds.
 
 Headings count as they do for the embedded server: at the top level of the document only, not in
 code, quotes or lists; YAML front matter and a byte order mark are left out.
@@ -7,7 +7,7 @@ code, quotes or lists; YAML front matter and a byte order mark are left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -16,8 +16,22 @@ from typing import Final
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+from pytest_rageval.metrics.matching import (
+    PathCase,
+    anchor_segments,
+    norm_heading,
+    norm_path,
+    norm_text,
+    starts_with,
+)
+from pytest_rageval.project.documents import (
+    documents_path,
+    find_loader,
+    load_documents,
+    read_document_set,
+)
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import RagEvalError
 
 _BOM: Final = "\ufeff"
@@ -217,3 +231,47 @@ def _read(path: Path, root: Path) -> bytes | str:
     except (OSError, RuntimeError) as error:
         return str(getattr(error, "strerror", None) or error)
     return "not UTF-8 text" if data.startswith(UTF16_BOMS) or b"\0" in data else data
+
+
+MAX_CHARS: Final = 8_000
+"""Embedding models read a few thousand words at most."""
+
+
+def read_document_notes(case_files: Iterable[Path], loader: str | None) -> list[Note]:
+    """Read the documents that are stored beside case files, as notes.
+
+    Args:
+        case_files: those without documents are skipped.
+        loader: the setting ``loader`` of ``[tool.rageval.documents]``.
+
+    Raises:
+        ConfigError: the loader cannot be imported, or returned no text.
+        DatasetError: documents cannot be read.
+    """
+    paths = [path for file in case_files if (path := documents_path(file)).is_file()]
+    function = find_loader(loader) if paths else None
+    return [
+        parse_note(one.rel_path, one.text.encode("utf-8", "replace"))
+        for path in paths
+        for one in load_documents(read_document_set(path), function)
+    ]
+
+
+def gold_texts(
+    golds: Iterable[Anchor], notes: Iterable[Note], path_case: PathCase = "sensitive"
+) -> dict[Anchor, str]:
+    """Return the text of each gold, as far as it is known.
+
+    It is that of its section and the sections below, cut to ``MAX_CHARS``; where the document or
+    section is not among the notes, the snippets of the gold.
+    """
+    by_path = {norm_path(note.rel_path, path_case): note for note in notes}
+    texts = ((gold, _text(gold, by_path, path_case)) for gold in golds)
+    return {gold: text for gold, text in texts if text.strip()}
+
+
+def _text(gold: Anchor, notes: Mapping[str, Note], path_case: PathCase) -> str:
+    note = notes.get(norm_path(gold.rel_path, path_case))
+    wanted = anchor_segments(gold)
+    sections = [s.text for s in note.sections if starts_with(s.segments, wanted)] if note else []
+    return "\n\n".join(sections)[:MAX_CHARS] if sections else "\n".join(gold.snippets)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pytest_rageval.cli.loopback import announcer, print_tunnel
 from pytest_rageval.cli.output import CommandError, ExitCode, switch
 from pytest_rageval.support.text import clean
 
@@ -16,6 +16,34 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.keyed.app import Screen
     from pytest_rageval.authoring.keyed.page import KeyPage
     from pytest_rageval.authoring.keyed.session import KeySession
+
+
+def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
+    """Return the function that prints each address, and opens the first in the browser."""
+    import threading
+    import webbrowser
+
+    opened = not open_browser
+
+    def announce(address: str) -> None:
+        nonlocal opened
+        click.echo(f"{what} at {address} (single-use link; Ctrl-C to stop)")
+        if not opened:
+            opened = True
+            # A terminal browser returns only when the user quits it.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    return announce
+
+
+def print_tunnel(port: int) -> None:
+    """Print the command that reaches the page from another machine, if the shell is remote."""
+    import platform
+
+    if os.environ.get("SSH_CONNECTION"):
+        tunnel = clean(f"{port}:127.0.0.1:{port} {platform.node()}")
+        click.echo(f"On your own machine, to reach it: ssh -L {tunnel}")
+
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -79,7 +107,7 @@ def serve_page(face: KeyPage[Any], doing: str, *, port: int, open_browser: bool)
         port: to listen on; 0 takes a free one.
         open_browser: whether the page is opened.
     """
-    from pytest_rageval.authoring.keyed.server import KeyServer
+    from pytest_rageval.authoring.keyed.page import KeyServer
 
     server = KeyServer(face, port=port, announce=announcer(doing, open_browser=open_browser))
     print_tunnel(server.port)

@@ -1,4 +1,4 @@
-"""Output of the subcommands: exit codes, errors, JSON and styled lines."""
+"""Output of the subcommands: exit codes, errors, faces, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
@@ -20,11 +22,15 @@ from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.report.view.blocks import Block, Table, View
 from pytest_rageval.support.files import named_errors, write_file
-from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.support.process import Closing
+from pytest_rageval.support.text import clean, did_you_mean, is_steerable, log_pauses
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, Task
+    from rich.text import Text
+
     from pytest_rageval.authoring.interchange.values import LeftOut
 
 
@@ -110,12 +116,12 @@ def write_page(path: Path, pieces: Iterable[str]) -> None:
         write_file(path, (piece.encode() for piece in pieces))
 
 
-def print_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON object with ``schema_version``.
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return one JSON object with ``schema_version``.
 
     In ASCII, so that no control or bidi character of the data reaches a terminal raw.
     """
-    click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
+    return _json({"schema_version": SCHEMA_VERSION, **document}) + "\n"
 
 
 _C = TypeVar("_C", bound=Callable[..., Any])
@@ -127,13 +133,13 @@ class Face:
 
     help: str
     """Of the flag that chooses it."""
-    write: Callable[[Mapping[str, Any], View], None]
-    """Prints a result to stdout, given its JSON document and its view."""
+    text: Callable[[Mapping[str, Any], View], str]
+    """Text of a result with its last line end, given its JSON document and its view."""
 
 
 FACES: Final[Mapping[str, Face]] = {
     "json": Face(
-        "Print one JSON object and nothing else.", lambda document, _: print_json(document)
+        "Print one JSON object and nothing else.", lambda document, _: json_text(document)
     ),
 }
 """Face by flag without ``--``. A row here adds the flag to every command with a result."""
@@ -164,7 +170,8 @@ def print_result(
         width: columns of the terminal; None: all it has.
     """
     if face is not None:
-        FACES[face].write(document, shown if isinstance(shown, View) else View((), [*shown]))
+        view = shown if isinstance(shown, View) else View((), [*shown])
+        click.echo(FACES[face].text(document, view), nl=False)
     else:
         blocks = show(shown, verbose=verbose) if isinstance(shown, View) else shown
         print_blocks(blocks, width=width)
@@ -248,3 +255,73 @@ def add_to_step_summary(markdown: str) -> None:
     """Append Markdown to the step summary of CI, if any; print a warning if that fails."""
     if (warning := append_step_summary(markdown, os.environ)) is not None:
         warn(warning)
+
+
+Source = Callable[[], str | None]
+"""Function that describes the progress, on any thread; None: nothing to show."""
+
+
+class ProgressOnStderr(Closing):
+    """Shows a line that is computed anew, until it is closed; usable as a context manager."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._log, name="rageval-progress", daemon=True)
+        self._live: Progress | None = None
+        with suppress(OSError, ValueError):  # not a real file
+            if is_steerable(sys.stderr.fileno()):
+                self._live = _live(source)
+        (self._live or self._thread).start()
+
+    def close(self) -> None:
+        """Remove the live line, and stop."""
+        self._stopped.set()
+        if self._live is None:
+            self._thread.join()
+        else:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """Write lines that stay."""
+        for line in map(clean, text.splitlines()):
+            if self._live is None:
+                _write(line)
+            else:
+                self._live.console.print(line)
+
+    def _log(self) -> None:
+        for pause_s in log_pauses():
+            if self._stopped.wait(pause_s):
+                return
+            if (text := self._source()) is not None:
+                _write(f"rageval: {text}")
+
+
+def _write(line: str) -> None:
+    with suppress(OSError):  # the reader has gone
+        click.echo(line, err=True)
+
+
+def _live(source: Source) -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, TimeElapsedColumn
+    from rich.table import Column
+    from rich.text import Text
+
+    class Counts(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(clean(source() or ""))
+
+    shown = Progress(
+        SpinnerColumn("line"),
+        TimeElapsedColumn(),
+        Counts(Column(no_wrap=True, overflow="crop")),
+        console=Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True),
+        refresh_per_second=5,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    shown.add_task("", total=None)
+    return shown

@@ -28,7 +28,7 @@ from pytest_rageval.values import (
     gate,
     headline,
     numbers,
-    own_metric,
+    own_code,
     record,
     reply,
     settings,
@@ -79,7 +79,7 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: dict[str, dict[str, str]] = {}
     modules = (
-        *(cases, record, reply, numbers, gate, baseline, headline, config, own_metric, settings),
+        *(cases, record, reply, numbers, gate, baseline, headline, config, own_code, settings),
         verdict,
     )
     for module in modules:

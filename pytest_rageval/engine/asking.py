@@ -11,10 +11,9 @@ from itertools import islice
 from pytest_rageval.engine.case import Clients, try_turns
 from pytest_rageval.engine.run import Run
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.runs.record_json import redact
-from pytest_rageval.support.asker import in_order
+from pytest_rageval.runs.documents import redact
+from pytest_rageval.support.in_flight import Slots, in_order
 from pytest_rageval.support.process import CoreUse
-from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.threads import computed
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord

@@ -13,12 +13,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal, cast
 
-from pytest_rageval.engine.own_metrics import own_scores
+from pytest_rageval.engine.own_code import own_scores
 from pytest_rageval.engine.run_state import Breaker
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.conversation import asks_alone
+from pytest_rageval.metrics.context import asks_alone
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import (
@@ -32,7 +32,7 @@ from pytest_rageval.metrics.scoring import (
 from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.threads import at_once, computed
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
@@ -47,9 +47,15 @@ from pytest_rageval.values.record import (
     MetricDetail,
     ScoreSettings,
 )
-from pytest_rageval.values.reply import CUT_SHORT, AskRequest, AskResult, ErrorInfo, error_info
+from pytest_rageval.values.reply import (
+    CUT_SHORT,
+    AskRequest,
+    AskResult,
+    ErrorInfo,
+    error_info,
+    trace_id,
+)
 from pytest_rageval.values.settings import AUTO, Settings
-from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
 _folder: Final = cache(Path)

@@ -18,11 +18,11 @@ from zlib import crc32
 
 from pytest_rageval.analysis.aggregate.table import RecordRows
 from pytest_rageval.engine.judge_notes import JudgeFacts
+from pytest_rageval.engine.own_code import open_registry
 from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
 from pytest_rageval.engine.recorded_lines import line_id
-from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.judges.opening import open_judge
-from pytest_rageval.report.view.scores import Failures
+from pytest_rageval.report.view.judging import Failures
 from pytest_rageval.support.files import named_errors, shown_below
 from pytest_rageval.support.jsonl import Place
 from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError

@@ -24,13 +24,15 @@ from pytest_rageval.analysis.two_runs import (
     with_numbers,
 )
 from pytest_rageval.engine.judge_notes import judge_facts
-from pytest_rageval.engine.own_metrics import own_notes, run_scores
+from pytest_rageval.engine.own_code import (
+    computed_sections,
+    own_notes,
+    registry_for_runs,
+    run_scores,
+)
 from pytest_rageval.engine.parts import reported_cases, selection_of
-from pytest_rageval.engine.registry import registry_for_runs
-from pytest_rageval.engine.sections import computed_sections
 from pytest_rageval.judges.calibrations import read_admissions
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.option_values import is_below
 from pytest_rageval.project.selecting import limits_of
@@ -39,7 +41,7 @@ from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.faces.markdown import lines_of, render
 from pytest_rageval.report.step_summary import LIMIT_BYTES, fit_markdown
-from pytest_rageval.report.view.next_commands import RunCommands
+from pytest_rageval.report.view.misses import RunCommands
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import FinishedRun, view_of_run
 from pytest_rageval.runs.baseline import FoundBaseline, find_baseline, find_last
@@ -69,9 +71,9 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.headline import Headline, Pattern
+from pytest_rageval.values.own_code import ShownSections
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.section import ShownSections
 from pytest_rageval.values.settings import AUTO, LAST, Settings, is_tag
 
 _SUMMARY_LINES: Final = 59
@@ -321,7 +323,7 @@ def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
         A sentence with the reason why it is not written; empty: it is.
     """
     try:
-        from pytest_rageval.report.html.run.files import write_report
+        from pytest_rageval.report.html.run.page import write_report
 
         write_report(run, comparison)
     except Exception as error:  # a page that fails must not fail the run

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_rageval.engine.finish import EndedRun, finish_run, thresholds_of
+from pytest_rageval.engine.own_code import readable_registry
 from pytest_rageval.engine.parts import (
     missing_shards,
     reported_cases,
@@ -15,15 +16,13 @@ from pytest_rageval.engine.parts import (
     skipped_cases,
 )
 from pytest_rageval.engine.preparing import read_labels_of
-from pytest_rageval.engine.registry import readable_registry
-from pytest_rageval.metrics.definitions import own_definitions, stored_registry
+from pytest_rageval.metrics.built_in import own_definitions, stored_registry
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settled_together
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
-from pytest_rageval.runs.notes import put_notes, readable_notes
-from pytest_rageval.runs.reviews import join_reviews
+from pytest_rageval.runs.reviews import join_reviews, put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.support.text import part, plural
 from pytest_rageval.values.config import GitState, RunConfig

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
-from pytest_rageval.engine.resume import asked_enough
-from pytest_rageval.project.shards import Shard
+from pytest_rageval.engine.run_cases import asked_enough
+from pytest_rageval.project.selecting import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.values.errors import StorageError

@@ -14,12 +14,15 @@ from typing import Any, Final
 from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import PASSED
 from pytest_rageval.analysis.gate.decide import decide_gate
-from pytest_rageval.analysis.gate.faults import FAULTS, Fault, chosen, folder_of
-from pytest_rageval.analysis.gate.tried import (
+from pytest_rageval.analysis.gate.planted import (
+    FAULTS,
     OTHER_JUDGE,
     Dose,
+    Fault,
     PlantedFault,
     TriedGate,
+    chosen,
+    folder_of,
     is_settled,
     most_of,
 )
@@ -31,8 +34,8 @@ from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.judges.offline.judge import OfflineJudge, has_rubric
 from pytest_rageval.metrics.answer import CITED_METRICS
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
+from pytest_rageval.metrics.context import SUFFICIENCY_METRICS
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.scoring import (
     abstention_verdict,
@@ -44,7 +47,6 @@ from pytest_rageval.metrics.scoring import (
     stored_score,
     with_stored_own,
 )
-from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS
 from pytest_rageval.metrics.view import CaseView, Verdicts, view_case
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.gate import CheckKind, GateResult, needs_baseline

@@ -32,8 +32,8 @@ from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import located_citations, prepare
 from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
-from pytest_rageval.support.asker import in_order
 from pytest_rageval.support.files import shown_below
+from pytest_rageval.support.in_flight import Slots, in_order
 from pytest_rageval.support.json_text import json_fault
 from pytest_rageval.support.jsonl import (
     Line,
@@ -44,7 +44,6 @@ from pytest_rageval.support.jsonl import (
     open_lines,
 )
 from pytest_rageval.support.reading import Unfit, field_text
-from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.calling import answered

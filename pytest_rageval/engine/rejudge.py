@@ -20,8 +20,8 @@ from pytest_rageval.metrics.scoring import (
     with_own_scores,
     with_stored_own,
 )
-from pytest_rageval.runs.record_json import encode_line
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.runs.documents import encode_line
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (

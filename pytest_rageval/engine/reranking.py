@@ -18,14 +18,13 @@ import msgspec
 
 from pytest_rageval.analysis.rerank import Candidates, CaseKey, Order, Reordered
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
-from pytest_rageval.engine.own_metrics import call_own
-from pytest_rageval.support.asker import in_order
-from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.engine.own_code import call_own
+from pytest_rageval.support.in_flight import Slots, in_order
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import computed
 from pytest_rageval.values.errors import ConfigError, RagEvalError
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 from pytest_rageval.values.settings import Settings
 
 OPTIONS: Final = ("--reranker", "--api-key-env")

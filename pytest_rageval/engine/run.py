@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import first_reason
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
-from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
-from pytest_rageval.engine.run_cases import RunCases
+from pytest_rageval.engine.run_cases import (
+    ResumedRun,
+    RunCases,
+    find_resumed,
+    read_resumed,
+    resume_command,
+)
 from pytest_rageval.engine.run_state import RunState
-from pytest_rageval.metrics.conversation import asks_alone
+from pytest_rageval.metrics.context import asks_alone
 from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, item_of
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.view.progress import Progress
 from pytest_rageval.runs.baseline import failed_before
-from pytest_rageval.runs.documents import RunFacts, case_set, run_config
+from pytest_rageval.runs.documents import RunFacts, case_set, record_line, run_config, without_texts
 from pytest_rageval.runs.git import git_state
-from pytest_rageval.runs.record_json import record_line, without_texts
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.text import counted, part
 from pytest_rageval.target.opening import configured_target, target_notes
@@ -42,7 +46,7 @@ from pytest_rageval.values.settings import AUTO, AUTO_REPEATS
 if TYPE_CHECKING:
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.report.view.summary import FinishedRun
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
 
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one

@@ -16,10 +16,9 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import load_thresholds
-from pytest_rageval.report.view.scores import Failures
-from pytest_rageval.runs.documents import RunFacts, run_config
+from pytest_rageval.report.view.judging import Failures
+from pytest_rageval.runs.documents import RunFacts, redact, run_config
 from pytest_rageval.runs.git import git_state
-from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate

@@ -28,12 +28,12 @@ from pytest_rageval.metrics.view import (
     Verdicts,
 )
 from pytest_rageval.support.http.address import blot_out_known
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import called, is_async, is_cancelled
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (

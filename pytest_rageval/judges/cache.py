@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.support import sqlite
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import (
     without_query_secrets,
     without_secrets,
     without_user_info,
 )
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
 

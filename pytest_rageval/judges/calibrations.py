@@ -19,10 +19,10 @@ import msgspec
 
 from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.files import named_errors, read_plain, refuse_link, write_file
-from pytest_rageval.values.admission import Admissions, StoredCalibration
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Admissions, StoredCalibration
 
 FOLDER: Final = "judge_calibration"
 _MAX_NAME: Final = 120

@@ -34,7 +34,7 @@ def _find(view: CaseView, judged: Judged | None) -> Evidence | None:
     if (judged is None and not wanted) or not view.texts_whole:
         return None
     # Imported here, since a run that measures neither needs no word list.
-    from pytest_rageval.judges.offline.evidence import check_claims, find_facts
+    from pytest_rageval.judges.offline.judge import check_claims, find_facts
 
     facts = key_facts = claims = None
     if wanted:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.asking import Judges, judge_case
-from pytest_rageval.judges.named_judge import is_named
-from pytest_rageval.judges.opening import open_model, second_settings
+from pytest_rageval.judges.opening import is_named, open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 from pytest_rageval.metrics.scoring import score_settings, view_record
 from pytest_rageval.support.threads import at_once

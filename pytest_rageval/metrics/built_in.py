@@ -1,15 +1,22 @@
-"""The built-in metrics: title, direction, scale and population of every key of the package."""
+"""The built-in metrics: title, direction, scale and population of every key.
+
+Own metrics are described by definitions, which ``config.json`` stores beside
+``metric_definitions_version``, so that a stored run is read without the project's code.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
-from pytest_rageval.values.own_metric import Direction, Level
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.config import RunConfig
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_code import Direction, Level, MetricDefinition
 from pytest_rageval.values.record import STAGES, FailureStage
 
 DEFINITIONS_VERSION: Final = 2
@@ -245,3 +252,40 @@ ASPECT_KEYS: Final = (
     "correctness",
 )
 """One metric per aspect of a system: retrieval, rank, abstention, answer."""
+
+
+def own_definitions(registry: Registry) -> dict[str, MetricDefinition]:
+    """Return the definitions of own metrics, by key."""
+    return {
+        key: MetricDefinition(**{f.name: getattr(info, f.name) for f in fields(MetricDefinition)})
+        for key, info in registry.own.items()
+    }
+
+
+def stored_registry(*configs: RunConfig, project: Registry = BUILT_IN) -> Registry:
+    """Return the registry of stored runs: built-in metrics and those that they define.
+
+    Args:
+        configs: of the runs; of two definitions of a key the later one holds. Those of a name that
+            the package has taken since are left out.
+        project: metrics of the project, which runs may not have yet.
+    """
+    own = dict(project.own)
+    for config in configs:
+        own |= {info.key: info for info in _stored(config)}
+    return BUILT_IN.with_(own.values()) if own else BUILT_IN
+
+
+def _stored(config: RunConfig) -> Iterator[MetricInfo]:
+    for key, one in config.metric_definitions.items():
+        given = {f.name: getattr(one, f.name) for f in fields(MetricDefinition)}
+        # The names are of a project's code.
+        texts = {name: clean(text) for name, text in given.items() if isinstance(text, str)}
+        info = MetricInfo(key=key, **{**given, **texts})
+        low, high = info.bounds
+        try:
+            BUILT_IN.with_([info])
+        except ConfigError:
+            continue
+        if low < high:
+            yield info

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.json_documents import part, texts
+from pytest_rageval.values.lenient import part, texts
 from pytest_rageval.values.numbers import IndexingNumbers, IndexRates
 
 MAX_TARGET_WARNINGS: Final = 20

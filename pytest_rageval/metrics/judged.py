@@ -22,7 +22,7 @@ from pytest_rageval.metrics.view import (
 )
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 
 FACTS: Final = "key_fact_recall"
 OKAY: Final = 0.5

@@ -9,16 +9,90 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import unquote
 
-from pytest_rageval.metrics.headings import heading_text
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import Citation, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_MARKUP: Final = re.compile(
+    r"[*`\\]|(?<![^\W_])_|_(?![^\W_])|\]\(|\]\[|\[\^|&#?\w+;|<[A-Za-z/!?]|\}$"
+)
+"""Part of any text that is not all text."""
+_ATTRIBUTES: Final = re.compile(r"(?: |^)\{:? ?(?=[#.]|-\}|[\w-]+=)[^{}]*\}$")
+"""Block at the end of a heading, such as ``{#id .class}``, of Pandoc, kramdown and others."""
+_FOOTNOTE: Final = re.compile(r"(?<=\S)\[\^[^\]\s]+\]|(?:^| )\[\^\d{1,3}\]")
+_REFERENCE: Final = re.compile(r"(?<!\w)\[([^\[\]]+)\]\[([^\[\]]*)\]")
+_TAG: Final = re.compile(r"<(?P<end>/?)(?P<name>[\w-]*)(?P<rest>.*)>$")
+_PLAIN: Final = str.maketrans(
+    dict.fromkeys("‘’‚‛‹›", "'") | dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—―−", "-")
+)
+
+
+def heading_text(text: str) -> str:
+    """Return a heading as a reader sees it, so that it equals the same heading printed as text.
+
+    It is the text of CommonMark's inline rules, of links by reference too: emphasis, code, links
+    and images become their text, escapes and entities what they stand for. Tags of HTML go, unless
+    they are neither closed nor have attributes, as in ``Vec<T>`` and ``the <br> tag``. A closing
+    block of attributes and footnote marks go; typographic quotes and dashes become plain. What code
+    or escapes leave is read again, as its printed form would be.
+
+    Args:
+        text: on one line, without the ``#`` of its level. One of more than 1,000 characters is
+            read as plain text.
+
+    >>> heading_text("See [the **return** policy](return.md) {#returns}")
+    'See the return policy'
+    >>> heading_text("What’s new in `my_func`[^2]")
+    "What's new in my_func"
+    """
+    if len(text) <= 1_000:
+        for _ in range(5):
+            if not _MARKUP.search(text) or (read := _read(text)) in {text, ""}:
+                break
+            text = read
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+def _read(text: str) -> str:
+    from markdown_it.common.utils import normalizeReference
+
+    text = _ATTRIBUTES.sub("", text)
+    # Where a link by reference leads to stands elsewhere in the document.
+    labels = [label or title for title, label in _REFERENCE.findall(text)]
+    references = {normalizeReference(label): {"href": "#", "title": ""} for label in labels}
+    [paragraph] = _parser().parseInline(text, {"references": references})
+    tokens = paragraph.children or []
+    tags = [_TAG.match(token.content) for token in tokens if token.type == "html_inline"]
+    closed = {tag["name"] for tag in tags if tag and tag["end"]}
+    return _FOOTNOTE.sub("", "".join(_texts(tokens, closed))).strip()
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # slow, and few headings need it
+
+    return MarkdownIt("commonmark")
+
+
+def _texts(tokens: Sequence[Token], closed: Container[str]) -> Iterator[str]:
+    for token in tokens:
+        tag = _TAG.match(token.content) if token.type == "html_inline" else None
+        if token.type == "image":
+            yield from _texts(token.children or (), closed)
+        elif tag is None or not (tag["rest"].strip(" /") or tag["name"] in closed):
+            yield token.content
+
 
 PathCase = Literal["sensitive", "insensitive"]
 Segments = tuple[str, ...]
@@ -267,3 +341,78 @@ def in_scope(rel_path: str, folders: Sequence[str], path_case: PathCase = "sensi
     path = norm_path(rel_path, path_case)
     normal = (norm_path(folder, path_case) for folder in folders)
     return any(folder in _EVERYTHING or path.startswith(f"{folder}/") for folder in normal)
+
+
+_Named = TypeVar("_Named", RetrievedChunk, Citation)
+
+
+def with_own_names(
+    response: AskResponse, anchors: Iterable[Anchor], settings: ScoreSettings
+) -> AskResponse:
+    """Return a response whose chunks and references name documents as ``own_names`` does."""
+    chunks, references = response.retrieved_chunks or (), response.references or ()
+    anchors = tuple(anchors)
+    own_chunks = own_names(chunks, anchors, settings)
+    own_references = own_names(references, anchors, settings)
+    if own_chunks is not chunks:
+        response = replace(response, retrieved_chunks=tuple(own_chunks))
+    if own_references is not references:
+        response = replace(response, references=tuple(own_references))
+    return response
+
+
+def own_names(
+    found: Sequence[_Named], anchors: Iterable[Anchor], settings: ScoreSettings
+) -> Sequence[_Named]:
+    """Return chunks or citations with the paths that the anchors of a case use.
+
+    A path that an anchor names stays. Else the folder of ``strip_root`` that it lies in is taken
+    off, and what its first or last ``#`` or ``?`` begins where an anchor names the rest. Names that
+    were changed are not changed again.
+
+    Args:
+        found: returned itself if no path changes.
+        anchors: golds and irrelevant supports of the case.
+        settings: ``strip_root`` and ``path_case`` are used.
+    """
+    paths = [one.rel_path for one in found]
+    if not settings.strip_root and not any("#" in path or "?" in path for path in paths if path):
+        return found
+    known = {norm_path(anchor.rel_path, settings.path_case) for anchor in anchors}
+    own = [path and _own_name(path, known, settings) for path in paths]
+    if own == paths:
+        return found
+    return [
+        one if one.rel_path == path else replace(one, rel_path=path)
+        for one, path in zip(found, own, strict=True)
+    ]
+
+
+def _own_name(path: str, known: Collection[str], settings: ScoreSettings) -> str:
+    path_case = settings.path_case
+    if norm_path(path, path_case) in known:
+        return path
+    parts = [part for part in path.replace("\\", "/").split("/") if part not in {"", "."}]
+    for root in settings.strip_root:
+        normal = norm_path(root, path_case)
+        depth = normal.count("/") + 1
+        if parts[depth:] and norm_path("/".join(parts[:depth]), path_case) == normal:
+            path = "/".join(parts[depth:])
+            break
+    if norm_path(path, path_case) not in known:
+        places = [match.start() for match in re.finditer(r"[#?]", path)]
+        for place in {*places[:1], *places[-1:]}:
+            if norm_path(path[:place], path_case) in known:
+                return path[:place]
+    return path
+
+
+def without_roots(answer: str, roots: Iterable[str]) -> str:
+    """Return an answer without the folders of ``strip_root`` before the paths that it writes.
+
+    >>> without_roots("See [File: /srv/docs/a.md] and other/srv/docs/b.md.", ["/srv/docs"])
+    'See [File: a.md] and other/srv/docs/b.md.'
+    """
+    for root in roots:
+        answer = re.sub(rf"(?<![\w/.\\-]){re.escape(root.rstrip('/'))}[/\\]+", "", answer)
+    return answer

@@ -13,9 +13,8 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple, get_args
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
-from pytest_rageval.metrics.courtesies import courtesy, opening, yes_or_no
-from pytest_rageval.metrics.source_list import Known, closing_sources
-from pytest_rageval.support.sentences import sentence_ranges
+from pytest_rageval.metrics.non_claims import Known, closing_sources, courtesy, opening, yes_or_no
+from pytest_rageval.support.text import sentence_ranges
 from pytest_rageval.support.thoughts import thought_spans
 
 Kind = Literal["thought", "greeting", "lead_in", "farewell", "sources", "marker", "prose"]

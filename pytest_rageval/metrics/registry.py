@@ -15,8 +15,7 @@ from typing import Final
 
 from pytest_rageval.support.text import Unit
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.own_metric import BUILT_IN_SOURCE, MetricDefinition
-from pytest_rageval.values.section import Section
+from pytest_rageval.values.own_code import BUILT_IN_SOURCE, MetricDefinition, Section
 
 STAGE_PREFIX: Final = "stage."
 """Of the figures that count the cases of a failure stage."""

@@ -16,10 +16,21 @@ from pytest_rageval.metrics.answer import (
     score_abstention,
     score_citation_support,
     score_citations,
+    score_rules,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.context import facts_held, score_context, score_tokens, unused_facts
-from pytest_rageval.metrics.conversation import CONTEXT_CARRY, clarifies, score_carry
+from pytest_rageval.metrics.context import (
+    CONTEXT_CARRY,
+    SUFFICIENCY_METRICS,
+    clarifies,
+    facts_held,
+    gold_key,
+    score_carry,
+    score_context,
+    score_sufficiency,
+    score_tokens,
+    unused_facts,
+)
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
     needed_parts,
@@ -37,8 +48,6 @@ from pytest_rageval.metrics.retrieval import (
     score_scope,
     scores_before_rerank,
 )
-from pytest_rageval.metrics.rules import score_rules
-from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS, gold_key, score_sufficiency
 from pytest_rageval.metrics.view import (
     FAILED,
     NO_JUDGE,
@@ -50,7 +59,7 @@ from pytest_rageval.metrics.view import (
     view_case,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     CaseRecord,

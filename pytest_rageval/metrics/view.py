@@ -21,13 +21,15 @@ from typing import Final, Literal
 from pytest_rageval.metrics.citation_markers import find_markers
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import anchors_of, decide_chunks, headings_decide
-from pytest_rageval.metrics.document_names import own_names, with_own_names, without_roots
 from pytest_rageval.metrics.matching import (
     PathCase,
     Segments,
     norm_heading,
     norm_path,
+    own_names,
     vaults_agree,
+    with_own_names,
+    without_roots,
 )
 from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
 from pytest_rageval.values.case import Case, Message

@@ -29,8 +29,8 @@ from pytest_rageval.support.http.coding import KNOWN_CODINGS, TransportError, un
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids
+from pytest_rageval.values.declared import is_device
 from pytest_rageval.values.errors import target_error
-from pytest_rageval.values.portable import is_device
 from pytest_rageval.values.settings import Settings
 
 NOT_NEEDED: Final = "rageval-replay-needs-no-secret"

@@ -92,7 +92,7 @@ class Cassettes:
                     served_at = self._embedded_url = started
             settings = self._settings
             if self.replaying and settings.target.auth is not None:
-                from pytest_rageval.target.auth import NO_HEADERS
+                from pytest_rageval.target.documents import NO_HEADERS
 
                 settings = replace(settings, target=replace(settings.target, auth=NO_HEADERS))
             opened = open_target(
@@ -277,7 +277,7 @@ class _Persister:
 
 def _unless_of_auth(request: Any) -> Any:
     """Leave out what the project's code sends to get its headers: such requests hold secrets."""
-    from pytest_rageval.target.auth import RUNNING
+    from pytest_rageval.target.documents import RUNNING
 
     return None if RUNNING.is_set() else request
 

@@ -17,13 +17,6 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.run import Run
-from pytest_rageval.plugin.check_reports import (
-    CHECK_CATEGORIES,
-    check_report,
-    checks_apart,
-    log_check,
-    whole_report,
-)
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target, served_vault
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import (
@@ -35,13 +28,18 @@ from pytest_rageval.plugin.private import (
 )
 from pytest_rageval.plugin.progress import progress_shown
 from pytest_rageval.plugin.reports import (
+    CHECK_CATEGORIES,
     ReportDetails,
     case_metadata,
+    check_report,
+    checks_apart,
     decide_report,
     is_flaky,
     item_outcome,
+    log_check,
     passed_strict_xfail,
     set_properties,
+    whole_report,
 )
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import (

@@ -29,7 +29,7 @@ from pytest_rageval.plugin.reports import ReportDetails, decide_report, is_flaky
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.plugin.terminal import error_text
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, nodeid_of, read_set
-from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.documents import redact
 from pytest_rageval.support.text import part
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.support.tracebacks import without_own_frames

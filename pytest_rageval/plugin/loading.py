@@ -45,6 +45,7 @@ def load(config: pytest.Config) -> State | None:
 
 
 def _load(config: pytest.Config, rootdir: Path) -> State | None:
+    from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.preparing import (
         check_open_files,
         check_results_dir,
@@ -53,7 +54,6 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         read_sets,
         run_thresholds,
     )
-    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
     from pytest_rageval.plugin.state import State
@@ -61,7 +61,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.project.selecting import limits_of, select_cases
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
@@ -161,7 +161,7 @@ def _finished(
     finished = json.loads(from_controller.get("rageval_finished", "{}"))
     if not finished:
         return {}
-    from pytest_rageval.runs.record_json import record_of_line
+    from pytest_rageval.runs.documents import record_of_line
 
     return {
         nodeid: {
@@ -193,7 +193,7 @@ def _only(
 def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple[str, str]] | None:
     if settings.shard is None:
         return None
-    from pytest_rageval.project.shards import Shard
+    from pytest_rageval.project.selecting import Shard
 
     files = [loaded for _, loaded in sorted(sets.items())]
     items = ((loaded.display, located.case.item) for loaded in files for located in loaded.cases)

@@ -35,9 +35,8 @@ from pytest_rageval.plugin.client_fixtures import (
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Evaluated
-from pytest_rageval.support.asker import AHEAD, GRACE_S, Asker
+from pytest_rageval.support.in_flight import AHEAD, GRACE_S, Asker, Slots
 from pytest_rageval.support.process import CoreUse
-from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.threads import result_of, session_loop
 from pytest_rageval.values.record import CaseRecord
 

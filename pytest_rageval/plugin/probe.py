@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
-from pytest_rageval.authoring.doctor.session import VARIABLE
+from pytest_rageval.authoring.doctor.project import VARIABLE
 from pytest_rageval.authoring.doctor.target import ask_case, check_golds, check_replies
+from pytest_rageval.authoring.linting.anchors import lost_anchors
 from pytest_rageval.authoring.linting.findings import PlacedCase
-from pytest_rageval.authoring.linting.index import lost_anchors
 from pytest_rageval.plugin.client_fixtures import (
     asked_one_by_one,
     asked_target,

@@ -24,7 +24,7 @@ from pytest_rageval.plugin.private import (
 from pytest_rageval.report.faces.terminal import columns_of
 from pytest_rageval.report.view.blocks import Status
 from pytest_rageval.report.view.progress import Progress, progress_line
-from pytest_rageval.support.terminal import is_steerable, log_pauses
+from pytest_rageval.support.text import is_steerable, log_pauses
 
 _MARKUP: Final[dict[Status, dict[str, bool]]] = {
     "": {},

@@ -17,10 +17,9 @@ from pytest_rageval.plugin.reports import ReportDetails, case_metadata
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.plugin.workers import INPUT, WorkerEnd
-from pytest_rageval.support.asker import GRACE_S
 from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.in_flight import GRACE_S, Slots
 from pytest_rageval.support.process import interrupted_by_termination, without_gc
-from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 

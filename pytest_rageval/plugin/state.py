@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_rageval.engine.case import Clients
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
     from pytest_rageval.values.errors import DatasetError
     from pytest_rageval.values.record import CaseRecord
 

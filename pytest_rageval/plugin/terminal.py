@@ -34,7 +34,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: FinishedRun) ->
     """
     if not view.reply_faults and all(record.error is None for record in view.run.records):
         return
-    from pytest_rageval.report.view.target_faults import FaultOptions, render_target_faults
+    from pytest_rageval.report.view.misses import FaultOptions, render_target_faults
 
     option = reporter.config.option
     styles = {"auto": "short", "short": "short", "long": "long", "line": "line", "native": "native"}

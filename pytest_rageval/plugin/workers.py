@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pytest_rageval.engine.run_state import Breaker, Spent
-from pytest_rageval.runs.record_json import record_line, record_of_line
+from pytest_rageval.runs.documents import record_line, record_of_line
 from pytest_rageval.values.record import CaseRecord
 
 INPUT: Final = "rageval_channel"

@@ -19,9 +19,9 @@ from pytest_rageval.support.reading import Check, Unfit, read
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.errors import ConfigError, Fault
-from pytest_rageval.values.json_documents import number as finite
+from pytest_rageval.values.lenient import number as finite
 from pytest_rageval.values.numbers import plain
-from pytest_rageval.values.trace import ID_FIELD, trace_link
+from pytest_rageval.values.reply import ID_FIELD, trace_link
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that other options or cases set."""
@@ -146,7 +146,7 @@ def _run_id(text: str) -> str:
 
 
 def _shard(text: str) -> str:
-    from pytest_rageval.project.shards import Shard
+    from pytest_rageval.project.selecting import Shard
 
     return str(Shard.parse(_text(text)))
 

@@ -17,8 +17,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.tracebacks import error_text, user_traceback
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.own_metric import MARK
-from pytest_rageval.values.section import Section
+from pytest_rageval.values.own_code import MARK, Section
 
 Definition = MetricInfo | Section
 """Definition that a decorator puts on a function."""

@@ -234,8 +234,7 @@ def _take_table(found: _Found, table: Mapping[str, Any], tier: str = "") -> None
 
 def _take_preset(found: _Found, name: str) -> None:
     """Add the settings of a preset to those that were found, which go before them."""
-    from pytest_rageval.project.presets.preset import load_preset
-    from pytest_rageval.project.presets.resolve import resolve
+    from pytest_rageval.project.presets.preset import load_preset, resolve
 
     if "target.vault" in found.values:
         found.refuse("target", "preset, vault", reason="the embedded server has no preset")
@@ -349,8 +348,7 @@ def _target_faults(settings: Settings) -> Iterator[Fault]:
             facts = {"where": "the value is in the file", "example": '"env:RAG_TOKEN"'}
             yield Fault(code="open_secret", facts=facts, field=f"headers {name}")
     if target.vars:
-        from pytest_rageval.project.presets.preset import load_preset
-        from pytest_rageval.project.presets.resolve import unneeded
+        from pytest_rageval.project.presets.preset import load_preset, unneeded
 
         yield from unneeded(load_preset(target.preset) if target.preset else None, target.vars)
     for name, value in target.vars.items():

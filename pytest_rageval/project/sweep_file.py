@@ -19,7 +19,7 @@ from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_text, rea
 from pytest_rageval.values.declared import Text
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 from pytest_rageval.values.sweep import SWEEP_SCORE, Axis, Range, SweepFile, Value
 
 SWEEP_FILE: Final = "sweep.toml"

@@ -12,9 +12,8 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendQuery, TrendRun, run_figures
-from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.reviews import REVIEWS
+from pytest_rageval.runs.reviews import NOTES, REVIEWS
 from pytest_rageval.runs.store import (
     BEGUN,
     RESULTS,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings, settle
 from pytest_rageval.project.settings import check_stored, load_settings
-from pytest_rageval.runs.record_json import without_texts
+from pytest_rageval.runs.documents import without_texts
 from pytest_rageval.runs.store import (
     SECTIONS,
     iterate_records,
@@ -25,9 +25,9 @@ from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
+from pytest_rageval.values.own_code import ShownSection, ShownSections
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.section import ShownSection, ShownSections
 from pytest_rageval.values.settings import Aspect, Settings
 
 _TYPES: Final = {

@@ -13,10 +13,10 @@ import msgspec
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, pass_share
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.runs.baseline import stored_runs
+from pytest_rageval.runs.documents import decoded
 from pytest_rageval.runs.git import git_state, read_history
 from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.record_json import decoded
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.values.config import GitState

@@ -21,9 +21,8 @@ from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
-from pytest_rageval.runs.record_json import decoded, encode_text, record_line, record_of_line
+from pytest_rageval.runs.documents import decoded, encode_text, record_line, record_of_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import (
     FOLDER_LOCK,
     Lock,
@@ -34,6 +33,7 @@ from pytest_rageval.support.files import (
 )
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cut_torn_line
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.reading import hint
 from pytest_rageval.values.errors import Fault, StorageError
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers

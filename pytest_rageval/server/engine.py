@@ -1,4 +1,7 @@
-"""Answers questions (docs/target.md#an-http-api), and manages documents added to the vault."""
+"""Answers questions (docs/target.md#an-http-api), and manages documents added to the vault.
+
+A follow-up question is searched in full, by words alone.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,50 @@ from dataclasses import asdict, replace
 from datetime import date
 from typing import Any
 
-from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answer_from
+from pytest_rageval.server.answer import (
+    ANSWERER_VERSION,
+    COMPARED_CHUNKS,
+    Answer,
+    abstain,
+    answer_from,
+    note_date,
+)
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.followup import in_full
 from pytest_rageval.server.index import Index, build_index, open_index
 from pytest_rageval.server.requests import AskQuery
 from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
+from pytest_rageval.server.terms import words
 from pytest_rageval.server.upstream import PROMPT_VERSION, Endpoint, generate
 from pytest_rageval.server.vault import Note, content_findings, finding_lines, read_vault
-from pytest_rageval.server.versions import COMPARED_CHUNKS, note_date
+
+_REFERS = frozenset(
+    "it its itself that this they them their theirs there those these then one ones he she him her "
+    "his hers same else".split()
+)
+_CONTINUES = frozenset("and but so or also otherwise why".split())
+_SHORT = 4
+"""A question of at most so many words is taken to continue the one before."""
+
+
+def in_full(question: str, before: Sequence[str]) -> str:
+    """Return a question with the one before it in front, if it refers to it.
+
+    It does if it has a pronoun such as *it* or *that*, begins with *and* or another word that
+    continues, or is very short. Only one question is taken, so a topic that was named earlier is
+    lost, as it is in many chatbots.
+
+    Args:
+        question: of the user.
+        before: the user's questions before it, in order.
+
+    >>> in_full("And how long does that take?", ["How do I get a refund?"])
+    'How do I get a refund? And how long does that take?'
+    """
+    said = words(question)
+    refers = not _REFERS.isdisjoint(said) or (said[:1] and said[0] in _CONTINUES)
+    return f"{before[-1]} {question}" if before and (refers or len(said) <= _SHORT) else question
+
 
 _log = logging.getLogger("rageval.reference")
 

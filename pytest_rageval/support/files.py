@@ -17,9 +17,9 @@ from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Final, cast
 
-from pytest_rageval.support.closing import Closing
+from pytest_rageval.support.process import Closing
+from pytest_rageval.values.declared import is_portable
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
-from pytest_rageval.values.portable import is_portable
 
 FOLDER_LOCK: Final = ".lock"
 """Lock file of a folder; it remains after its process was killed."""

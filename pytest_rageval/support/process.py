@@ -1,4 +1,4 @@
-"""Signals, imports and garbage collection of the process.
+"""Signals, imports, garbage collection and the closing of objects of the process.
 
 SIGTERM, sent by timeouts, stopped containers and cancelled jobs, and SIGHUP, sent when a terminal
 closes, end a process at once by default: nobody would be told how to go on, and documents sent to a
@@ -17,7 +17,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import FrameType
-from typing import Final
+from typing import Final, Self
+
+
+class Closing:
+    """Context manager over itself, which calls ``close`` at its end."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Free what it holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
 
 MEASURED_S: Final = 5.0
 

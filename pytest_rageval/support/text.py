@@ -1,4 +1,4 @@
-"""Text for people: untrusted text made safe for a terminal, counts, near names and numbers.
+"""Text for people: untrusted text made safe for a terminal, sentences, counts, names and numbers.
 
 A model's answer, a document or a case file may hold sequences that move the cursor, rename the
 window or reverse the reading order; none of them reaches a terminal through here. A figure below
@@ -8,16 +8,61 @@ a limit is never shown as reaching it.
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain, count
+from itertools import chain, count, repeat
 from typing import Final, Literal, TypeVar
 
 from pytest_rageval.values.diagnoses.table import WORDS
+
+_ABBREVIATED: Final = frozenset(
+    """
+    mr mrs ms dr prof st sr jr gen col lt sgt capt rev hon gov sen rep vs etc approx ca cf al
+    inc ltd co corp no nos vol pp fig e.g i.e a.m p.m u.s u.k jan feb mar apr jun jul aug sep
+    sept oct nov dec
+    """.split()
+)
+"""Words, besides single letters, after which a full stop does not end a sentence."""
+_STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
+
+
+def sentence_ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the half-open ranges of the sentences of a text, which are the whole of it in order."""
+    start = 0
+    for match in _STOP.finditer(text):
+        end = match.end()
+        if not _goes_on(text, match.start(), end, start):
+            yield start, end
+            start = end
+    if start < len(text):
+        yield start, len(text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, trimmed, none of them blank."""
+    for start, end in sentence_ranges(text):
+        if piece := text[start:end].strip():
+            yield piece
+
+
+def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
+    """Whether a sentence continues after a full stop: in "3.5", "a.md", "e.g. this"."""
+    if text[stop] not in ".!?":
+        return False
+    if end < len(text) and text[end - 1] != "\n" and not text[end].isspace():
+        return True
+    if text[stop] != "." or end != stop + 1:
+        return False
+    before = text[max(start, stop - 11) : stop].rsplit(None, 1)
+    word = before[-1].strip("(\"'").lower() if before else ""
+    return word in _ABBREVIATED or (len(word) == 1 and word.isalpha())
+
 
 _T = TypeVar("_T")
 
@@ -280,3 +325,20 @@ def format_limit_pair(value: float, limit: float, unit: Unit = "score") -> tuple
     while apart and _text(value, decimals) == _text(limit, decimals) and decimals < _MAX_DECIMALS:
         decimals += 1
     return _text(value, decimals), _text(limit, decimals)
+
+
+def is_steerable(number: int) -> bool:
+    """Return whether a file is a terminal that understands cursor movements."""
+    return (
+        os.isatty(number)
+        and os.environ.get("TERM", "dumb") != "dumb"
+        and os.environ.get("CI", "").lower() in {"", "0", "false"}
+        and sys.platform != "win32"  # its consoles have to be switched to it, and back
+    )
+
+
+def log_pauses() -> Iterator[float]:
+    """Yield the seconds before each line of a log: often at first, and then rarer."""
+    yield from (10, 20, 30, 60, 120)
+    # Services that run jobs take ten minutes of silence for a hung job.
+    yield from repeat(240)

@@ -19,13 +19,18 @@ from typing import Any, Final
 
 from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.text import clean, part
 from pytest_rageval.support.threads import called, computed, is_async, is_cancelled
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
-from pytest_rageval.target.contract import OTHER_TYPE, parse_ask_response, reply_keys
+from pytest_rageval.target.contract import (
+    MOST_CHARS,
+    OTHER_TYPE,
+    parse_ask_response,
+    reply_keys,
+    size_of,
+)
 from pytest_rageval.target.likely import likely_answer
-from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.values.diagnoses.table import TargetErrorKind
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 from pytest_rageval.values.reply import (
@@ -37,8 +42,8 @@ from pytest_rageval.values.reply import (
     endpoint_error,
     error_info,
     is_empty_answer,
+    span_id,
 )
-from pytest_rageval.values.trace import span_id
 
 _BODY_BYTES: Final = 4096
 _MESSAGE_CHARS: Final = 400

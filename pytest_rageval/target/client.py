@@ -30,13 +30,12 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
+from pytest_rageval.support.http.pacing import Pacing, Sleep
 from pytest_rageval.support.http.reason import reported_error
-from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.http.stopwatch import Stopwatch
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.http.transport import Stopwatch
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import computed, session_loop
-from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import (
     last_data,
@@ -45,6 +44,7 @@ from pytest_rageval.target.contract import (
     reply_keys,
     shown_keys,
 )
+from pytest_rageval.target.documents import HeaderSource
 from pytest_rageval.target.likely import likely_request, missed_though_sent
 from pytest_rageval.target.mapping import (
     MappingReport,

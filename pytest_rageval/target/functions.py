@@ -1,4 +1,4 @@
-"""JMESPath functions for replies that the language alone cannot read (docs/target.md#functions).
+"""JMESPath functions for replies that the language alone cannot read (docs/target.md).
 
 Where an argument is null, the result is null: what is absent in a reply stays absent and does not
 become an empty list.
@@ -12,8 +12,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
 from pytest_rageval.support.text import clean
-from pytest_rageval.target.contract import parse_json_text
-from pytest_rageval.target.size import MOST_CHARS, size_of
+from pytest_rageval.target.contract import MOST_CHARS, parse_json_text, size_of
 
 _TEXT: Final[Any] = {"types": ["string"]}
 _TEXTS: Final[Any] = {"types": ["array-string"]}

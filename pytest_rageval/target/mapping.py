@@ -19,11 +19,12 @@ from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest, part
 from pytest_rageval.target.contract import (
     INNER_FIELDS,
+    MOST_CHARS,
     error_message,
     last_data,
     shown_keys,
+    size_of,
 )
-from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error, with_facts
 from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS

@@ -15,7 +15,7 @@ from pytest_rageval.target.likely import likely_chunks, likely_references, likel
 from pytest_rageval.target.mapping import asks_question, compile_mapping, quoted
 from pytest_rageval.target.stream import likely_stream_answer
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 from pytest_rageval.values.reply import DEBUG_FIELDS, TOP_FIELDS, AskResponse, ErrorInfo
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, TargetSettings
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
-from pytest_rageval.support.http.stopwatch import Stopwatch
+from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import (
     MOST_LEVELS,

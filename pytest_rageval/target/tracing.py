@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_rageval.support.http.exchange import Request
-from pytest_rageval.values.trace import HEADER, ids_of, span_id, traceparent
+from pytest_rageval.values.reply import HEADER, ids_of, span_id, traceparent
 
 
 class Spans:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pytest_rageval.values.own_metric import MetricDefinition
+from pytest_rageval.values.own_code import MetricDefinition
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
 

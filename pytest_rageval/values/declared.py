@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -9,6 +10,19 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pytest_rageval.values.limits import MAX_INTEGER, Limits, Schema
+
+_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.ASCII | re.IGNORECASE)
+
+
+def is_device(name: str) -> bool:
+    """Whether Windows opens a device by a name, which it does with any suffix."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def is_portable(name: str) -> bool:
+    """Whether Windows keeps a name of letters, digits, ``.``, ``_`` and ``-`` as it is."""
+    return not is_device(name) and not name.endswith(".")
+
 
 Affects = Literal["everything", "answers", "judged"]
 """Metrics that depend on a setting: all, those of the answer, or judged ones."""

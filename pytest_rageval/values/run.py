@@ -10,8 +10,8 @@ from typing import Final
 from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult, Verdict
 from pytest_rageval.values.numbers import Aggregate, OwnFigure
+from pytest_rageval.values.own_code import ShownSection
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, ScoreSettings
-from pytest_rageval.values.section import ShownSection
 from pytest_rageval.values.settings import Settings
 
 _SATURATED: Final = 0.9

@@ -21,9 +21,9 @@ from pytest_rageval.values.declared import (
     Positive,
     Repeats,
     Setting,
+    is_portable,
 )
 from pytest_rageval.values.limits import Limits
-from pytest_rageval.values.portable import is_portable
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)

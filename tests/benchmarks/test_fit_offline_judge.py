@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from benchmarks import fit_offline_judge as bench
-from pytest_rageval.values.admission import StoredCalibration
+from pytest_rageval.values.verdict import StoredCalibration
 from tests.build.shared_data import shared_path
 
 FIGURES = Path(__file__).parents[2] / "benchmarks" / "README.md"

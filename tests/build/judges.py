@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.values.diagnoses.table import JudgeErrorKind
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest, Verdict

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from pytest_rageval.authoring.keyed.page import KeyPage
-from pytest_rageval.authoring.keyed.server import KeyServer
+from pytest_rageval.authoring.keyed.page import KeyPage, KeyServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

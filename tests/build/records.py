@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from pytest_rageval.engine.case import Trial, ask, record_of
-from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.documents import redact
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.case import Case, Message, Turn
 from pytest_rageval.values.diagnoses.table import TargetErrorKind

@@ -28,10 +28,10 @@ def test_a_page_replaces_a_link_and_leaves_what_it_names(tmp_path: Path) -> None
 def test_a_new_face_is_a_flag_that_prints_the_whole_view_by_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def write(document: Mapping[str, Any], view: View) -> None:
-        print(sorted(document), view)
+    def text(document: Mapping[str, Any], view: View) -> str:
+        return f"{sorted(document)} {view}"
 
-    monkeypatch.setattr(output, "FACES", {**output.FACES, "plain": Face("Plain.", write)})
+    monkeypatch.setattr(output, "FACES", {**output.FACES, "plain": Face("Plain.", text)})
     view = View((("worse", "bad"),), [Group("why", ["folded"], folded=True)])
 
     @click.command()
@@ -46,5 +46,5 @@ def test_a_new_face_is_a_flag_that_prints_the_whole_view_by_it(
     assert printed == {
         (): "worse\n",
         ("--json",): f'{{\n  "schema_version": {SCHEMA_VERSION},\n  "n": 1\n}}\n',
-        ("--plain",): f"['n'] {view}\n",
+        ("--plain",): f"['n'] {view}",
     }

@@ -6,7 +6,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from pytest_rageval.engine.labels import load_judge_labels
+from pytest_rageval.engine.preparing import load_judge_labels
 from pytest_rageval.values.numbers import CorrectedMean, JudgeReliability, SpotCheck
 from tests.docs.examples import read_document
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import pytest_rageval
-from pytest_rageval.api.comparison import COLUMNS
-from pytest_rageval.api.run import ROW_KEYS
+from pytest_rageval.api.run import COLUMNS, ROW_KEYS
 from tests.build.projects import work_in
 from tests.build.runs import run_of, write_run
 from tests.docs.examples import read_document, run_sessions, sections

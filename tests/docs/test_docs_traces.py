@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_rageval.values.reply import AskRequest
-from pytest_rageval.values.trace import trace_id, traceparent
+from pytest_rageval.values.reply import AskRequest, trace_id, traceparent
 from tests.build.asking import ask_client
 from tests.build.targets import fake_target, json_reply
 from tests.docs.examples import read_document, sections

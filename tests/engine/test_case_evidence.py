@@ -17,7 +17,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.explanation import view_of_case
-from pytest_rageval.runs.record_json import record_line, record_of_line, redact
+from pytest_rageval.runs.documents import record_line, record_of_line, redact
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case, KeyFact
 from pytest_rageval.values.record import CaseRecord, Evidence

@@ -186,7 +186,7 @@ def test_a_page_that_cannot_be_written_costs_neither_verdict_nor_files(
     def fails(*_: object) -> None:
         raise RuntimeError("no template")
 
-    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", fails)
+    monkeypatch.setattr("pytest_rageval.report.html.run.page.write_report", fails)
     found = finished(ended(project, run_of(20), Check(limit=0.8, **HIT)))
     assert found.gate.verdict == "pass"
     assert list(found.notes) == ["report.html was not written: RuntimeError: no template"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.gate.tried import OTHER_JUDGE, PlantedFault, TriedGate
+from pytest_rageval.analysis.gate.planted import OTHER_JUDGE, PlantedFault, TriedGate
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.engine.planting import try_gate
@@ -17,7 +17,7 @@ from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.faces.terminal import draw
-from pytest_rageval.report.view.planting import view_of_tried_gate
+from pytest_rageval.report.view.gate import view_of_tried_gate
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import StorageError

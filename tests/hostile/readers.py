@@ -16,9 +16,9 @@ from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import ReadOptions
 from pytest_rageval.authoring.labelling.store import latest, open_points, read_labels
 from pytest_rageval.authoring.review.items import answers_of_file, source_of
-from pytest_rageval.engine.labels import load_judge_labels, load_labels
+from pytest_rageval.engine.endpoint import load_vectors
+from pytest_rageval.engine.preparing import load_judge_labels, load_labels
 from pytest_rageval.engine.recorded import RecordedResponses
-from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.judges.calibrations import read_calibration
 from pytest_rageval.judges.model.wire import no_completion, read_completion
 from pytest_rageval.judges.rubrics.load import load_rubric

@@ -15,7 +15,7 @@ from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import record_line, record_of_line
+from pytest_rageval.runs.documents import record_line, record_of_line
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case, Message

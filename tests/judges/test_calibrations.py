@@ -13,9 +13,9 @@ from pytest_rageval.judges.calibrations import (
     write_calibration,
 )
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.values.admission import StoredCalibration
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import JudgeSettings, Settings
+from pytest_rageval.values.verdict import StoredCalibration
 
 
 def test_calibrations_stand_below_the_first_test_path(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import record_line, redact
+from pytest_rageval.runs.documents import record_line, redact
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case

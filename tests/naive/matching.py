@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# Markup is read by markdown-it, with an oracle of its own (tests/metrics/test_headings.py).
-from pytest_rageval.metrics.headings import heading_text
-from pytest_rageval.metrics.matching import norm_path, norm_text
+# Markup is read by markdown-it, with an oracle in tests/metrics/test_matching_headings.py.
+from pytest_rageval.metrics.matching import heading_text, norm_path, norm_text
 
 Values = dict[str, Any]
 Segments = list[str]

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import compute_silhouette
-from pytest_rageval.analysis.trust.judge import summarise_spot_check
+from pytest_rageval.analysis.trust.reliability import summarise_spot_check
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import matches_by, rule_for
 from pytest_rageval.metrics.judged import (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.plugin.check_reports import (
+from pytest_rageval.plugin.reports import (
     check_metadata,
     check_report,
     check_text,

@@ -240,7 +240,7 @@ def test_a_session_without_cases_imports_next_to_nothing(
     assert not {n for n in names if n.split(".")[0] in HEAVY}
     ours = {n for n in names if n.split(".")[0] == "pytest_rageval"}
     modules = ("plugin", "plugin.hooks", "plugin.hookspecs", "plugin.preflight")
-    values = ("values", "values.declared", "values.limits", "values.portable", "values.settings")
+    values = ("values", "values.declared", "values.limits", "values.settings")
     below = ("project", "project.discovery", "project.options", *values)
     expected = {f"pytest_rageval.{module}" for module in (*modules, *below)}
     assert "pytest_rageval.plugin.preflight" in ours

@@ -118,7 +118,7 @@ def questions_of(cases: Sequence[dict[str, object]]) -> list[str]:
 
 
 TIMING = """
-SUMS_UP = ("pytest_rageval.analysis.aggregate.run", "pytest_rageval.report.html.run.files")
+SUMS_UP = ("pytest_rageval.analysis.aggregate.run", "pytest_rageval.report.html.run.page")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):

@@ -33,7 +33,7 @@ def test_a_page_that_cannot_be_made_costs_neither_verdict_nor_figures(
     def broken(*_: object) -> None:
         raise RuntimeError("no page today")
 
-    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", broken)
+    monkeypatch.setattr("pytest_rageval.report.html.run.page.write_report", broken)
     result = project.run()
 
     (folder,) = project.run_folders()

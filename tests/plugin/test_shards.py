@@ -303,7 +303,7 @@ def test_a_merge_interrupted_while_its_page_is_drawn_is_kept(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", interrupt)
+    monkeypatch.setattr("pytest_rageval.report.html.run.page.write_report", interrupt)
     assert merge("s1", "s2", "s3", "--run-id", "merged") == ExitCode.INTERRUPTED
     files = {path.name for path in project.folder("merged").iterdir()}
     assert {"results.jsonl", "config.json", "metrics.json", "gate.json", "summary.md"} <= files

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.conversation import CONTEXT_CARRY
+from pytest_rageval.metrics.context import CONTEXT_CARRY
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed

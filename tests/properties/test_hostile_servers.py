@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.interchange import files
-from pytest_rageval.engine.endpoint import ModelEndpoint
-from pytest_rageval.engine.vectors import EmbeddingsClient
+from pytest_rageval.engine.endpoint import EmbeddingsClient, ModelEndpoint
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.wire import Form
 from pytest_rageval.server import upstream

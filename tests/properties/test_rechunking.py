@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from pytest_rageval.metrics.headings import heading_text
-from pytest_rageval.metrics.matching import norm_heading, norm_text
+from pytest_rageval.metrics.matching import heading_text, norm_heading, norm_text
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.server.chunking import Chunk, chunk_note
 from pytest_rageval.values.case import Anchor, Case

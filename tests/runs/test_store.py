@@ -25,7 +25,7 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from tests.build.records import changed
-from tests.runs.test_record_json import RECORD
+from tests.runs.test_documents_record_json import RECORD
 
 
 def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:

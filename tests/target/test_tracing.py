@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.target.client import HttpRagClient
-from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.reply import AskRequest, AskResult, span_id, trace_id, traceparent
 from pytest_rageval.values.settings import TargetSettings
-from pytest_rageval.values.trace import span_id, trace_id, traceparent
 from tests.build.asking import ask_client
 from tests.build.targets import Reply, fake_target, hang_up, http_reply, json_reply
 

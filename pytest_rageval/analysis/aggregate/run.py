@@ -25,12 +25,12 @@ from pytest_rageval.analysis.aggregate.summaries import (
     summarise_repeats,
     summarise_rerank,
     summarise_translations,
+    weighted_means,
 )
 from pytest_rageval.analysis.aggregate.table import CasePart, CaseTable, RecordRows
-from pytest_rageval.analysis.aggregate.weighted import weighted_means
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.conversation import CONTEXT_CARRY
+from pytest_rageval.metrics.context import CONTEXT_CARRY
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 from pytest_rageval.metrics.matching import PathCase

@@ -17,27 +17,29 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.pairs import (
+    BY_DOCUMENT,
     PASSED,
     TIME,
     CasePair,
+    Clustering,
     PairedColumns,
     PairedValues,
     Pairing,
     Verdict,
+    choose_clustering,
     newly_missed,
     pair_cases,
     pass_values,
     time_values,
     verdict,
 )
-from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering, choose_clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
+from pytest_rageval.metrics.context import CONTEXT_KEYS, context_cell
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
-from pytest_rageval.metrics.sufficiency import CONTEXT_KEYS, context_cell
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import SpotCheck
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord

@@ -1,26 +1,37 @@
-"""Comparison of the settings of two runs, from their ``config.json``. Pure.
+"""Comparison of the settings of two runs and of their rules of matching. Pure.
 
 Numbers are comparable only if the settings they depend on, the *invariants*, are equal in both
 runs. Any other difference is what the comparison measures. The role of each setting is in its row
 of ``project.options``.
+
+A case whose evidence was compared by headings in one run and by quotations in the other has two
+numbers of different meaning, whatever the settings say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
-from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
-from pytest_rageval.metrics.definitions import own_definitions, stored_registry
+from pytest_rageval.analysis.compare.pairs import place_of
+from pytest_rageval.metrics.built_in import (
+    BUILT_IN,
+    DEFINITIONS_VERSION,
+    own_definitions,
+    stored_registry,
+)
+from pytest_rageval.metrics.deciding import UNDECIDED, rules_of_cut
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import compared_settings, stored_settings
-from pytest_rageval.support.text import cut, first_few
+from pytest_rageval.support.text import counted, cut, first_few
 from pytest_rageval.support.text import shown as shown_value
 from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.declared import Affects
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import MATCH_RULES
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
@@ -358,3 +369,45 @@ def listed(found: Sequence[ConfigDifference], one: str, other: str) -> str:
 
 def _short(value: object) -> str:
     return "not set" if value is None else shown_value(value)
+
+
+NAME: Final = "matching.rules"
+
+_Rules = frozenset[str]
+
+
+def rules_difference(
+    base: Iterable[CaseRecord], new: Iterable[CaseRecord]
+) -> ConfigDifference | None:
+    """Return the rules that decided cases of both runs and have none in common.
+
+    Returns:
+        An ``Invariant`` if that is more than one in twenty of the cases with a rule in both runs;
+        None: there is no such case.
+    """
+    ours, theirs = _rules_by_case(base), _rules_by_case(new)
+    both = [key for key, rules in ours.items() if rules and theirs.get(key)]
+    changed = [key for key in both if ours[key].isdisjoint(theirs[key])]
+    if not changed:
+        return None
+    share = f"({len(changed)} of {counted(len(both), 'case')})"
+    one, other = (f"{_named(rules[key] for key in changed)} {share}" for rules in (ours, theirs))
+    if len(changed) <= 0.05 * len(both):
+        return ConfigDifference(name=NAME, base=one, new=other)
+    return Invariant(name=NAME, base=one, new=other, affects="everything")
+
+
+def _rules_by_case(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str], _Rules]:
+    found: dict[tuple[str, str, str], _Rules] = {}
+    for record in records:
+        key, rules = (*place_of(record), record.case_hash), frozenset[str]()
+        if record.reply.retrieved_chunks and record.case.gold_supports:
+            undecided = "recall_at_k" in record.scores.not_applicable
+            rules = rules.union(*([(UNDECIDED,)] if undecided else rules_of_cut(record)))
+        found[key] = found.get(key, frozenset()) | rules
+    return found
+
+
+def _named(sets: Iterable[_Rules]) -> str:
+    rules = frozenset[str]().union(*sets)
+    return ", ".join(name for name in (*MATCH_RULES, UNDECIDED) if name in rules)

@@ -24,7 +24,7 @@ from pytest_rageval.analysis.gate.figures import (
     no_interval,
 )
 from pytest_rageval.analysis.trust.admission import JudgesBehind
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.support.text import (
@@ -35,7 +35,6 @@ from pytest_rageval.support.text import (
     part,
     plural,
 )
-from pytest_rageval.values.admission import NOT_ADMITTED, Admissions
 from pytest_rageval.values.diagnoses.target import TURN_NOT_REACHED
 from pytest_rageval.values.gate import (
     WHOLE_SET,
@@ -50,6 +49,7 @@ from pytest_rageval.values.gate import (
 )
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import TIMED, StoredRun
+from pytest_rageval.values.verdict import NOT_ADMITTED, Admissions
 from pytest_rageval.values.words import PROVEN
 
 NO_BASELINE: Final = (

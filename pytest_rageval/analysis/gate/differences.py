@@ -12,15 +12,16 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import ERROR
 from pytest_rageval.analysis.compare.pairs import (
+    BY_DOCUMENT,
     MET,
     PASSED,
     CasePair,
+    Clustering,
     PairedColumns,
     PairedValues,
     newly_missed,
     pass_values,
 )
-from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.gate.figures import (
     BY_OUTCOME,
     LimitDecision,

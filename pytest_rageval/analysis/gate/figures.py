@@ -26,7 +26,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.judges.spot_check import DISAGREEMENT
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pytest_rageval.analysis.sweep.effects import main_effects
 from pytest_rageval.analysis.sweep.goal import Objective
 from pytest_rageval.analysis.sweep.halving import Cut, keep, merit_order, pareto_front
 from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
-from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, RungRow, SweepOutcome
+from pytest_rageval.analysis.sweep.outcome import (
+    ObjectiveRow,
+    Ranked,
+    RungRow,
+    SweepOutcome,
+    main_effects,
+)
 from pytest_rageval.analysis.sweep.plan import SweepPlan
 from pytest_rageval.analysis.sweep.subsets import case_group
 from pytest_rageval.analysis.sweep.verdict import (

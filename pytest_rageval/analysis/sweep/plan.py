@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import product
 from typing import Final
 
-from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
 from pytest_rageval.analysis.sweep.goal import Goal, no_value
 from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, MOST_FINALISTS, Rung, plan_rungs
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
@@ -15,6 +17,60 @@ from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Axis, Builder, Method, Range, SweepFile, Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """One point: values sent with each question, and values that an index is built with."""
+
+    query: Mapping[str, Value] = field(default_factory=dict)
+    index: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Hash of both, in 12 hex digits, whatever the order of the names."""
+        text = json.dumps([dict(self.query), dict(self.index)], sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        """The values as a user reads them: ``k=5 chunk_tokens=400``."""
+        return " ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """All values; no parameter of an index has the name of another."""
+        return {**self.query, **self.index}
+
+
+def value_text(value: Value) -> str:
+    """Return a value as users and commands read it: a text as it is, anything else as JSON.
+
+    >>> value_text(True), value_text(0.2), value_text("rrf")
+    ('true', '0.2', 'rrf')
+    """
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def expand_grid(
+    query: Mapping[str, Sequence[Value]], index: Mapping[str, Sequence[Value]]
+) -> tuple[Configuration, ...]:
+    """Return every combination; those of one index are neighbours, so that it is built once.
+
+    Args:
+        query: values by parameter of the questions; the last one varies fastest.
+        index: values by parameter of the index.
+    """
+    return tuple(
+        Configuration(query=asked, index=built)
+        for built in _points(index)
+        for asked in _points(query)
+    )
+
+
+def _points(axes: Mapping[str, Sequence[Value]]) -> Iterable[dict[str, Value]]:
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+
 
 _MOST: Final = 10_000
 """Configurations that lists may span."""

@@ -13,10 +13,9 @@ from typing import Final
 from pytest_rageval.analysis.stats.distributions import binomial_cdf, cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval, wilson
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.values.admission import Admissions, GroupBias, JudgeRates
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JUDGED_ON, Aspect
-from pytest_rageval.values.verdict import Judgement
+from pytest_rageval.values.verdict import Admissions, GroupBias, Judgement, JudgeRates
 
 DEV_SHARE: Final = 1 / 3
 _SURE: Final = 0.9

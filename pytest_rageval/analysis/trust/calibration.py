@@ -28,10 +28,9 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.admission import GroupBias, JudgeRates
 from pytest_rageval.values.case import NotBlank
 from pytest_rageval.values.diagnoses.table import JudgeErrorKind
-from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
+from pytest_rageval.values.verdict import GroupBias, Judgement, JudgeRates, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
 RUBRICS: Final[tuple[CalibrationRubric, ...]] = ("groundedness", "correctness", "abstention")

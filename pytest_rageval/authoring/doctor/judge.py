@@ -17,16 +17,22 @@ from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatModel
 from pytest_rageval.judges.model.wire import ModelReply
-from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.judges.opening import check_offline
+from pytest_rageval.judges.opening import check_offline, is_named, open_named_judge
 from pytest_rageval.support.text import part
-from pytest_rageval.values.admission import NOT_ADMITTED, Admissions, JudgeRates
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.judge import judge_advice
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from pytest_rageval.values.verdict import RUBRICS, Judgement, JudgeRequest, Passage
+from pytest_rageval.values.verdict import (
+    NOT_ADMITTED,
+    RUBRICS,
+    Admissions,
+    Judgement,
+    JudgeRates,
+    JudgeRequest,
+    Passage,
+)
 
 _FOUND: Final = Findings("judge")
 _PASSAGE: Final = "The north gate opens at 8:15 and closes at 17:40."
@@ -151,7 +157,7 @@ def _asked(
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.model.memory import unpinned_alias
     from pytest_rageval.judges.opening import given_client
-    from pytest_rageval.support.http.retry import Pacing
+    from pytest_rageval.support.http.pacing import Pacing
 
     asked = []
     root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)

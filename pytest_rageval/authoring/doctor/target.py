@@ -12,8 +12,7 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.deciding import anchors_of
-from pytest_rageval.metrics.document_names import with_own_names
-from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
+from pytest_rageval.metrics.matching import citation_in_chunks, norm_path, with_own_names
 from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.text import clean, counted, part, shown_json

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.chats import content_text, read_chat, read_messages
 from pytest_rageval.authoring.linting.duplicates import words
-from pytest_rageval.metrics.courtesies import opening
+from pytest_rageval.metrics.non_claims import opening
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.target.adapters import PATHS, from_documents
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 
 _ASKED: Final = (
     "question", "query", "user_input", "user_query", "input", "prompt", "message", "text",

@@ -18,7 +18,7 @@ from pytest_rageval.authoring.inbox.messages import asked, parsed, passages, sai
 from pytest_rageval.authoring.inbox.values import Piece
 from pytest_rageval.authoring.interchange.cells import snake
 from pytest_rageval.authoring.interchange.chats import HISTORY, read_messages
-from pytest_rageval.values.json_documents import items, part, text
+from pytest_rageval.values.lenient import items, part, text
 
 Row = Mapping[str, Any]
 Columns = Mapping[str, str]

@@ -41,7 +41,7 @@ from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, faults_error
-from pytest_rageval.values.json_documents import part, word
+from pytest_rageval.values.lenient import part, word
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _TEXTS: Final = ("corpus.jsonl", "queries.jsonl")

@@ -28,7 +28,7 @@ from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import clean, counted, nearest, shown, whole_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
-from pytest_rageval.values.json_documents import text as text_at
+from pytest_rageval.values.lenient import text as text_at
 
 _ROOM: Final = "ir-datasets"
 _NEEDS_EXTRA: Final = (

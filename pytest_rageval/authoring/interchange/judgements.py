@@ -14,7 +14,7 @@ from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.diagnoses.table import Fact
 from pytest_rageval.values.errors import Fault
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 
 _NAMES: Final = (
     frozenset({"query_id", "qid", "queryid", "query", "topic", "topic_id"}),

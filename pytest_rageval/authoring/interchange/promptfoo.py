@@ -18,11 +18,11 @@ from pytest_rageval.authoring.interchange.cells import as_lines
 from pytest_rageval.authoring.interchange.chats import keep_history, read_chat, take_history
 from pytest_rageval.authoring.interchange.fields import BadFieldError, FieldMap, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
-from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
     parse_table,
+    refuse_others,
 )
 from pytest_rageval.authoring.interchange.rows import with_id
 from pytest_rageval.authoring.interchange.values import (
@@ -37,7 +37,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import RuleKind
 from pytest_rageval.values.errors import DatasetError
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 
 _ROOM: Final = "promptfoo"
 _FORM: Final = FieldMap(room=_ROOM)

@@ -37,11 +37,11 @@ from pytest_rageval.authoring.interchange.fields import (
     read_fields,
 )
 from pytest_rageval.authoring.interchange.ids import UniqueIds
-from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
     parse_table,
+    refuse_others,
     rows_of_columns,
 )
 from pytest_rageval.authoring.interchange.talks import take_conversation, with_turns
@@ -61,7 +61,7 @@ from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.case import turn_id
 from pytest_rageval.values.errors import Fault, faults_error
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items", "examples",
                  "samples", "goldens", "data")  # fmt: skip

@@ -15,7 +15,7 @@ from pytest_rageval.authoring.interchange.chats import read_messages
 from pytest_rageval.authoring.interchange.fields import take_answers
 from pytest_rageval.authoring.interchange.values import Ledger, listed
 from pytest_rageval.values.case import TURN_FIELDS
-from pytest_rageval.values.json_documents import part, texts, word
+from pytest_rageval.values.lenient import part, texts, word
 
 _ANSWERABILITY: Final = ("enrichments", "Answerability")
 

@@ -36,7 +36,7 @@ from pytest_rageval.authoring.interchange.values import (
 )
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.reading import Unfit
-from pytest_rageval.values.json_documents import items, part, word
+from pytest_rageval.values.lenient import items, part, word
 
 _SOURCES: Final = "metadata[].source"
 _TOOL: Final = "a matter of its own tool"

@@ -36,7 +36,7 @@ from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
-from pytest_rageval.values.json_documents import texts
+from pytest_rageval.values.lenient import texts
 
 _ROOM: Final = "trec"
 # None goes on past the next topic or tag: one without an end would be searched to the end of the

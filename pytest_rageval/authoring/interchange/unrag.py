@@ -28,8 +28,8 @@ from pytest_rageval.authoring.interchange.values import (
 )
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
-from pytest_rageval.values.json_documents import items, number, part, word
-from pytest_rageval.values.json_documents import value as value_at
+from pytest_rageval.values.lenient import items, number, part, word
+from pytest_rageval.values.lenient import value as value_at
 
 DEFAULT_TOP_K: Final = 10
 """Default of unrag."""

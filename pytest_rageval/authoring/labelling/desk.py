@@ -36,10 +36,13 @@ from pytest_rageval.authoring.labelling.store import (
     seen_chunks,
 )
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.project.case_edit import EditableCase, EditableSet, lines_by_id, read_case_line
-from pytest_rageval.project.case_file_edit import (
+from pytest_rageval.project.case_edit import (
+    EditableCase,
+    EditableSet,
     EditConflictError,
     change_line,
+    lines_by_id,
+    read_case_line,
     read_file_lines,
     remove_line,
 )

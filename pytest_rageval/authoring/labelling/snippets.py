@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Final
 
 from pytest_rageval.metrics.matching import norm_text
-from pytest_rageval.support.sentences import sentences
+from pytest_rageval.support.text import sentences
 
 SHOWN: Final = 200
 """Most sentences that are shown at once: a chunk may be a document of 20,000."""

@@ -15,7 +15,7 @@ from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, THRESHOLDS, iter
 from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.errors import RagEvalError
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.lenient import part
 
 CASES: Final = "evals/eval_set.jsonl"
 PYPROJECT: Final = "pyproject.toml"

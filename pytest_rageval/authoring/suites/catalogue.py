@@ -1,4 +1,4 @@
-"""The standard suites, with the figures of BM25 in the literature.
+"""The standard suites with their published figures, and the folder of one as a small project.
 
 The figures are those of the regression pages of Anserini, which recomputes them: BM25 with k1 = 0.9
 and b = 0.4 over Lucene's English terms, once with title and text in one field (``flat``) and once
@@ -7,11 +7,27 @@ in two (``multifield``). Sizes are those that ir-datasets 0.6 gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.suites import Published
+from pytest_rageval.authoring.interchange.files import write_corpus, write_new
+from pytest_rageval.authoring.interchange.ir_datasets import (
+    document_of_question,
+    iterate_documents,
+    makes_paths,
+    open_dataset,
+    read_dataset,
+)
+from pytest_rageval.authoring.interchange.values import ReadOptions
+from pytest_rageval.project.case_reader import load_cases
+from pytest_rageval.support.files import write_new_file
 from pytest_rageval.support.reading import hint
 from pytest_rageval.values.errors import ConfigError
 
@@ -118,3 +134,103 @@ _STANDARD: Final = (
           ((0.6330, 0.6027), (0.7957, 0.7400))),
 )  # fmt: skip
 SUITES: Final[Mapping[str, Suite]] = {one.name: one for one in (_TINY, *_STANDARD)}
+
+
+class PackagedDataset:
+    """A dataset in a folder beside this module; its rows have the attributes of ir-datasets."""
+
+    def __init__(self, name: str) -> None:
+        self._folder: Traversable = files(__package__) / name
+
+    def queries_iter(self) -> Iterator[SimpleNamespace]:
+        """Yield the questions."""
+        for row in self._objects("queries.jsonl"):
+            yield SimpleNamespace(query_id=row["_id"], text=row["text"])
+
+    def docs_iter(self) -> Iterator[SimpleNamespace]:
+        """Yield the documents."""
+        for row in self._objects("corpus.jsonl"):
+            yield SimpleNamespace(doc_id=row["_id"], title=row["title"], text=row["text"])
+
+    def qrels_iter(self) -> Iterator[SimpleNamespace]:
+        """Yield the judgements."""
+        for line in self._lines("qrels", "test.tsv")[1:]:
+            query, document, grade = line.split("\t")
+            yield SimpleNamespace(query_id=query, doc_id=document, relevance=int(grade))
+
+    def _objects(self, name: str) -> Iterator[dict[str, Any]]:
+        return map(json.loads, self._lines(name))
+
+    def _lines(self, *path: str) -> list[str]:
+        return self._folder.joinpath(*path).read_text(encoding="utf-8").splitlines()
+
+
+Names = Literal["paths", "keep"]
+"""Names in golds: paths of notes, or ids of documents."""
+CORPUS: Final = "corpus"
+_PYPROJECT: Final = f"""\
+# Written by `rageval suite run`: rageval explain, compare and pytest work in this folder.
+[tool.rageval]
+retrieval_only = true
+
+[tool.rageval.target]
+vault = "{CORPUS}"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSuite:
+    """A suite on disk."""
+
+    suite: Suite
+    folder: Path
+    cases: Path
+    names: Names
+
+    @property
+    def corpus(self) -> Path:
+        """Folder of the documents: notes, or one file of lines."""
+        return self.folder / CORPUS
+
+    def own_documents(self) -> Mapping[str, str]:
+        """Return, by case id, the path of the document with the id of the question."""
+        options = _options(self.names)
+        cases = (located.case for located in load_cases(self.cases).cases)
+        return {case.id: document_of_question(case, options) for case in cases}
+
+
+def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool) -> PreparedSuite:
+    """Write the parts of a suite that its folder lacks.
+
+    Args:
+        suite: is downloaded if it does not come with this package.
+        folder: of this suite and these names alone.
+        names: what golds name.
+        with_corpus: whether the documents are needed too.
+
+    Raises:
+        ConfigError: the library that downloads it is not installed.
+        DatasetError: the folder cannot be written.
+        EndpointError: it cannot be downloaded.
+    """
+    cases = folder / "evals" / f"{suite.name}.jsonl"
+    prepared = PreparedSuite(suite=suite, folder=folder, cases=cases, names=names)
+    lacks_corpus = with_corpus and not prepared.corpus.is_dir()
+    if cases.is_file() and not lacks_corpus:
+        return prepared
+    name, options = suite.dataset or suite.name, _options(names)
+    dataset = PackagedDataset(name) if suite.dataset is None else open_dataset(name)
+    if lacks_corpus:
+        documents = iterate_documents(dataset, name, options)
+        write_corpus(prepared.corpus, documents, as_notes=makes_paths(options))
+    if not cases.is_file():
+        found = read_dataset(dataset, name, options)
+        lines = (f"{json.dumps(line, ensure_ascii=False)}\n" for line in found.cases)
+        write_new(cases, lines)
+        write_new_file(folder / "pyproject.toml", [_PYPROJECT.encode()])
+        write_new_file(folder / ".gitignore", [b"*\n"])
+    return prepared
+
+
+def _options(names: Names) -> ReadOptions:
+    return ReadOptions(ids=names, with_documents=True)

@@ -1,11 +1,15 @@
-"""The requests of ``rageval view``: pages are read, tags are changed."""
+"""The runs of a project as pages need them, and the requests of ``rageval view``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from http import HTTPStatus
+from itertools import chain
+from pathlib import Path
+from threading import Lock
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
@@ -14,14 +18,207 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.authoring.serving.loopback import json_body, refused
-from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.runs.page import fault_policy, render_fault
-from pytest_rageval.runs.notes import now
-from pytest_rageval.values.errors import RagEvalError
-from pytest_rageval.values.run import CaseNote
+from pytest_rageval.report.html.run.page import PageFrame, report_page, shown_note
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.report.html.runs.listing import view_runs
+from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
+from pytest_rageval.report.html.runs.site import (
+    fault_policy,
+    render_fault,
+    render_list,
+    render_side_by_side,
+)
+from pytest_rageval.runs.list import ran_at, run_to_compare_with, unusable_folders, usable_runs
+from pytest_rageval.runs.read import case_key, read_compared, read_documents, read_run
+from pytest_rageval.runs.reviews import now, put_note
+from pytest_rageval.runs.store import RESULTS, iterate_records
+from pytest_rageval.runs.tags import read_tags, remove_tag, tags_by_run, write_tag
+from pytest_rageval.values.errors import RagEvalError, StorageError
+from pytest_rageval.values.run import CaseNote, StoredRun
+
+_DOCUMENTS: Final = ("config.json", "metrics.json", "gate.json", "results.jsonl")
+_MOST: Final = 3
+
+_Stamp = tuple[tuple[int, int] | None, ...]
+
+
+class ProjectRuns:
+    """All runs below a folder, by id; ids that are not listed are refused, whatever they name.
+
+    Args:
+        results_dir: folder of all runs.
+        title: name of the project.
+        on_tagged: called with the ids of runs whose tags changed.
+    """
+
+    def __init__(
+        self, results_dir: Path, *, title: str, on_tagged: Callable[..., None] | None = None
+    ) -> None:
+        self._on_tagged = on_tagged or (lambda *_: None)
+        self._results_dir = results_dir
+        self._title = title
+        self._known: dict[str, tuple[_Stamp, StoredRun]] = {}
+        self._names: dict[str, tuple[object, frozenset[tuple[str, str, int]]]] = {}
+        self._lock = Lock()
+        self._links = Links()
+
+    def documents(self) -> list[StoredRun]:
+        """Return the documents of every run, oldest first, read again where files changed."""
+        tags = tags_by_run(self._results_dir)
+        with self._lock:
+            found = [self._read(f, tags.get(f.name, ())) for f in usable_runs(self._results_dir)]
+            self._known = {run.run_id: self._known[run.run_id] for run in found}
+        return sorted(found, key=lambda run: (ran_at(run), run.run_id))
+
+    def _read(self, folder: Path, tags: tuple[str, ...]) -> StoredRun:
+        stamp = tuple(_stamp(folder / name) for name in _DOCUMENTS)
+        known = self._known.get(folder.name)
+        if known is None or known[0] != stamp or known[1].tags != tags:
+            known = stamp, read_documents(folder, tags=tags, groups=False)
+            self._known[folder.name] = known
+        return known[1]
+
+    def folder(self, run_id: str) -> Path:
+        """Return the folder of a listed run.
+
+        Raises:
+            StorageError: there is no such run.
+        """
+        for folder in usable_runs(self._results_dir):
+            if folder.name == run_id:
+                return folder
+        raise StorageError.of(f"run {run_id!r}", "not_found")
+
+    def list_page(self) -> Iterator[str]:
+        """Yield the list of all runs."""
+        view = view_runs(self.documents(), unusable_folders(self._results_dir), self._links.run)
+        return render_list(view, self._links, title=self._title)
+
+    def run_page(self, run_id: str, base: str | None) -> Iterator[str]:
+        """Yield the page of a run.
+
+        Args:
+            run_id: of the run.
+            base: id of the run to compare with; None: the one that a reader most likely wants;
+                empty: none.
+
+        Raises:
+            StorageError: there is no such run, or it cannot be read.
+        """
+        folder, runs = self.folder(run_id), self.documents()
+        own = next(run for run in runs if run.run_id == run_id)
+        baseline = self._compared(base) if base else None
+        assumed = run_to_compare_with(own, runs) if base is None else None
+        if assumed is not None:
+            with suppress(StorageError):  # a damaged one is no reason to refuse this one
+                baseline = self._compared(assumed.run_id)
+        stored = read_run(folder, tags=own.tags, texts=False)
+        return report_page(
+            stored,
+            baseline=baseline,
+            options=ReportOptions(address=self._links.run),
+            frame=self._frame(own, runs, baseline),
+        )
+
+    def _frame(
+        self, own: StoredRun, runs: Sequence[StoredRun], baseline: StoredRun | None
+    ) -> PageFrame:
+        others = [run.run_id for run in reversed(runs) if run.run_id != own.run_id]
+        chosen = "" if baseline is None else baseline.run_id
+        return PageFrame(
+            home=self._links.home,
+            compare=self._links.compare(chosen, [own.run_id]) if chosen else "",
+            choices=tuple(others),
+            baseline=chosen,
+            served=True,
+        )
+
+    def compare_page(self, run_ids: Sequence[str], base: str | None) -> Iterator[str]:
+        """Yield the page of two or three runs.
+
+        Args:
+            run_ids: of the runs.
+            base: the one that the others are compared with; None: the oldest.
+
+        Raises:
+            StorageError: too few or too many runs are named, or one cannot be read.
+        """
+        wanted = {*run_ids, *filter(None, [base])}
+        if not 1 < len(wanted) <= _MOST:
+            raise StorageError.of(
+                "compare", "type", found=f"{len(wanted)} runs", expected="two or three"
+            )
+        order = [run.run_id for run in self.documents()]
+        for run_id in wanted.difference(order):
+            self.folder(run_id)
+        chosen = [run_id for run_id in order if run_id in wanted]
+        first = base or chosen[0]
+        before = self._compared(first)
+        found = [compare_runs(before, self._compared(one)) for one in chosen if one != first]
+        return render_side_by_side(view_side_by_side(found, self._links), self._links)
+
+    def _compared(self, run_id: str) -> StoredRun:
+        return read_compared(self.folder(run_id), self._results_dir, texts=False)
+
+    def note(self, run_id: str, note: CaseNote) -> list[dict[str, str]]:
+        """Keep a note on a case, or remove it with an empty text; return the notes on the case.
+
+        Raises:
+            StorageError: there is no such run or case, or the note cannot be written.
+        """
+        folder, place = self.folder(run_id), (note.file, note.case_id, note.repeat)
+        if place not in self._cases(folder):
+            raise StorageError.of(f"case {note.case_id!r}", "not_found")
+        found = put_note(folder, note)
+        return [shown_note(one) for one in found if (one.file, one.case_id, one.repeat) == place]
+
+    def _cases(self, folder: Path) -> frozenset[tuple[str, str, int]]:
+        """Return the cases of a run, read again where its records changed."""
+        stamp = _stamp(folder / RESULTS)
+        known = self._names.get(folder.name)
+        if known is None or known[0] != stamp:
+            known = stamp, frozenset(case_key(record) for _, record in iterate_records(folder))
+            self._names[folder.name] = known
+        return known[1]
+
+    def give_tag(self, run_id: str, tag: str) -> None:
+        """Give a run a tag.
+
+        Raises:
+            StorageError: there is no such run, or the tag is not valid or cannot be written.
+        """
+        before = write_tag(self._results_dir, tag, self.folder(run_id).name)
+        self._on_tagged(*filter(None, dict.fromkeys((run_id, before))))
+
+    def take_tag(self, run_id: str, tag: str) -> None:
+        """Take a tag away from a run.
+
+        Raises:
+            StorageError: the run does not have it any more, or it cannot be removed.
+        """
+        if read_tags(self._results_dir).get(tag) != run_id:
+            raise StorageError.of(f"tag {tag!r}", "tag_moved")
+        remove_tag(self._results_dir, tag)
+        self._on_tagged(run_id)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def begun(pages: Iterator[str]) -> Iterator[str]:
+    """Return an iterator of which the first piece is made already, so that its errors come now."""
+    first = next(pages, "")
+    return chain((first,), pages)
+
 
 _Asked = TypeVar("_Asked")
 _MAX_BODY: Final = 100_000

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
-from pytest_rageval.cli.completion import complete_case_of_file
-from pytest_rageval.cli.judge_options import judge_options, project_settings
+from pytest_rageval.cli.arguments import (
+    NEW_FILE,
+    complete_case_of_file,
+    file_to_extend,
+    project_case_files,
+)
 from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
@@ -25,7 +28,7 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
-from pytest_rageval.cli.target import opened_target
+from pytest_rageval.cli.target import judge_options, opened_target, project_settings
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import DatasetError, RagEvalError
 
@@ -176,7 +179,7 @@ class _Desk:
     def judge(self, question: Question) -> CaseRecord:
         """Judge the last answer with the judge of the project."""
         from pytest_rageval.engine.case import Clients, record_of
-        from pytest_rageval.engine.registry import open_registry
+        from pytest_rageval.engine.own_code import open_registry
         from pytest_rageval.judges.opening import open_judge
         from pytest_rageval.support.threads import session_loop
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec import convert, to_builtins
 
-from pytest_rageval.cli.judge_options import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.cli.output import (
     PATH,
     CommandError,
@@ -22,15 +21,15 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
+from pytest_rageval.cli.target import judge_options, judge_settings, warn_of_cache
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.admission import StoredCalibration
 from pytest_rageval.values.errors import JudgeError
-from pytest_rageval.values.verdict import usage_of
+from pytest_rageval.values.verdict import StoredCalibration, usage_of
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
     from pytest_rageval.metrics.registry import MetricInfo
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest
 
@@ -102,7 +101,7 @@ def command(labels: Path, face: str | None, **flags: Any) -> int:
     --save, limits of a run know the judge, and later calls report its drift. The exit code is 1 if
     it gave no score at all, 4 if it could not be reached.
     """
-    from pytest_rageval.report.view.agreement import calibration_lines
+    from pytest_rageval.report.view.judging import calibration_lines
 
     given = {f.name: flags.pop(f.name) for f in fields(_Wanted) if f.name in flags}
     settings = judge_settings(flags)
@@ -121,7 +120,7 @@ def _own_metric(name: str, settings: Settings) -> MetricInfo | None:
     """Return the definition of an own metric; None: the name is that of a rubric."""
     if name in _RUBRICS:
         return None
-    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.engine.own_code import open_registry
 
     own = {key: one for key, one in open_registry(settings).own.items() if one.judged}
     if name not in own:
@@ -156,7 +155,7 @@ def _calibrate(
         calibration_document,
         request_of,
     )
-    from pytest_rageval.engine.labels import load_labels
+    from pytest_rageval.engine.preparing import load_labels
     from pytest_rageval.judges.opening import judging_slots, open_judge
 
     rows = load_labels(labels, wanted.rubric)
@@ -214,9 +213,9 @@ class _Asker:
 
     def ask(self, requests: Sequence[JudgeRequest]) -> list[Reading]:
         from pytest_rageval.analysis.trust.calibration import read_judgement
-        from pytest_rageval.cli.progress import ProgressOnStderr
+        from pytest_rageval.cli.output import ProgressOnStderr
         from pytest_rageval.judges.asking import ask_rubric
-        from pytest_rageval.support.asker import in_order
+        from pytest_rageval.support.in_flight import in_order
 
         wanted = self.wanted
         ask = partial(ask_rubric, self.judge, wanted.asked, slots=self.slots)
@@ -278,7 +277,7 @@ def _with_history(
 ) -> tuple[dict[str, Any], Path | None]:
     """Add the comparison with the saved calibration, and save this one if requested."""
     from pytest_rageval.analysis.trust.calibration import answer_hash, scale_of
-    from pytest_rageval.analysis.trust.judge import measure_drift
+    from pytest_rageval.analysis.trust.reliability import measure_drift
     from pytest_rageval.judges.calibrations import (
         calibration_folder,
         calibration_path,

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
-from pytest_rageval.cli.completion import complete_case_of_file
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import (
+    NEW_FILE,
+    complete_case_of_file,
+    file_to_extend,
+    project_case_files,
+)
 from pytest_rageval.cli.output import (
     FILE_PATH,
     CommandError,
@@ -20,11 +23,12 @@ from pytest_rageval.cli.output import (
     print_result,
     warn,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
-    from pytest_rageval.project.case_file_edit import FileLine
+    from pytest_rageval.project.case_edit import FileLine
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _TEXTS: Final = {
@@ -119,7 +123,7 @@ def add(path: Path | None, case_id: str | None, face: str | None, **given: Any) 
     """Add a case, or a conversation of several turns, at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
-    from pytest_rageval.values.json_documents import items, word
+    from pytest_rageval.values.lenient import items, word
 
     fields = _fields(given)
     question = next((word(turn, "question") for turn in items(fields, "turns")), None)
@@ -152,8 +156,7 @@ def edit(
 
     TALK#2 is the second turn of the conversation TALK.
     """
-    from pytest_rageval.project.case_edit import changes_of_turn
-    from pytest_rageval.project.case_file_edit import change_line
+    from pytest_rageval.project.case_edit import change_line, changes_of_turn
 
     path = path or _file_with(case_id)
     lines = _lines_by_id(path)
@@ -191,7 +194,7 @@ def edit(
 @face_option
 def remove(path: Path | None, case_ids: tuple[str, ...], face: str | None) -> None:
     """Remove cases from a case file."""
-    from pytest_rageval.project.case_file_edit import remove_line
+    from pytest_rageval.project.case_edit import remove_line
 
     wanted = list(dict.fromkeys(case_ids))
     path = path or _file_with(wanted[0])
@@ -259,7 +262,7 @@ def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
 
 def _turn_of(lines: Mapping[str, FileLine], case_id: str) -> tuple[str, int]:
     """Return the id of the line that a case is of, and its turn from 1; 0: it is the line."""
-    from pytest_rageval.values.json_documents import items
+    from pytest_rageval.values.lenient import items
 
     talk, _, number = case_id.rpartition("#")
     if case_id in lines or talk not in lines:
@@ -370,8 +373,7 @@ def _lines_by_id(path: Path) -> dict[str, FileLine]:
     Raises:
         DatasetError: the file cannot be read.
     """
-    from pytest_rageval.project.case_edit import lines_by_id
-    from pytest_rageval.project.case_file_edit import read_file_lines
+    from pytest_rageval.project.case_edit import lines_by_id, read_file_lines
 
     return lines_by_id(read_file_lines(path))
 

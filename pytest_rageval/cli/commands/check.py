@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, read_vault, report_assumed, run_or_last
+from pytest_rageval.cli.arguments import all_case_files, read_vault, report_assumed, run_or_last
 from pytest_rageval.cli.output import (
     PATH,
     ExitCode,
@@ -108,7 +108,8 @@ def command(
         lint = [{**asdict(one), "text": str(one)} for one in found]
         ok = code == ExitCode.YES
         document = {"ok": ok, "files": documents, "findings": lint, "target": looked_up}
-        print_result(document, [clean(one["text"]) for one in lint], face=face)
+        lines = [line for one in documents for line in _lines(one)]
+        print_result(document, map(clean, [*lines, *(one["text"] for one in lint)]), face=face)
         return code
     for document, error in zip(documents, errors, strict=True):
         _print(document, error)
@@ -132,7 +133,7 @@ def _over_runs(
     """Find cases that stored runs show to be wrong or to tell nothing."""
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
     from pytest_rageval.authoring.linting.over_runs import audit_runs
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.runs.list import is_partial_run
     from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import list_runs, resolve_run
@@ -178,10 +179,10 @@ def _try_gate(runs: tuple[Path, ...], *, strict: bool, face: str | None) -> Exit
     """Plant faults in a stored run, and say which of them its gate catches."""
     from msgspec import to_builtins
 
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.finish import gate_of
     from pytest_rageval.engine.planting import try_gate
-    from pytest_rageval.report.view.planting import view_of_tried_gate
+    from pytest_rageval.report.view.gate import view_of_tried_gate
     from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import resolve_run
 
@@ -273,20 +274,30 @@ def _print(result: dict[str, Any], error: DatasetError | None) -> None:
                 "none of its lines is a case; `rageval import` reads other tools' sets", err=True
             )
         return
+    for line in _summary(result):
+        click.echo(clean(line))
+    warn(*result["warnings"])
+
+
+def _lines(result: dict[str, Any]) -> Iterator[str]:
+    """Yield all that was found in a file."""
+    if result["ok"]:
+        yield from (*_summary(result), *result["warnings"])
+    yield from (fault["text"] for fault in result["faults"])
+
+
+def _summary(result: dict[str, Any]) -> Iterator[str]:
     n = count_cases(result["n_cases"], result["n_turns"], result["n_conversations"])
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
-    click.echo(
-        clean(
-            f"{result['file']}: {n} "
-            f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
-            f"{categories or 'no category'}; hash {result['dataset_hash']}"
-        )
+    yield (
+        f"{result['file']}: {n} "
+        f"({result['n_answerable']} answerable, {result['n_unanswerable']} unanswerable); "
+        f"{categories or 'no category'}; hash {result['dataset_hash']}"
     )
-    click.echo(clean(f"{result['file']}: {result['power']['text']}"))
+    yield f"{result['file']}: {result['power']['text']}"
     if result["n_generated"]:
         generated = counted(result["n_generated"], "generated case")
-        click.echo(clean(f"{result['file']}: {generated} not counted until reviewed"))
-    warn(*result["warnings"])
+        yield f"{result['file']}: {generated} not counted until reviewed"
 
 
 # --- all files -------------------------------------------------------------------------------
@@ -311,9 +322,8 @@ def _in_index(
     by_file: dict[str, list[PlacedCase]], rag_url: str | None
 ) -> tuple[list[LintFinding], dict[str, Any]]:
     """Look anchors up in a target, and return what is lost with the name and the counts."""
-    from pytest_rageval.authoring.linting.index import lost_anchors
-    from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.cli.target import opened_target
+    from pytest_rageval.authoring.linting.anchors import lost_anchors
+    from pytest_rageval.cli.target import opened_target, project_settings
     from pytest_rageval.target.opening import configured_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
@@ -329,7 +339,7 @@ def _in_index(
 def _unread_fields() -> Iterator[LintFinding]:
     """Warn of names in the settings of the target that nobody reads."""
     from pytest_rageval.authoring.linting.findings import LintFinding
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.target.mapping import unread_fields
 
     try:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_rageval.cli.assumed import baseline_name, report_assumed, run_or_last
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.arguments import baseline_name, complete_run, report_assumed, run_or_last
 from pytest_rageval.cli.output import (
     FOLDER_PATH,
     PATH,
@@ -132,7 +131,7 @@ def _assumed_base(newest: Path, project: Settings) -> Path:
 
 
 def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> CheckedComparison:
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.comparing import compare_stored
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.runs.read import read_compared

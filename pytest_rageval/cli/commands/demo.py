@@ -15,7 +15,7 @@ from pytest_rageval.cli.output import ExitCode, face_option, print_result, switc
 from pytest_rageval.report.view.blocks import Block, Command, Fact
 
 if TYPE_CHECKING:
-    from pytest_rageval.api.comparison import Comparison
+    from pytest_rageval.api.run import Comparison
 
 _REMOVED: Final = "policies/lending.md"
 """Document that the second run has to do without."""
@@ -57,8 +57,8 @@ def _blocks(comparison: Comparison, verbose: bool) -> Iterator[Block]:
 
 def _compared(folder: Path) -> Comparison:
     """Ask the example with all its notes and without one, and compare the runs."""
-    from pytest_rageval.api.comparison import compare_runs
     from pytest_rageval.api.evaluation import evaluate
+    from pytest_rageval.api.run import compare_runs
     from pytest_rageval.authoring.scaffold.plan import CASES, VAULT, read_project, write_scaffold
 
     for _ in write_scaffold(folder, read_project(folder)):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import (
     ExitCode,
     face_option,
@@ -18,7 +17,7 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
-from pytest_rageval.cli.target import opened_target
+from pytest_rageval.cli.target import judge_options, opened_target, project_settings
 from pytest_rageval.report.view.blocks import Block, Note, Status, Table
 from pytest_rageval.support.text import clean, part
 from pytest_rageval.values.errors import ConfigError
@@ -99,7 +98,7 @@ def _findings(
     flags: dict[str, object], question: str | None, probe_chars: int
 ) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor import judge, project
-    from pytest_rageval.authoring.doctor.session import check_through_pytest
+    from pytest_rageval.authoring.doctor.project import check_through_pytest
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
 
     yield from project.check_packages()

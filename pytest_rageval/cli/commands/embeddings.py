@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import read_vault, stored_run
-from pytest_rageval.cli.completion import run_argument
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import read_vault, run_argument, stored_run
 from pytest_rageval.cli.output import (
     FILE_PATH,
     FOLDER_PATH,
@@ -22,6 +20,7 @@ from pytest_rageval.cli.output import (
     warn,
     write_page,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _obtained(
     run: StoredRun, given: _Given, drawn: Sequence[str]
 ) -> tuple[WantedTexts, ObtainedVectors]:
     from pytest_rageval.analysis.embeddings import wanted_texts
-    from pytest_rageval.engine.vectors import load_vectors
+    from pytest_rageval.engine.endpoint import load_vectors
     from pytest_rageval.report.view.embeddings import ObtainedVectors
 
     obtained = None
@@ -157,8 +156,7 @@ def _obtained(
 
 def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str]) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
-    from pytest_rageval.engine.endpoint import ModelEndpoint
-    from pytest_rageval.engine.vectors import EmbeddingsClient
+    from pytest_rageval.engine.endpoint import EmbeddingsClient, ModelEndpoint
     from pytest_rageval.report.view.embeddings import ObtainedVectors
 
     if not wanted.chunks:
@@ -181,7 +179,7 @@ def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str])
 
 def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:
     """Return the texts of the golds, from the documents that the project knows."""
-    from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
+    from pytest_rageval.authoring.notes import gold_texts, read_document_notes
 
     settings = project_settings({})
     files = dict.fromkeys(Path(settings.rootdir) / record.file for record in run.records)
@@ -201,8 +199,7 @@ def _draw(
     document: dict[str, Any],
 ) -> None:
     """Write the map, and add its warnings to the document."""
-    from pytest_rageval.analysis.embedding_map import build_map
-    from pytest_rageval.analysis.projection import project_pca, project_umap
+    from pytest_rageval.analysis.embedding_map import build_map, project_pca, project_umap
     from pytest_rageval.report.html.embedding_map import render_map
 
     found = build_map(run.records, obtained.vectors, run.scoring, golds)

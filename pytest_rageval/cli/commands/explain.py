@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Final
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import report_assumed, stored_run
-from pytest_rageval.cli.completion import complete_case, complete_run_or_case
+from pytest_rageval.cli.arguments import (
+    complete_case,
+    complete_run_or_case,
+    report_assumed,
+    stored_run,
+)
 from pytest_rageval.cli.output import (
     CommandError,
     face_option,
@@ -24,8 +28,8 @@ from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import counted, first_few, part
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import trace_link
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.trace import trace_link
 
 if TYPE_CHECKING:
     from pytest_rageval.report.explain.values import Explanation
@@ -84,7 +88,7 @@ def command(
 
 
 def _explained(stored: StoredRun, record: CaseRecord) -> Explanation:
-    from pytest_rageval.metrics.definitions import stored_registry
+    from pytest_rageval.metrics.built_in import stored_registry
     from pytest_rageval.report.explain.case import explain_record
 
     record = stored.whole(record)
@@ -96,7 +100,7 @@ def _explained(stored: StoredRun, record: CaseRecord) -> Explanation:
 
 
 def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
-    from pytest_rageval.runs.notes import readable_notes
+    from pytest_rageval.runs.reviews import readable_notes
 
     for note in readable_notes(stored.folder):
         if (note.file, note.case_id, note.repeat) == (record.file, record.name, record.repeat):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files, stored_run
-from pytest_rageval.cli.completion import complete_run, run_argument
+from pytest_rageval.cli.arguments import all_case_files, complete_run, run_argument, stored_run
 from pytest_rageval.cli.output import (
     FILE_PATH,
     FOLDER_PATH,
@@ -25,7 +24,7 @@ from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few, first_repeated
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
+    from pytest_rageval.authoring.interchange.run_exports import Level, TrecRun
     from pytest_rageval.values.case import Case
 
 
@@ -104,8 +103,8 @@ def otlp_command(run: str | None, output: Path | None, content: bool, face: str 
     questions, answers and documents without --content.
     """
     from pytest_rageval.authoring.interchange.files import write_new
-    from pytest_rageval.authoring.interchange.otlp import OtlpExport
-    from pytest_rageval.metrics.definitions import stored_registry
+    from pytest_rageval.authoring.interchange.run_exports import OtlpExport
+    from pytest_rageval.metrics.built_in import stored_registry
 
     if face is not None and output is None:
         raise click.UsageError(f"--{face}: expected -o FILE beside it, or no face")
@@ -187,7 +186,7 @@ def _alone(case: Case) -> Case:
 
 
 def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.project.documents import (
         documents_path,
         find_loader,
@@ -214,7 +213,7 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
 
 def _export_run(name: str, output: Path, level: Level, *, face: str | None) -> None:
     from pytest_rageval.authoring.interchange.files import write_new_files
-    from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
+    from pytest_rageval.authoring.interchange.run_exports import trec_eval_command, write_run
 
     run = stored_run(name, texts=False)
     # Copies among chunks are found by their texts.

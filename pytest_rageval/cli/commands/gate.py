@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_or_last
-from pytest_rageval.cli.completion import complete_run, run_argument
+from pytest_rageval.cli.arguments import complete_run, run_argument, run_or_last
 from pytest_rageval.cli.output import PATH, ExitCode, face_option, print_result, switch
 
 
@@ -37,8 +36,8 @@ def command(
     default the last run. Exit code 1 if the gate fails, as it does for a run that is INCOMPLETE; 3
     if it does not, but the baseline is not comparable.
     """
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.view.gate import view_of_gate

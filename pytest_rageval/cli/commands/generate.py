@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import read_vault, target_vault
+from pytest_rageval.cli.arguments import read_vault, target_vault
 from pytest_rageval.cli.output import FILE_PATH, PATH, CommandError, face_option, print_result
 from pytest_rageval.support.text import clean, counted
 
@@ -130,7 +130,7 @@ def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel |
     if model is None:
         yield None
         return
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.judges.model.chat import ChatModel
     from pytest_rageval.judges.opening import given_client
 

@@ -226,7 +226,7 @@ def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool)
 def _write_corpus(name: str, options: ReadOptions, folder: Path, *, dry_run: bool) -> int:
     """Write the documents of a dataset and return their number; 0 if none are to be written."""
     from pytest_rageval.authoring.interchange import ir_datasets
-    from pytest_rageval.authoring.interchange.corpus import refuse_filled, write_corpus
+    from pytest_rageval.authoring.interchange.files import refuse_filled, write_corpus
 
     refuse_filled(folder)
     if dry_run:

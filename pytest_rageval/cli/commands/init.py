@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_rageval.cli.completion import complete_preset
+from pytest_rageval.cli.arguments import complete_preset
 from pytest_rageval.support.text import clean, part
 
 if TYPE_CHECKING:

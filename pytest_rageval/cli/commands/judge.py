@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import stored_run
-from pytest_rageval.cli.completion import run_argument
-from pytest_rageval.cli.judge_options import (
-    judge_options,
-    judge_settings,
-    project_settings,
-    warn_of_cache,
-)
+from pytest_rageval.cli.arguments import run_argument, stored_run
 from pytest_rageval.cli.output import (
     CommandError,
     UnreachableError,
@@ -29,6 +22,12 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
     warn,
+)
+from pytest_rageval.cli.target import (
+    judge_options,
+    judge_settings,
+    project_settings,
+    warn_of_cache,
 )
 from pytest_rageval.report.view.blocks import Block, Table
 from pytest_rageval.support.text import clean, counted, free_name
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.cache import JudgeCache
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
@@ -129,7 +128,7 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | No
     from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
-    from pytest_rageval.report.view.scores import verdict_lines
+    from pytest_rageval.report.view.judging import verdict_lines
 
     stored = stored_run(run)
     refuse_cut_texts(stored.records)
@@ -160,12 +159,12 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | No
 
 
 def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:
-    from pytest_rageval.cli.progress import ProgressOnStderr
+    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.judge_notes import JudgeWatch
-    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.spot_check import choose_cases
-    from pytest_rageval.support.asker import in_order
+    from pytest_rageval.support.in_flight import in_order
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
@@ -212,7 +211,7 @@ def _document(
 ) -> dict[str, Any]:
     from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
     from pytest_rageval.analysis.aggregate.run import aggregate
-    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.rejudge import judged_keys
 
     registry = open_registry(settings)
@@ -245,7 +244,7 @@ def _save(
     found: Sequence[Rejudged],
     document: Mapping[str, Any],
 ) -> str:
-    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.runs.store import write_text_document, write_versioned
     from pytest_rageval.support.files import shown_below

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import only_case_file
-from pytest_rageval.cli.completion import complete_case_of_file, complete_run
+from pytest_rageval.cli.arguments import complete_case_of_file, complete_run, only_case_file
 from pytest_rageval.cli.keyed import check_web, require_terminal, run_app, serve_page, web_options
 from pytest_rageval.cli.output import (
     FILE_PATH,
@@ -130,7 +129,7 @@ def _has_generated(path: Path) -> bool:
 
 
 def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
-    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.project.case_edit import load_editable
     from pytest_rageval.project.settings import no_target, target_kind
 
@@ -175,7 +174,7 @@ class _Asked:
     def __call__(self, case: Case) -> AskResult:
         from pytest_rageval.engine.case import ask_request
         from pytest_rageval.metrics.deciding import anchors_of
-        from pytest_rageval.metrics.document_names import with_own_names
+        from pytest_rageval.metrics.matching import with_own_names
         from pytest_rageval.metrics.scoring import score_settings
         from pytest_rageval.support.threads import session_loop
         from pytest_rageval.target.calling import call_client
@@ -336,8 +335,8 @@ def _failed(
 
 
 def _print_agreement(path: Path, *, face: str | None) -> ExitCode:
-    from pytest_rageval.authoring.labelling.agreement import agreement_document
-    from pytest_rageval.report.view.agreement import agreement_lines
+    from pytest_rageval.authoring.labelling.store import agreement_document
+    from pytest_rageval.report.view.judging import agreement_lines
 
     if not path.is_file():
         raise CommandError.of(path, "absent", what="file")

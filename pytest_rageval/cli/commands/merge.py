@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import complete_run
 from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
@@ -17,6 +16,7 @@ from pytest_rageval.cli.output import (
     no_report_option,
     print_result,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.report.view.summary import FinishedRun, session_view
 
 if TYPE_CHECKING:

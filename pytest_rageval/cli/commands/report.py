@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pytest_rageval.cli.assumed import stored_run
-from pytest_rageval.cli.completion import complete_run, run_argument
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import complete_run, run_argument, stored_run
 from pytest_rageval.cli.output import FILE_PATH, switch, write_page
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import AUTO, is_run_id
 
@@ -57,7 +56,7 @@ def command(
         write_page(output, [text])
         click.echo(str(output))
         return
-    from pytest_rageval.report.html.run.files import report_page
+    from pytest_rageval.report.html.run.page import report_page
     from pytest_rageval.report.html.run.values import ReportOptions
     from pytest_rageval.runs.store import REPORT
     from pytest_rageval.support.files import refuse_link

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import stored_run
-from pytest_rageval.cli.completion import run_argument
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import run_argument, stored_run
 from pytest_rageval.cli.output import CommandError, face_option, print_result, switch, warn
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.text import clean, shown
 
 if TYPE_CHECKING:
@@ -212,7 +211,7 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
 def _save(run: StoredRun, document: dict[str, Any]) -> None:
     from pytest_rageval.report.view.rerank import TITLE, rerank_section
     from pytest_rageval.runs.store import SECTIONS, write_document, write_versioned
-    from pytest_rageval.values.section import ShownSections
+    from pytest_rageval.values.own_code import ShownSections
 
     others = [one for one in run.sections if one.title != TITLE]
     write_versioned(run.folder, DOCUMENT, document)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import run_or_last, stored_run
-from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.arguments import complete_run, run_or_last, stored_run
 from pytest_rageval.cli.keyed import check_web, require_terminal, run_app, serve_page, web_options
 from pytest_rageval.cli.output import (
     FILE_PATH,
@@ -29,8 +28,7 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.review.items import ReadSource
-    from pytest_rageval.authoring.review.products import Reviews
+    from pytest_rageval.authoring.review.items import ReadSource, Reviews
     from pytest_rageval.values.reviews import AnswerReview
     from pytest_rageval.values.run import StoredRun
 
@@ -226,7 +224,7 @@ def _require_category(reviews: Reviews, name: str, flag: str) -> None:
 def _write_labels(
     source: ReadSource, reviews: Reviews, path: Path, category: str | None
 ) -> ExitCode:
-    from pytest_rageval.authoring.review.products import label_lines, rubric_name
+    from pytest_rageval.authoring.review.items import label_lines, rubric_name
 
     if category is not None:
         _require_category(reviews, category, "--category")
@@ -239,7 +237,7 @@ def _write_labels(
 
 
 def _write_rubric(reviews: Reviews, category: str) -> ExitCode:
-    from pytest_rageval.authoring.review.products import rubric_name, rubric_texts
+    from pytest_rageval.authoring.review.items import rubric_name, rubric_texts
 
     _require_category(reviews, category, "--rubric")
     template, schema = rubric_texts(category, reviews)
@@ -255,9 +253,8 @@ def _write_rubric(reviews: Reviews, category: str) -> ExitCode:
 
 
 def _tag(source: ReadSource, reviews: Reviews) -> ExitCode:
-    from pytest_rageval.authoring.review.products import tags_after
-    from pytest_rageval.project.case_edit import load_editable
-    from pytest_rageval.project.case_file_edit import change_line
+    from pytest_rageval.authoring.review.items import tags_after
+    from pytest_rageval.project.case_edit import change_line, load_editable
 
     by_file: dict[str, dict[str, list[AnswerReview]]] = {}
     lines = {one.key: one.case.item for one in source.answers}

@@ -1,4 +1,4 @@
-"""``rageval runs sync`` and ``rageval runs trend``: an index of runs, and trends over them."""
+"""``rageval runs sync``, ``trend`` and ``site``: an index, trends, and pages over all runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.completion import complete_metric
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import complete_metric
 from pytest_rageval.cli.output import (
+    PATH,
     CommandError,
     ExitCode,
     face_option,
@@ -20,9 +20,10 @@ from pytest_rageval.cli.output import (
     switch,
     warn,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.support.reading import hint
-from pytest_rageval.support.text import clean, counted, first_few, plural
+from pytest_rageval.support.text import clean, counted, first_few, part, plural
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendQuery
@@ -203,3 +204,43 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> CommandError:
     names = sorted(known)
     others = {"names": first_few(names, _SHOWN_NAMES) or "none"}
     return CommandError.of(f"{what} {name!r}", "in_no_run", **(hint(name, names) or others))
+
+
+@click.command("site")
+@click.option("-o", "--output", required=True, type=PATH,
+              help="Folder to write: a new or empty one, or an earlier site.")  # fmt: skip
+@switch("--full-text", help="Include questions, answers, notes, and everything of documents.")
+@click.option("--badge", metavar="METRIC", shell_complete=complete_metric,
+              help="Figure in badge.json.  [default: the verdict of the gate]")  # fmt: skip
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
+@face_option
+def site_command(
+    output: Path, full_text: bool, badge: str | None, last: int | None, face: str | None
+) -> ExitCode:
+    """Write all runs as pages that need no server: index.html, one for each run, and comparisons.
+
+    Each run is compared with the baseline of its gate, or else with the run before. The pages are
+    redacted, and link to each other only. Pages of unchanged runs are not written again. badge.json
+    is the newest run over the whole set, for https://shields.io/badges/endpoint-badge. Exit code 1
+    if a run cannot be read; the others are written anyway.
+    """
+    from pytest_rageval import __version__
+    from pytest_rageval.report.html.runs.site import SiteOptions, write_site
+
+    rootdir, results = project_folders()
+    options = SiteOptions(
+        title=rootdir.resolve().name,
+        version=__version__,
+        redact=not full_text,
+        badge=badge,
+        last=last,
+    )
+    site = write_site(results, output, options)
+    index = output / "index.html"
+    changes = f"{counted(len(site.written), 'page')} written, {len(site.unchanged)} unchanged"
+    removed = part(", {} removed", len(site.removed))
+    lines = [f"{index}: {changes}{removed}"]
+    print_result({"index": index.as_posix(), **asdict(site)}, lines, face=face)
+    for run_id, reason in site.broken.items():
+        click.echo(clean(f"{run_id}: no page: {reason}"), err=True)
+    return ExitCode.NO if site.broken else ExitCode.YES

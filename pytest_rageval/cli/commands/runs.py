@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import baseline_name, run_or_last
-from pytest_rageval.cli.commands.run_history import put_and_warn, sync_command, trend_command
-from pytest_rageval.cli.commands.run_site import site_command
-from pytest_rageval.cli.completion import complete_run, run_argument
-from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.arguments import baseline_name, complete_run, run_argument, run_or_last
+from pytest_rageval.cli.commands.run_history import (
+    put_and_warn,
+    site_command,
+    sync_command,
+    trend_command,
+)
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -22,12 +24,12 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
-from pytest_rageval.report.scale import scale_end, scaled
+from pytest_rageval.cli.target import project_settings
+from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
 from pytest_rageval.report.view.blocks import HEAD, Block, Fact, Row, Table
 from pytest_rageval.report.view.gate import GATE_STYLES
 from pytest_rageval.report.view.summary import interval_text
+from pytest_rageval.report.wording import scale_end, scaled
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, counted, part
@@ -154,7 +156,7 @@ def show_command(run: str | None, face: str | None) -> None:
 
 
 def _show_blocks(entry: RunEntry, run: StoredRun) -> Iterator[Block]:
-    from pytest_rageval.runs.notes import readable_notes
+    from pytest_rageval.runs.reviews import readable_notes
 
     tags = part(" [{}]", ", ".join(entry.tags))
     cases = part(", {}", entry.n_cases is not None and counted(entry.n_cases, "case"))

@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import FILE_PATH, CommandError
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.metrics.built_in import BUILT_IN
 
 KINDS: Final = (
@@ -33,7 +33,7 @@ def command(kind: str, output: Path | None) -> None:
     line of results.jsonl; the others are the documents of a run, such as metrics.json.
     """
     from pytest_rageval.cli.schemas import json_schema
-    from pytest_rageval.engine.registry import registry_for_runs
+    from pytest_rageval.engine.own_code import registry_for_runs
 
     registry = registry_for_runs(project_settings({})) if kind == "thresholds" else BUILT_IN
     text = json.dumps(json_schema(kind, registry), indent=2)

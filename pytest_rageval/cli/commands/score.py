@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.assumed import only_case_file
+from pytest_rageval.cli.arguments import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
-from pytest_rageval.cli.judge_options import judge_options, project_settings, warn_of_cache
 from pytest_rageval.cli.output import (
     PATH,
     JsonList,
@@ -24,6 +23,7 @@ from pytest_rageval.cli.output import (
     switch,
     warn,
 )
+from pytest_rageval.cli.target import judge_options, project_settings, warn_of_cache
 from pytest_rageval.support.process import interrupted_by_termination
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ def _score(
     cases: Path, responses: Path, settings: Settings, *, run_id: str | None, face: str | None
 ) -> tuple[ScoredRun, list[Block]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
-    from pytest_rageval.cli.progress import ProgressOnStderr
+    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.judge_notes import JudgeWatch
+    from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.recorded import RecordedRun
-    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.scored import ScoredRun
     from pytest_rageval.judges.opening import judging_slots, open_judge
 
@@ -146,7 +146,7 @@ def _score(
         if items is not None:
             items.print_in("cases", _numbers(totals, None if judge is None else judge.identity))
             return scored, []
-    from pytest_rageval.report.view.scores import score_lines
+    from pytest_rageval.report.view.judging import score_lines
 
     lines = [*score_lines(totals, scored.failures, watch.facts.notes(settings))]
     if scored.folder is not None:
@@ -173,10 +173,10 @@ def _score_in_shards(
 ) -> None:
     """Score in many processes and print the numbers."""
     from pytest_rageval.analysis.aggregate.run import aggregate_rows
-    from pytest_rageval.cli.progress import ProgressOnStderr
+    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.distributed import open_client, score_shards
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.report.view.scores import score_lines
+    from pytest_rageval.report.view.judging import score_lines
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(

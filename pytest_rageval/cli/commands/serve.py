@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from pytest_rageval.cli.assumed import target_vault
+from pytest_rageval.cli.arguments import target_vault
 from pytest_rageval.cli.output import FOLDER_PATH, CommandError, UnreachableError
 from pytest_rageval.support.http.address import blot_out_known, learn_secrets, sent_secrets
 from pytest_rageval.support.text import clean

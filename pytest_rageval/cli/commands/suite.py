@@ -13,24 +13,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     FOLDER_PATH,
     CommandError,
     ExitCode,
     HintingGroup,
+    ProgressOnStderr,
     UnreachableError,
     face_option,
     print_result,
     switch,
 )
-from pytest_rageval.cli.progress import ProgressOnStderr
-from pytest_rageval.cli.target import opened_target
+from pytest_rageval.cli.target import opened_target, project_settings
 
 if TYPE_CHECKING:
     from pytest_rageval.api.run import Run
-    from pytest_rageval.authoring.suites.catalogue import Suite
-    from pytest_rageval.authoring.suites.prepare import Names, PreparedSuite
+    from pytest_rageval.authoring.suites.catalogue import Names, PreparedSuite, Suite
     from pytest_rageval.values.reply import AskRequest
     from pytest_rageval.values.settings import Settings
 
@@ -116,8 +114,7 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
         CommandError: the corpus has to be indexed first, or is too large for the embedded server.
         EndpointError: the suite cannot be downloaded.
     """
-    from pytest_rageval.authoring.suites.catalogue import EMBEDDED_MAX
-    from pytest_rageval.authoring.suites.prepare import prepare_suite
+    from pytest_rageval.authoring.suites.catalogue import EMBEDDED_MAX, prepare_suite
     from pytest_rageval.project.discovery import cases_folder
     from pytest_rageval.project.settings import target_kind
 

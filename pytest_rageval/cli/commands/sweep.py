@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     PATH,
     ExitCode,
     NotComparableError,
+    ProgressOnStderr,
     UnreachableError,
     face_option,
     print_result,
     switch,
     warn,
 )
-from pytest_rageval.cli.progress import ProgressOnStderr
-from pytest_rageval.cli.target import opened_target
+from pytest_rageval.cli.target import opened_target, project_settings
 from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
@@ -58,8 +57,8 @@ def command(
 
     Exit codes: 0 a winner, 1 none, 3 nothing to compare.
     """
-    from pytest_rageval.engine.sweep.cases import cases_hash
-    from pytest_rageval.engine.sweep.folder import begin_sweep, description
+    from pytest_rageval.engine.sweep.runner import begin_sweep, description
+    from pytest_rageval.engine.sweep.trials import cases_hash
 
     if dry_run and resume:
         raise click.UsageError("--dry-run and --resume: expected one of them")
@@ -93,7 +92,7 @@ def command(
 
 
 def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepCases, SweepFile]:
-    from pytest_rageval.engine.sweep.cases import read_cases
+    from pytest_rageval.engine.sweep.trials import read_cases
     from pytest_rageval.project.settings import target_kind
     from pytest_rageval.project.sweep_file import SWEEP_FILE, read_sweep
     from pytest_rageval.values.sweep import QUICK
@@ -118,9 +117,9 @@ def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepC
 def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
     from pytest_rageval.analysis.sweep.goal import answerable_weights, sweep_goal
     from pytest_rageval.analysis.sweep.plan import plan_sweep
-    from pytest_rageval.engine.sweep.cases import planned_cases
     from pytest_rageval.engine.sweep.indexes import embedded_at
     from pytest_rageval.engine.sweep.runner import with_query
+    from pytest_rageval.engine.sweep.trials import planned_cases
 
     if sweep.build_fixture is not None:
         raise ConfigError.of("[index.build] fixture", "no_session")
@@ -187,7 +186,7 @@ def _run(
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepRuns
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.support.in_flight import Slots
 
     proposals = None
     if plan.method == "optuna":
@@ -262,7 +261,7 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, face: 
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, face: str | None) -> None:
-    from pytest_rageval.engine.sweep.forecast import forecast
+    from pytest_rageval.engine.sweep.runner import forecast
     from pytest_rageval.report.view.sweep import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)

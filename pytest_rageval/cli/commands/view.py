@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import click
 
+from pytest_rageval.cli.arguments import run_argument
 from pytest_rageval.cli.commands.run_history import project_folders, put_and_warn
-from pytest_rageval.cli.completion import run_argument
-from pytest_rageval.cli.loopback import announcer, print_tunnel
+from pytest_rageval.cli.keyed import announcer, print_tunnel
 from pytest_rageval.cli.output import CommandError, switch, warn
 
 
@@ -26,8 +26,7 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
     last~N.
     """
     from pytest_rageval.authoring.serving.loopback import GuardedServer
-    from pytest_rageval.authoring.viewing.app import create_app
-    from pytest_rageval.authoring.viewing.project import ProjectRuns
+    from pytest_rageval.authoring.viewing.app import ProjectRuns, create_app
     from pytest_rageval.report.html.links import Links
     from pytest_rageval.runs.store import list_runs, no_runs, resolve_run
 

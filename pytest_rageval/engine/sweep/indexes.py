@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.analysis.sweep.configurations import value_text
+from pytest_rageval.analysis.sweep.plan import value_text
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.runs.store import read_json, write_document
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import named_errors
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.opening import embedded_config, serve_vault
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal
+from pytest_rageval.analysis.sweep.plan import Configuration
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Axis, Range, SweepFile
 

@@ -2,25 +2,93 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, count, takewhile
 from math import ceil
+from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude
-from pytest_rageval.analysis.sweep.configurations import Configuration
+from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude, objective_row
 from pytest_rageval.analysis.sweep.halving import Cut, keep, questions
 from pytest_rageval.analysis.sweep.measures import Measures, measure
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
+from pytest_rageval.analysis.sweep.plan import Configuration, SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
 from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
 from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.project.option_values import read_value
 from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.runs.list import documents_of_runs
+from pytest_rageval.runs.store import BEGUN, is_run, read_json, write_versioned
+from pytest_rageval.runs.tags import prepare_results_dir
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.errors import ConfigError, RagEvalError
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.sweep import SweepFile
+
+
+def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: bool) -> Path:
+    """Return the folder of a sweep, a new one or the one to resume.
+
+    Args:
+        results: folder of all runs.
+        name: of the sweep; a new one whose name is taken becomes ``NAME-2`` and so on.
+        begun: what it is asked with, from ``description``.
+        resume: whether to resume the last sweep of this name.
+
+    Raises:
+        ConfigError: no sweep to resume, or it was begun with other settings.
+        StorageError: a file cannot be read or written.
+    """
+    taken = _taken(results, name)
+    if not resume:
+        folder = results / (f"{name}-{len(taken) + 1}" if taken else name)
+        with named_errors(folder, StorageError):
+            prepare_results_dir(results)
+            prepare_results_dir(folder)
+        write_versioned(folder, BEGUN, begun)
+        return folder
+    found = [folder for folder in taken if (folder / BEGUN).is_file()]
+    if not found:
+        raise ConfigError.of("--resume", "no_sweep", folder=results, id=repr(name))
+    _refuse_other(found[-1], begun)
+    return found[-1]
+
+
+def _taken(results: Path, name: str) -> list[Path]:
+    """Return the folders of the sweeps of a name, oldest first."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    taken = list(takewhile(Path.exists, (results / one for one in names)))
+    if taken and is_run(taken[0]):
+        raise ConfigError.of("--name", "duplicate", found=taken[0], owner="a run")
+    return taken
+
+
+def description(sweep: SweepFile, *, cases: str, n_cases: int) -> dict[str, Any]:
+    """Return what a sweep is begun with, as JSON values; of its cases their hash and number."""
+    given = {key: value for key, value in asdict(sweep).items() if key != "path"}
+    plain: dict[str, Any] = json.loads(json.dumps({"sweep": given}, default=dict))
+    return {**plain, "cases": cases, "n_cases": n_cases}
+
+
+def _refuse_other(folder: Path, begun: Mapping[str, Any]) -> None:
+    stored = read_json(folder / BEGUN)
+    then, now = stored.get("sweep"), begun["sweep"]
+    changed = [key for key in now if not isinstance(then, dict) or then.get(key) != now[key]]
+    if changed:
+        raise ConfigError.of("--resume", "other_sweep", folder=folder, names=", ".join(changed))
+    if stored.get("cases") != begun["cases"]:
+        raise ConfigError.of(
+            "--resume",
+            "other_cases",
+            folder=folder,
+            found=begun["n_cases"],
+            n=stored.get("n_cases"),
+        )
+
 
 _NOT_ASKED = frozenset({"not_attempted", "fixture"})
 
@@ -298,3 +366,43 @@ def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
         changed = {name: read} if own else {"params": {**settings.params, **read}}
         settings = replace(settings, **changed)
     return settings
+
+
+def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str, Any]:
+    """Return what a sweep would ask as JSON values; ``in_place`` as of ``groups_of``."""
+    groups = groups_of(plan, in_place=in_place)
+    judged = judged_answers(plan, groups) * plan.repeats if settings.judged else 0
+    rungs = [
+        {"configurations": sum(one.sizes[number] for one in groups), "cases": len(rung.cases)}
+        for number, rung in enumerate(plan.rungs)
+    ]
+    return {
+        "configurations": [dict(one.parameters) for one in plan.configurations],
+        "objectives": [asdict(objective_row(one)) for one in plan.goal.objectives],
+        "baseline": dict(plan.by_key[plan.baseline].parameters),
+        "cases": plan.n_cases,
+        "holdout": len(plan.held),
+        "method": plan.method,
+        "rungs": rungs,
+        "requests": planned_questions(plan, groups) * plan.repeats,
+        "requests_grid": plan.grid_questions,
+        "index_builds": plan.n_indexes if any(one.index for one in plan.configurations) else 0,
+        "judge": settings.judge,
+        "judged_answers": judged,
+        "judge_cost_usd": _judge_cost(settings, judged),
+        "sensitivity": asdict(plan.sensitivity),
+        "notes": list(plan.notes),
+    }
+
+
+def _judge_cost(settings: Settings, judged: int) -> float | None:
+    """Estimate the cost of verdicts by what the last run of this judge paid; None: not known."""
+    if not judged or settings.judge in {"none", "offline"}:
+        return 0.0
+    per_answer = None
+    for run in documents_of_runs(settings.results_folder):
+        found = run.aggregate
+        if found is not None and run.config.settings.judge == settings.judge:
+            if found.cost_usd_uncached and found.total:
+                per_answer = found.cost_usd_uncached / found.total
+    return None if per_answer is None else per_answer * judged

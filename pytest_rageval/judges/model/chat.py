@@ -17,8 +17,8 @@ from pytest_rageval.judges.model.wire import (
     read_completion,
     request_body,
 )
-from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.support.http.pacing import Pacing, Sleep
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.settings import JudgeSettings
 

@@ -28,8 +28,8 @@ from pytest_rageval.judges.model.wire import (
     read_completion,
     request_body,
 )
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
+from pytest_rageval.support.process import Closing
 from pytest_rageval.support.threads import computed, session_loop
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import (

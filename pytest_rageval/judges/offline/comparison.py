@@ -17,7 +17,6 @@ from pytest_rageval.judges.offline.facts import (
     StatedText,
 )
 from pytest_rageval.judges.offline.grounding import FAULTY, PASS, scale
-from pytest_rageval.judges.offline.hedges import is_object, longer_name, unsettled
 from pytest_rageval.judges.offline.lexicon import (
     FULL,
     LIGHT,
@@ -36,12 +35,15 @@ from pytest_rageval.judges.offline.relations import (
     alike,
     bounds,
     exchanged,
+    is_object,
+    longer_name,
     means,
     negated,
     opposites,
     other_unit,
     same_quantity,
     target,
+    unsettled,
 )
 from pytest_rageval.judges.offline.support import WEIGHTS, ContextIndex, Support, find_support
 from pytest_rageval.judges.offline.vocabulary import (

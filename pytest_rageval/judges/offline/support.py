@@ -37,7 +37,7 @@ from pytest_rageval.judges.offline.relations import (
     quantities,
 )
 from pytest_rageval.judges.offline.vocabulary import APPROXIMATE
-from pytest_rageval.support.sentences import sentences
+from pytest_rageval.support.text import sentences
 from pytest_rageval.values.verdict import Passage
 
 if TYPE_CHECKING:

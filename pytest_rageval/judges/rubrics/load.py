@@ -17,11 +17,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pytest_rageval.judges.rubrics.definitions import define_metrics
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line, quoted
 from pytest_rageval.judges.rubrics.schema import (
     Scale,
     asked_schema,
+    define_metrics,
     describe_shape,
     response_schema,
     scales,

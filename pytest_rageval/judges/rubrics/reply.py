@@ -24,7 +24,7 @@ from pytest_rageval.support.json_text import json_objects
 from pytest_rageval.support.text import first_repeated
 from pytest_rageval.support.thoughts import without_thoughts
 from pytest_rageval.values.diagnoses.table import Fact
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.lenient import number
 from pytest_rageval.values.verdict import Claim, JudgeFailure, JudgeRequest, Verdict, judge_failure
 
 if TYPE_CHECKING:

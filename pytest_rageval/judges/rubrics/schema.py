@@ -1,4 +1,4 @@
-"""The part of JSON Schema with which a rubric describes replies.
+"""The part of JSON Schema with which a rubric describes replies, and the metrics that it defines.
 
 A small subset, so that every server can enforce it and every reply is checked against all of it: a
 keyword that would not be checked is refused when the rubric is loaded. Pure functions; schemas are
@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.support.text import part, shown
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.support.text import clean, part, shown
+from pytest_rageval.values.lenient import number
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -272,3 +273,37 @@ def describe_shape(schema: Schema) -> str:
     low, high = schema.get("minimum"), schema.get("maximum")
     start = f" from {low:g}" if low is not None else ""
     return f"{kind}{start}" + (f" to {high:g}" if high is not None else "")
+
+
+_ANSWERED = "answerable cases that were answered"
+_OPTIONAL = f"{_ANSWERED}, if the judge gives this score"
+_TITLE_CHARS = 80
+
+
+def define_metrics(
+    schema: Schema, keys: Mapping[str, str], *, version: str, source: str
+) -> Iterator[MetricInfo]:
+    """Yield the definition of each score of a rubric.
+
+    Args:
+        schema: of the rubric.
+        keys: property of the reply to the metric key of its score.
+        version: of the rubric.
+        source: path of the rubric as the settings name it.
+    """
+    found = scales(schema, own=True)
+    for name, key in keys.items():
+        inner = schema["properties"][name]
+        binary = inner["type"] == "boolean" or set(inner.get("enum", ())) == {0, 1}
+        plain = key.replace("_", " ").replace(".", ": ", 1)
+        yield MetricInfo(
+            key=key,
+            title=clean(inner.get("title", ""), _TITLE_CHARS) or plain[:1].upper() + plain[1:],
+            direction=inner.get(DIRECTION, "higher"),
+            scale=found[name],
+            binary=binary,
+            population=_ANSWERED if name in schema.get("required", ()) else _OPTIONAL,
+            level="judged",
+            version=version,
+            source=source,
+        )

@@ -14,12 +14,6 @@ from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking
 from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.metrics.view import CaseView, Verdicts, says_it_abstains
 from pytest_rageval.report.explain.chunks import explain_chunks
-from pytest_rageval.report.explain.evidence import (
-    evidence_sentences,
-    leak_sentence,
-    rules_sentence,
-    token_sentences,
-)
 from pytest_rageval.report.explain.figures import (
     EMBEDDING_SENTENCES,
     Terms,
@@ -35,11 +29,15 @@ from pytest_rageval.report.explain.figures import (
     sufficiency_sentences,
 )
 from pytest_rageval.report.explain.golds import (
+    evidence_sentences,
     explain_citations,
     explain_golds,
     explain_groups,
     explain_irrelevant,
+    leak_sentence,
+    rules_sentence,
     scored_citations,
+    token_sentences,
 )
 from pytest_rageval.report.explain.values import (
     AnchorReason,
@@ -56,7 +54,7 @@ from pytest_rageval.report.explain.verdict import (
     next_steps,
     stage_in_words,
 )
-from pytest_rageval.report.scale import scale_end
+from pytest_rageval.report.wording import scale_end
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 
 _REASONS: Final[Mapping[Kind, str]] = {

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Final
 
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
+from pytest_rageval.metrics.context import SUFFICIENCY_METRICS, gold_key
 from pytest_rageval.metrics.retrieval import (
     RANKING_MEASURES,
     Groups,
@@ -20,7 +21,6 @@ from pytest_rageval.metrics.retrieval import (
     ideal_dcg,
 )
 from pytest_rageval.metrics.scoring import abstention_verdict
-from pytest_rageval.metrics.sufficiency import SUFFICIENCY_METRICS, gold_key
 from pytest_rageval.metrics.view import says_it_abstains
 from pytest_rageval.report.explain.values import (
     AnchorReason,

@@ -16,7 +16,7 @@ from pytest_rageval.metrics.scoring import (
     evidence_key,
     pass_line,
 )
-from pytest_rageval.report.explain.evidence import context_ranks, unused_sentence
+from pytest_rageval.report.explain.golds import context_ranks, unused_sentence
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ClaimReason,

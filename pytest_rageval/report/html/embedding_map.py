@@ -13,8 +13,13 @@ from pytest_rageval.report.view.embeddings import embedding_tables
 from pytest_rageval.support.text import counted, cut, format_value
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.embedding_map import EmbeddingMap, MapCase, MapPoint, Neighbour
-    from pytest_rageval.analysis.projection import Projection
+    from pytest_rageval.analysis.embedding_map import (
+        EmbeddingMap,
+        MapCase,
+        MapPoint,
+        Neighbour,
+        Projection,
+    )
     from pytest_rageval.values.case import Anchor
 
 _TEXT_CHARS: Final = 300

@@ -1,4 +1,4 @@
-"""Templates of pages, with every text escaped, and their compiled forms kept between runs.
+"""Templates, styles and scripts of the pages, with every text escaped.
 
 Compiling takes most of a page's start, so that it is kept as Python keeps its own modules: beside
 the source in ``__pycache__``, or below ``sys.pycache_prefix``.
@@ -6,6 +6,8 @@ the source in ``__pycache__``, or below ``sys.pycache_prefix``.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,15 +16,48 @@ from functools import cache
 from hashlib import sha256
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, compiler, nodes
 from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 
-from pytest_rageval.report.html.assets import TEMPLATES, content_policy, page_asset
 from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.support.files import write_file
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+"""Folder of the templates, styles and scripts of every page."""
+
+
+@cache
+def page_asset(*names: str) -> str:
+    """Return the styles or the scripts of a page, one after the other."""
+    texts = ((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+    # Browsers hash the text with normalised line ends. Every page carries it, so that indents and
+    # comments are left out.
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
+
+
+def content_policy(*, style: str, script: str, served: bool = False) -> str:
+    """Return the content security policy: only the page's script and style.
+
+    A served page may also ask its own server; its icon is empty and inline, so that browsers do
+    not request one.
+    """
+    rest = "form-action 'none'"
+    if served:
+        rest = "connect-src 'self'; form-action 'self'; img-src data:"
+    return (
+        "default-src 'none'; "
+        f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"base-uri 'none'; {rest}"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 @cache

@@ -29,7 +29,6 @@ from pytest_rageval.report.explain.verdict import (
     missing_facts,
     unsupported_claims,
 )
-from pytest_rageval.report.scale import scaled
 from pytest_rageval.report.view.blocks import (
     GOOD,
     Block,
@@ -46,6 +45,7 @@ from pytest_rageval.report.view.blocks import (
     indented,
     paragraph,
 )
+from pytest_rageval.report.wording import scaled
 from pytest_rageval.support.text import (
     TOLERANCE,
     clean,

@@ -1,19 +1,17 @@
-"""A decision: the headline of its run, its baseline, and a line for every check."""
+"""A decision: its headline, its baseline, a line for every check; and the faults it would catch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.report.view.blocks import BAD, Block, Fact, Line, Status, View
-from pytest_rageval.support.text import counted, first_few, plural
-from pytest_rageval.values.gate import (
-    NOT_COMPARABLE,
-    BaselineInfo,
-    CheckResult,
-    GateResult,
-)
+from pytest_rageval.report.view.blocks import BAD, Block, Cell, Fact, Line, Row, Status, Table, View
+from pytest_rageval.support.text import counted, first_few, part, plural
+from pytest_rageval.values.gate import NOT_COMPARABLE, BaselineInfo, CheckResult, GateResult
 from pytest_rageval.values.headline import Headline
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.gate.planted import PlantedFault, TriedGate
 
 VERDICTS: Mapping[str, tuple[str, Status]] = {
     "fail": ("FAIL", "bad"),
@@ -116,3 +114,41 @@ def weak_lines(checks: Iterable[CheckResult]) -> Iterator[Fact]:
         few = f"{counted(len(weak), 'check')} {plural(len(weak), 'has', 'have')} few cases"
         names = first_few(weak, _WEAK_SHOWN)
         yield Fact("", f"weak evidence: {few}: {names}", "", "warn")
+
+
+_NOTES: Final[Mapping[str, str]] = {
+    "judged_offline": "the judge of the run is not asked again: the offline judge read all answers "
+    "in its place",
+}
+
+
+def view_of_tried_gate(found: TriedGate) -> Iterator[Block]:
+    """Yield a row for each fault, then the lines to add to thresholds.toml."""
+    yield Fact(
+        "run", f"{found.run_id}: {counted(found.n_cases, 'case')}, the gate: {found.verdict}"
+    )
+    rows: list[Row] = [_row(one) for one in found.faults]
+    yield Table(("fault", "caught from", "by", "a limit would from"), rows)
+    if found.limits:
+        yield Fact("add", "to [overall] of thresholds.toml; the rest of a row stays as it is:")
+        for metric, kind in found.limits.items():
+            yield f'  {metric} = {{ {kind} = 0, decide = "prove_fail" }}'
+        if not found.has_baseline:
+            yield Fact("", 'and baseline = "last" above the first table, or another run')
+    for note in found.notes:
+        yield Fact("note", _NOTES[note])
+
+
+def _row(fault: PlantedFault) -> Row:
+    caught, warned = fault.caught_from, fault.warned_from
+    if not fault.doses:
+        return (fault.name, "not possible here", "", "")
+    cell, by = Cell(f"not by {fault.doses[-1].text}", status="bad"), ""
+    if caught is not None:
+        cell = Cell(caught.text, status="good")
+        by = first_few(caught.failed, 1) or "the whole gate"
+    elif warned is not None:
+        cell = Cell(f"{warned.text}, warns", status="warn")
+        by = first_few(warned.warned, 1)
+    found = None if fault.add is None else fault.found_from(fault.add)
+    return (fault.name, cell, by, part(f"{{}}: {fault.add}", found and found.text))

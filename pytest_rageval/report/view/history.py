@@ -7,11 +7,11 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import Block, Note, Row, Table, paragraph
 from pytest_rageval.report.view.summary import change_text, interval_text
+from pytest_rageval.report.wording import of_scale
 from pytest_rageval.support.text import clean, format_value, part
 
 _SHOWN_RUNS: Final = 10

@@ -1,10 +1,12 @@
-"""The cases of a run that did not pass, by cause, as lines of a terminal."""
+"""The cases of a run that did not pass, by cause, and the commands that help most."""
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -13,13 +15,168 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
     worst_misses,
 )
-from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
+from pytest_rageval.analysis.aggregate.operational import ErrorGroup, group_errors, heading_faults
 from pytest_rageval.report.explain.verdict import expected_answer, stage_in_words
-from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table
-from pytest_rageval.report.view.next_commands import explain_worst
-from pytest_rageval.report.view.target_faults import FaultOptions, cause_lines
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table, indented
+from pytest_rageval.runs.tags import BASELINE_TAG
+from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.text import clean, counted, first_few, plural
+from pytest_rageval.support.tracebacks import Style as TracebackStyle
+from pytest_rageval.support.tracebacks import restyled
+from pytest_rageval.values.diagnoses.table import with_code
 from pytest_rageval.values.record import CaseRecord
+
+_GROUPS: Final = 5
+_CASES: Final = 8
+_MESSAGE_CHARS: Final = 400
+_OUTPUT_LINES: Final = 20
+"""Lines of captured output shown below a cause; those before are counted."""
+
+Captured = Sequence[tuple[str, str]]
+"""Heading and text of each stream that pytest captured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultOptions:
+    """Choices of the user for the section of errors."""
+
+    traceback: TracebackStyle | None = "short"
+    """None: none."""
+    rootdir: Path = Path()
+    captured: Mapping[str, Captured] = field(default_factory=dict)
+    """Captured output by node id."""
+    brief: bool = False
+    """Whether one line per cause is enough."""
+    codes: bool = False
+    """Whether each message ends with its code."""
+
+
+def render_target_faults(
+    records: Sequence[CaseRecord], sentences: Iterable[str], options: FaultOptions
+) -> Iterator[Block]:
+    """Lay out the errors of a run by cause, and the sentences on its replies; empty: no fault."""
+    groups = group_errors(records)
+    n_cases = len({record.nodeid for record in records})
+    for group in groups[:_GROUPS]:
+        yield from cause_lines(group, n_cases, options)
+        yield _cases(group.records)
+        if not options.brief:
+            captured = options.captured.get(group.records[0].nodeid, ())
+            yield from _output(captured, group.records[0])
+    if rest := groups[_GROUPS:]:
+        n = sum(len(group.records) for group in rest)
+        text = f"{counted(len(rest), 'more cause')} in {counted(n, 'case')}: rageval explain"
+        yield Fact("", text)
+    for sentence in sentences:
+        yield Fact("reply", sentence, "warn", "warn")
+
+
+def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Block]:
+    """Yield the message of a cause, with its count and the user's code, without its cases."""
+    where = f"{group.kind} in {len(group.records)} of {counted(n_cases, 'case')}"
+    message = clean(group.message, _MESSAGE_CHARS)
+    error = group.records[0].error
+    code = error.code if options.codes and error is not None else ""
+    yield Fact("error", f"{where}: {with_code(message, 'target', code)}", "bad", "bad")
+    if options.traceback is not None and not options.brief and group.traceback:
+        style, rootdir = options.traceback, options.rootdir
+        for text in restyled(group.traceback, message, style, rootdir, hide=blot_out_known):
+            yield indented(text)
+
+
+def _cases(records: Sequence[CaseRecord]) -> Fact:
+    names = first_few([clean(record.name, 60) for record in records], _CASES)
+    return Fact("", f"{plural(len(records), 'case', 'cases')}: {names}")
+
+
+def _output(captured: Captured, record: CaseRecord) -> Iterator[Block]:
+    for title, text in captured:
+        yield ((" " * HEAD, ""), (f"{title} of {clean(record.name, 40)}", "weak"))
+        lines = text.splitlines()
+        if len(lines) > _OUTPUT_LINES:
+            yield ((" " * HEAD, ""), (f"  ... {len(lines) - _OUTPUT_LINES} lines before", "weak"))
+        for line in lines[-_OUTPUT_LINES:]:
+            yield indented(f"  {line}")
+
+
+_MOST: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommands:
+    """Commands about a run, as they are typed after it."""
+
+    name: str = "last"
+    """The run: ``last``, or its folder if commands would look for runs in another one."""
+    baseline: str = ""
+    """The run that it was compared with; empty: none, or commands do not find it."""
+    rerun: str = "pytest --lf"
+    """Command that asks again what did not pass; empty: another one continues the run."""
+    reran: bool = False
+    """Whether the run did so itself."""
+    may_become_baseline: bool = False
+    """Whether it passed over the whole set of a project that has no baseline."""
+
+
+def next_commands(
+    records: Sequence[CaseRecord],
+    commands: RunCommands,
+    worst: str | None = None,
+    *,
+    n_new: int = 0,
+) -> list[tuple[str, str]]:
+    """Return at most two commands, each with a reason in a few words.
+
+    Args:
+        records: of the run.
+        commands: its names.
+        worst: name of the case to explain first; None: the worst of all.
+        n_new: number of cases that are newly failing, ``worst`` among them.
+    """
+    found = []
+    errors = any(record.scores.outcome == "error" for record in records)
+    if commands.rerun and errors:
+        found.append((commands.rerun, "re-run after fixing the errors"))
+    if heading_faults(records) is not None:
+        found.append(("rageval doctor", "compares the headings of golds and chunks"))
+    missed = [record for record in worst_misses(records) if record.counted]
+    names = case_names(records)
+    listed = sorted(missed, key=lambda record: names[record.nodeid] != worst)
+    if listed and listed[0].scores.outcome != "passed":
+        command, why = explain_worst(listed, names, commands.name)
+        found.append((command, f"the worst of {n_new} new" if n_new > 1 else why))
+        if commands.rerun and not (errors or commands.reran):
+            found.append((commands.rerun, "re-run the failures"))
+    unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
+    for file, n in unreviewed.items():
+        why = f"{counted(n, 'generated case')} to review"
+        found.append((f"rageval label {shlex.quote(clean(file))} --review", why))
+    if not found and commands.may_become_baseline and any(not r.scores.unchecked for r in records):
+        why = "to compare later runs with this one"
+        found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
+    return found[:_MOST]
+
+
+def explain_worst(
+    worst: Sequence[CaseRecord], names: Mapping[str, str], run: str
+) -> tuple[str, str]:
+    """Return the command that explains the first of these cases, and why that one.
+
+    Args:
+        worst: at least one case, the worst first.
+        names: by node id.
+        run: as the user names it.
+    """
+    verbs = {"missed": "missed", "error": "failed", "flawed": "is flawed"}
+    verb = verbs.get(worst[0].scores.outcome, "is listed")
+    n = sum(record.scores.outcome != "passed" for record in worst)
+    why = plural(n, f"shows why it {verb}", f"the worst of {n}")
+    name = names[worst[0].nodeid]
+    command = f"rageval explain {shlex.quote(clean(run))}"
+    if clean(name) == name:  # without a name that can be typed, the command lists all cases
+        end = "-- " * name.startswith("-")  # an id such as --rm is no option
+        command += f" {end}{shlex.quote(name)}"
+    return command, why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.view.blocks import Block, Fact, Line, Row, Table
 from pytest_rageval.support.text import clean, counted, format_value, part
-from pytest_rageval.values.section import ShownSection
+from pytest_rageval.values.own_code import ShownSection
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.rerank import Metric, OrderStudy, OrderTable, Reordered

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_rageval.report.view.blocks import Block, Group, Row, Scale, Table, paragraph
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.section import Cell, ShownSection
+from pytest_rageval.values.own_code import Cell, ShownSection
 
 _ROWS: Final = 30
 

@@ -15,20 +15,15 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
     worst_misses,
 )
-from pytest_rageval.analysis.aggregate.operational import attempt_status
-from pytest_rageval.analysis.aggregate.target_faults import group_errors
+from pytest_rageval.analysis.aggregate.operational import attempt_status, group_errors
 from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
+from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN, stored_registry
 from pytest_rageval.metrics.deciding import UNDECIDED
-from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.report.explain.verdict import stage_of
-from pytest_rageval.report.matching import rules_text
-from pytest_rageval.report.scale import of_scale
-from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.view.blocks import (
     BAD,
     Block,
@@ -49,8 +44,8 @@ from pytest_rageval.report.view.gate import (
     headline_facts,
     weak_lines,
 )
-from pytest_rageval.report.view.misses import render_texts
-from pytest_rageval.report.view.next_commands import RunCommands, next_commands
+from pytest_rageval.report.view.misses import RunCommands, next_commands, render_texts
+from pytest_rageval.report.wording import chunk_sentences, of_scale, rules_text
 from pytest_rageval.support.text import (
     clean,
     counted,

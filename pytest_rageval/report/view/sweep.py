@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, SweepOutcome
+from pytest_rageval.analysis.sweep.plan import value_text
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.view.blocks import (

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.support import sqlite
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out
+from pytest_rageval.support.process import Closing
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _INDEX: Final = "index of runs"

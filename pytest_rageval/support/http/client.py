@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import HEADER_NAME, is_sendable
 from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.route import Route
+from pytest_rageval.support.process import Closing
 
 if TYPE_CHECKING:
     import httpx

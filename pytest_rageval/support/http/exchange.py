@@ -20,10 +20,10 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.coding import TransportError
+from pytest_rageval.support.http.pacing import is_retryable, long_pause_s, requested_pause_s
 from pytest_rageval.support.http.reason import page_text, reply_reason
-from pytest_rageval.support.http.retry import is_retryable, long_pause_s, requested_pause_s
 from pytest_rageval.support.http.route import find_route
-from pytest_rageval.support.http.stopwatch import Stopwatch
+from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.support.text import clean, part
 from pytest_rageval.values.diagnoses.target import http_code, tls_code
 from pytest_rageval.values.errors import EndpointError, target_error

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pytest_rageval.analysis.aggregate.case_groups import ERROR, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.analysis.aggregate.scores import ScoreTable
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.aggregate.table import ScoreTable
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import reported_by
 from pytest_rageval.values.case import Case, Turn

@@ -8,8 +8,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import coded_scores, fold_repeats, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_rows
-from pytest_rageval.analysis.aggregate.scores import ScoreTable
-from pytest_rageval.analysis.aggregate.table import CaseTable, RecordRows
+from pytest_rageval.analysis.aggregate.table import CaseTable, RecordRows, ScoreTable
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord

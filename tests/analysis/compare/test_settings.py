@@ -17,8 +17,7 @@ from pytest_rageval.analysis.compare.settings import (
     shown,
     unaffected_keys,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import config_hash

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rageval.analysis.trust.judge import corrected_mean
-from pytest_rageval.values.admission import (
+from pytest_rageval.analysis.trust.reliability import corrected_mean
+from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
+from pytest_rageval.values.numbers import JudgeReliability
+from pytest_rageval.values.verdict import (
     NOT_ADMITTED,
     Admissions,
     JudgeRates,
     StoredCalibration,
 )
-from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
-from pytest_rageval.values.numbers import JudgeReliability
 from tests.analysis.gate.builders import HIT, gate
 from tests.build.records import record
 from tests.build.verdicts import judged_by

@@ -14,7 +14,7 @@ from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, with_numbers
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.numbers import OwnFigure
-from pytest_rageval.values.own_metric import Level, MetricDefinition
+from pytest_rageval.values.own_code import Level, MetricDefinition
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings

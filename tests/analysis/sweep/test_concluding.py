@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from pytest_rageval.analysis.sweep.concluding import close_rung, conclude
-from pytest_rageval.analysis.sweep.configurations import Configuration
+from pytest_rageval.analysis.sweep.plan import Configuration
 from tests.build.sweeps import TWELVE, Scores, measured, plan_questions, planned, swept
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
+from pytest_rageval.analysis.sweep.plan import Configuration
 from pytest_rageval.analysis.sweep.verdict import decide, ranked
 from pytest_rageval.metrics.built_in import BUILT_IN
 from tests.build.sweeps import TWELVE, Scores, measured, noisy, planned, swept

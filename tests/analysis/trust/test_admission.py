@@ -13,9 +13,14 @@ from pytest_rageval.analysis.trust.admission import (
     labels_wanted,
     languages,
 )
-from pytest_rageval.values.admission import Admissions, JudgeRates, StoredCalibration, turned
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.verdict import Judgement
+from pytest_rageval.values.verdict import (
+    Admissions,
+    Judgement,
+    JudgeRates,
+    StoredCalibration,
+    turned,
+)
 from tests.build.records import record
 from tests.build.verdicts import judged_by
 

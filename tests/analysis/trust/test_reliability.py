@@ -6,10 +6,10 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from pytest_rageval.analysis.trust.judge import corrected_text
 from pytest_rageval.analysis.trust.reliability import (
     HumanLabel,
     JudgeLabels,
+    corrected_text,
     judge_reliability,
     labels_by_case,
     reliability_lines,

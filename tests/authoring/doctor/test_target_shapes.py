@@ -12,8 +12,7 @@ import pytest
 
 from pytest_rageval.authoring.doctor.target import ask_case
 from pytest_rageval.cli import main as cli
-from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.target import opened_target
+from pytest_rageval.cli.target import opened_target, project_settings
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE

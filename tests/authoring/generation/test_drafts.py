@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.generation.checks import comparable, grounded
 from pytest_rageval.authoring.generation.drafts import Question, as_question, drafts_of
+from pytest_rageval.authoring.generation.model import comparable, grounded
 from pytest_rageval.authoring.notes import parse_note
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import httpx
 
 from pytest_rageval.authoring.serving.loopback import GuardedServer
-from pytest_rageval.authoring.viewing.app import create_app
-from pytest_rageval.authoring.viewing.project import ProjectRuns
+from pytest_rageval.authoring.viewing.app import ProjectRuns, create_app
 
 
 @dataclass

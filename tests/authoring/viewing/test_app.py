@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.read import read_run
+from pytest_rageval.runs.reviews import read_notes
 from pytest_rageval.runs.tags import read_tags, write_tag
 from tests.authoring.viewing.serving import Shown, showing
 from tests.build.runs import run_of, write_run

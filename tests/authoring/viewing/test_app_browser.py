@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.runs.notes import read_notes
+from pytest_rageval.runs.reviews import read_notes
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import read_tags, write_tag
 from tests.authoring.viewing.serving import Shown, showing

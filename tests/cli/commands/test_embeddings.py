@@ -12,7 +12,7 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.engine.case import Trial
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
-from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.documents import redact
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread

@@ -82,7 +82,7 @@ class Label:
 @pytest.fixture
 def label(project: Path, monkeypatch: pytest.MonkeyPatch) -> Label:
     found = Label()
-    monkeypatch.setattr("pytest_rageval.authoring.keyed.server.KeyServer", found.serve)
+    monkeypatch.setattr("pytest_rageval.authoring.keyed.page.KeyServer", found.serve)
     return found
 
 
@@ -203,7 +203,7 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
 
     folder = project / "evals" / "results" / "r1"
     folder.mkdir(parents=True)
-    from pytest_rageval.runs.record_json import record_line
+    from pytest_rageval.runs.documents import record_line
 
     records = [
         record("queue", file=SET, outcome="passed"),

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.documents import redact
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import cut_to_begins, record
@@ -153,7 +153,7 @@ def test_a_function_that_fails_is_shown_with_its_place(
 def test_an_endpoint_that_is_down_has_an_exit_code_of_its_own(
     project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_rageval.support.http.retry.MIN_BACKOFF_S", 0.0)
+    monkeypatch.setattr("pytest_rageval.support.http.pacing.MIN_BACKOFF_S", 0.0)
     store(project)
     url = f"http://127.0.0.1:{unused_port()}"
     assert cli.run(["rerank", "run-1", "--reranker", url]) == ExitCode.UNREACHABLE

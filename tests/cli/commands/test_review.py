@@ -69,7 +69,7 @@ class Review:
 @pytest.fixture
 def review(monkeypatch: pytest.MonkeyPatch) -> Review:
     found = Review()
-    monkeypatch.setattr("pytest_rageval.authoring.keyed.server.KeyServer", found.serve)
+    monkeypatch.setattr("pytest_rageval.authoring.keyed.page.KeyServer", found.serve)
     return found
 
 

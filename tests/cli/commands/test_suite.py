@@ -4,13 +4,15 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import ir_measures
 import pytest
 
-from pytest_rageval.authoring.suites.packaged import PackagedDataset
+from pytest_rageval.authoring.suites.catalogue import PackagedDataset
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.read import open_run
@@ -35,13 +37,12 @@ def reply(*paths: str) -> Any:
 def embedded_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """Document of a run over the embedded server, and the folder of the suite."""
     folder = tmp_path_factory.mktemp("project")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
         patch.chdir(folder)
-        printed: list[dict[str, Any]] = []
-        patch.setattr("pytest_rageval.cli.output.print_json", printed.append)
         assert cli.run(["suite", "run", "tiny", "--json"]) == ExitCode.YES
-    printed[0]["run"] = str(folder / printed[0]["run"])
-    return printed[0], folder / FOLDER
+    document = json.loads(printed.getvalue())
+    document["run"] = str(folder / document["run"])
+    return document, folder / FOLDER
 
 
 def test_the_embedded_server_lands_where_bm25_does(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings

@@ -14,12 +14,12 @@ import pytest
 
 from pytest_rageval import AskRequest, AskResponse, RetrievedChunk, evaluate
 from pytest_rageval.api.cases import choose_cases
+from pytest_rageval.engine.own_code import open_registry
 from pytest_rageval.engine.preparing import run_thresholds
-from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.sweep.trials import SweepCases, SweepRuns, TargetGoneError, Trial
 from pytest_rageval.judges.opening import open_judge
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.files import write_lines

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
-from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.http.pacing import Pacing
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import HostileJudge, Script
 

@@ -16,7 +16,7 @@ from pytest_rageval.metrics.scoring import score_case, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
-from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.report.wording import chunk_sentences
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.case import Anchor, Case

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE
-from pytest_rageval.runs.record_json import record_line, record_of_line
+from pytest_rageval.runs.documents import record_line, record_of_line
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from tests.build.records import cut_to_begins
 from tests.report.explain.builders import runs

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_rageval.analysis.embedding_map import EmbeddingMap, build_map
+from pytest_rageval.analysis.embedding_map import EmbeddingMap, Projection, build_map, project_pca
 from pytest_rageval.analysis.embeddings import VectorTable
-from pytest_rageval.analysis.projection import Projection, project_pca
 from pytest_rageval.report.html.embedding_map import render_map
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings

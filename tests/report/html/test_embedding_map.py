@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.projection import project_pca
+from pytest_rageval.analysis.embedding_map import project_pca
 from tests.report.html.maps import example, hostile_map, page_of
 
 

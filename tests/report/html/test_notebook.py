@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.api.comparison import compare_runs
-from pytest_rageval.api.run import load_run
+from pytest_rageval.api.run import compare_runs, load_run
 from tests.build.projects import work_in
 from tests.build.runs import run_of, write_run
 

@@ -4,16 +4,17 @@ from typing import Any
 
 from pytest_rageval.report.faces.terminal import draw
 from pytest_rageval.report.view.misses import (
+    RunCommands,
     find_misses,
     misses_document,
+    next_commands,
     render_misses,
     render_texts,
 )
-from pytest_rageval.report.view.next_commands import RunCommands, next_commands
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
-from tests.analysis.aggregate.test_target_faults import PLACE
-from tests.analysis.aggregate.test_target_faults import failed as erred
+from tests.analysis.aggregate.test_operational_target_faults import PLACE
+from tests.analysis.aggregate.test_operational_target_faults import failed as erred
 from tests.build.records import failed, hits, record
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pytest_rageval.report.faces.markdown import lines_of
 from pytest_rageval.report.view.blocks import Scale, Table
 from pytest_rageval.report.view.sections import section_groups
-from pytest_rageval.values.section import ShownSection
+from pytest_rageval.values.own_code import ShownSection
 
 
 def test_long_tables_are_cut_and_bars_are_tables() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-from pytest_rageval.engine.sweep.forecast import forecast
+from pytest_rageval.engine.sweep.runner import forecast
 from pytest_rageval.report.faces.markdown import render
 from pytest_rageval.report.faces.terminal import draw, show
 from pytest_rageval.report.view.blocks import Fact

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.runs.documents import record_line
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.run_rows import read_run_rows
 from pytest_rageval.runs.history.sync import Origin
-from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError

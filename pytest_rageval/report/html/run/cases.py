@@ -14,9 +14,9 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     record_outcome,
 )
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
-from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
+from pytest_rageval.report.html.run.attention import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, view_detail
 from pytest_rageval.report.html.run.values import (
     CaseRow,

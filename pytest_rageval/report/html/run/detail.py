@@ -39,14 +39,13 @@ from pytest_rageval.report.html.run.values import (
     FactView,
     ReportOptions,
 )
+from pytest_rageval.report.view.asked import diff_words
 from pytest_rageval.report.view.explanation import groups_of_case, history_facts, why_blocks
-from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import format_value, part, shortened
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk, trace_link
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.trace import trace_link
 
 _ANSWER_CHARS: Final = 10_000
 _BRIEF_CHARS: Final = 250

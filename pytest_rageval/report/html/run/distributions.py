@@ -14,13 +14,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from pytest_rageval.metrics.sufficiency import (
+from pytest_rageval.metrics.context import (
     CONTEXT_KEYS,
     ContextColumn,
     ContextRow,
     context_cell,
 )
-from pytest_rageval.report.html.run.data import first_rank
+from pytest_rageval.report.html.run.values import first_rank
 from pytest_rageval.values.record import CaseRecord
 
 _BINS: Final = 10

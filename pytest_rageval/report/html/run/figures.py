@@ -10,14 +10,13 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.metrics import MetricChange, UnpairedChange
 from pytest_rageval.analysis.two_runs import RunComparison, past_limits, verdict_word
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.links import cases_link, worst_first
-from pytest_rageval.report.scale import of_scale
 from pytest_rageval.report.view.blocks import BAD, Cell, Cells, CellValue, Row, Scale, Status, Table
 from pytest_rageval.report.view.gate import VERDICTS
 from pytest_rageval.report.view.summary import HEADLINE, change_text, interval_text
+from pytest_rageval.report.wording import of_scale
 from pytest_rageval.support.text import counted, format_limit_pair, format_value, part
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.numbers import Aggregate, LatencySummary, MetricSummary

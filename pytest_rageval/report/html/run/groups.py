@@ -11,10 +11,9 @@ from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.links import cases_link, worst_first
-from pytest_rageval.report.html.run.data import GROUP_KINDS, names_of
 from pytest_rageval.report.html.run.distributions import mean_ceilings
 from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
-from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.report.html.run.values import GROUP_KINDS, CaseRow, names_of
 from pytest_rageval.report.view.blocks import Cell, Cells, Group, Row, Table, paragraph
 from pytest_rageval.report.view.summary import HEADLINE
 from pytest_rageval.support.text import format_value
@@ -61,7 +60,7 @@ def heat_maps(
 
 def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
     """Return the mean change of each metric since the baseline, for every group of the new run."""
-    from pytest_rageval.analysis.aggregate.scores import ScoreTable
+    from pytest_rageval.analysis.aggregate.table import ScoreTable
 
     kept = [*pairs]
     base = ScoreTable.of([pair.base for pair in kept], [*keys])

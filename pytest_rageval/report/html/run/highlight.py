@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pytest_rageval.metrics.citation_numbers import BRACKETED
 from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.report.html.markup import Element, harmless
-from pytest_rageval.report.view.word_diff import Piece
+from pytest_rageval.report.view.asked import Piece
 
 Kind = Literal["fact", "gold", "cite", "ins"]
 

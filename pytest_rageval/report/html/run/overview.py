@@ -8,17 +8,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
-from pytest_rageval.analysis.aggregate.target_faults import group_errors
+from pytest_rageval.analysis.aggregate.operational import group_errors
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.report.explain.verdict import stage_in_words, stage_of
 from pytest_rageval.report.html.charts import CountRow, stacked_bar
 from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.parts import Links, Part, parts
-from pytest_rageval.report.html.run.attention import Reading, worth_reading
-from pytest_rageval.report.html.run.check_cases import check_rules, erred_cases
+from pytest_rageval.report.html.run.attention import (
+    Reading,
+    check_rules,
+    erred_cases,
+    worth_reading,
+)
 from pytest_rageval.report.html.run.distributions import share_text
 from pytest_rageval.report.html.run.figures import (
     CHANGE_STATUS,

@@ -11,14 +11,14 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.stats.intervals import percentile
-from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.metrics.sufficiency import (
+from pytest_rageval.metrics.context import (
     CONTEXT_COLUMNS,
     CONTEXT_ROWS,
     CORRECT,
     ContextColumn,
     ContextRow,
 )
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.charts import CountRow, Histogram, histogram
 from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element

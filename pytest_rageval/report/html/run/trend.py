@@ -11,8 +11,7 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun, differences
-from pytest_rageval.metrics.built_in import ASPECT_KEYS
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import ASPECT_KEYS, stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.charts import Trend, TrendPoint, sparkline, trend_chart
 from pytest_rageval.report.html.links import report_beside

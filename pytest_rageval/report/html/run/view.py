@@ -14,11 +14,10 @@ from pytest_rageval.analysis.trust.reliability import (
     summarise_spot_checks,
 )
 from pytest_rageval.analysis.two_runs import CheckedComparison, RunComparison
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.html.parts import Links, parts
 from pytest_rageval.report.html.run.cases import view_cases
-from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
     Figure,
     beyond_limits,
@@ -39,14 +38,13 @@ from pytest_rageval.report.html.run.panels import (
     rank_panel,
 )
 from pytest_rageval.report.html.run.trend import view_trend
-from pytest_rageval.report.html.run.values import CasesView, ReportOptions
-from pytest_rageval.report.matching import rules_text
-from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.report.html.run.values import CasesView, ReportOptions, page_data
 from pytest_rageval.report.view.blocks import Block, Fact, Table, paragraph
 from pytest_rageval.report.view.comparison import view_of_comparison
 from pytest_rageval.report.view.review import review_blocks
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import concurrency_text
+from pytest_rageval.report.wording import chunk_sentences, rules_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.numbers import JudgeReliability

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
-from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.parts import Part, Piece, cells_of, parts

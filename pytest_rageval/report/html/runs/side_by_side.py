@@ -16,10 +16,10 @@ from pytest_rageval.report.html.run.cases import case_anchors
 from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.panels import Section
 from pytest_rageval.report.html.run.view import case_links
+from pytest_rageval.report.view.asked import diff_words
 from pytest_rageval.report.view.blocks import Cell, Line, Row, Table
 from pytest_rageval.report.view.comparison import describe_side, view_of_comparison
 from pytest_rageval.report.view.explanation import OUTCOMES
-from pytest_rageval.report.view.word_diff import diff_words
 from pytest_rageval.support.text import cut
 from pytest_rageval.values.run import StoredRun
 

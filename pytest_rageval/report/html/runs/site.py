@@ -1,4 +1,7 @@
-"""All runs as a folder of pages that link to each other, for a CI artefact or static hosting."""
+"""All runs as a folder of pages that link to each other, with a badge of the newest one.
+
+The badge: https://shields.io/badges/endpoint-badge
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,124 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.report.html.assets import TEMPLATES
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.links import Links
-from pytest_rageval.report.html.run.files import report_page
-from pytest_rageval.report.html.run.frame import PageFrame
+from pytest_rageval.report.html.run.page import PageFrame, report_page
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.report.html.runs.badge import badge_document
-from pytest_rageval.report.html.runs.listing import view_runs
-from pytest_rageval.report.html.runs.page import render_list, render_side_by_side
-from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
-from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
-from pytest_rageval.runs.notes import NOTES
+from pytest_rageval.report.html.runs.listing import RunList, view_runs
+from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
+from pytest_rageval.report.html.templating import TEMPLATES, content_policy, page_asset
+from pytest_rageval.runs.documents import encode_text
+from pytest_rageval.runs.list import (
+    documents_of_runs,
+    is_partial,
+    run_to_compare_with,
+    unusable_folders,
+)
 from pytest_rageval.runs.read import DOCUMENTS, read_compared, read_run
-from pytest_rageval.runs.record_json import encode_text
-from pytest_rageval.runs.reviews import REVIEWS, reviews_folder
+from pytest_rageval.runs.reviews import NOTES, REVIEWS, reviews_folder
 from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json
 from pytest_rageval.support.files import named_errors, open_plain, write_file
-from pytest_rageval.values.errors import RagEvalError, StorageError
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.support.reading import hint
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
+from pytest_rageval.values.lenient import part
 from pytest_rageval.values.run import StoredRun
+
+_COLOURS: Final = {"pass": "brightgreen", "fail": "red"}
+_OTHER: Final = "lightgrey"
+
+
+def badge_document(runs: Sequence[StoredRun], metric: str | None = None) -> dict[str, Any]:
+    """Return the badge, coloured by the gate's verdict.
+
+    Args:
+        runs: documents of all runs, oldest first.
+        metric: key of the figure to show; None: the verdict.
+
+    Raises:
+        ConfigError: no run has the metric.
+    """
+    known = {
+        figure.metric
+        for run in runs
+        if run.aggregate
+        for figure in run_figures(run.aggregate, run.config)
+    }
+    if metric is not None and metric not in known and known:
+        raise ConfigError.of(
+            "--badge", "unknown", what=f"metric {metric!r}", **hint(metric, sorted(known))
+        )
+    complete = [run for run in runs if run.aggregate and not is_partial(run)]
+    numbers = complete[-1].aggregate if complete else None
+    if numbers is None:
+        return _badge(metric or "rageval", "no run", "")
+    verdict = complete[-1].verdict or ""
+    if metric is None:
+        return _badge("rageval", verdict.replace("_", " ") or "unknown", verdict)
+    figures = run_figures(numbers, complete[-1].config)
+    value = next((f.value for f in figures if f.scope == "overall" and f.metric == metric), None)
+    return _badge(
+        metric, "no data" if value is None else format_value(value, unit_of(metric)), verdict
+    )
+
+
+def _badge(label: str, message: str, verdict: str) -> dict[str, Any]:
+    colour = _COLOURS.get(verdict, _OTHER)
+    return {"schemaVersion": 1, "label": label, "message": message, "color": colour}
+
+
+_KEYS: Final = (("Esc", "out of the search"), ("?", "this list"))
+_LIST_KEYS: Final = (
+    ("/", "search the runs"),
+    ("j k", "next and previous run"),
+    ("Enter", "open the run"),
+    ("x", "choose the run for a comparison"),
+    *_KEYS,
+)
+_COMPARE_KEYS: Final = (
+    ("/", "search the cases"),
+    ("j k", "next and previous case"),
+    ("Enter", "open the case in its run"),
+    ("d", "show or hide the cases that are alike"),
+    *_KEYS,
+)
+
+
+def fault_policy() -> str:
+    """Return the content security policy of a served page of a fault, which has no script."""
+    return content_policy(style=page_asset("design.css"), script="", served=True)
+
+
+def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
+    """Yield the list of all runs in pieces."""
+    scripts = ("search.js", "keys.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
+    return _render("list", scripts, links, view=view, title=title, keys=_LIST_KEYS)
+
+
+def render_side_by_side(view: SideBySide, links: Links) -> Iterator[str]:
+    """Yield the page of two or three runs in pieces."""
+    scripts = ("search.js", "keys.js", "runs/compare.js")
+    return _render("compare", scripts, links, view=view, keys=_COMPARE_KEYS)
+
+
+def render_fault(sentence: str, links: Links) -> Iterator[str]:
+    """Yield the page that says why another cannot be shown."""
+    return _render("fault", (), links, sentence=sentence)
+
+
+def _render(name: str, scripts: tuple[str, ...], links: Links, **values: Any) -> Iterator[str]:
+    # Imported here, since jinja2 is slow to import.
+    from pytest_rageval.report.html.templating import render_page
+
+    return render_page(
+        f"runs/{name}.html.j2", scripts=scripts, served=not links.static, links=links, **values
+    )
+
 
 MANIFEST: Final = "site.json"
 """File that marks the folder as ours, with the digest of what each page was made of."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.runs.listing import view_runs
-from pytest_rageval.report.html.runs.page import render_fault, render_list
+from pytest_rageval.report.html.runs.site import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.config import CaseSet

@@ -6,8 +6,8 @@ from typing import Any
 
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.links import Links
-from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
+from pytest_rageval.report.html.runs.site import render_side_by_side
 from pytest_rageval.values.record import Outcome
 from tests.build.records import talk
 from tests.report.html.builders import hostile_run, missed, passed, run

@@ -1,0 +1,37 @@
+"""Verdict of several random draws of a dose."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.analysis.gate.planted import Dose, is_settled, most_of
+
+
+def draw(*failed: str, caught: bool = False, n: int = 1) -> Dose:
+    return Dose(dose=0.1, text="10 %", n_changed=n, caught=caught or bool(failed), failed=failed)
+
+
+@pytest.mark.parametrize(
+    ("draws", "settled"),
+    [
+        ([draw("mrr")], False),
+        ([draw("mrr")] * 2, True),
+        ([draw()] * 2, True),
+        ([draw("mrr"), draw()], False),
+        ([draw("mrr"), draw("map")], False),
+        ([draw("mrr"), draw("map"), draw("mrr")], True),
+    ],
+)
+def test_draws_go_on_until_the_others_cannot_change_what_most_say(
+    draws: list[Dose], settled: bool
+) -> None:
+    assert is_settled(draws) is settled
+
+
+def test_most_draws_decide_and_the_middle_one_counts_the_answers() -> None:
+    found = most_of([draw("mrr", n=1), draw("mrr", "map", n=5), draw(n=2)])
+    assert (found.failed, found.caught, found.n_changed) == (("mrr",), True, 2)
+    assert not most_of([draw("mrr"), draw(), draw()]).caught
+    # Each draw fails another check, and the run fails in all.
+    found = most_of([draw("a"), draw("b"), draw("c")])
+    assert (found.failed, found.caught) == ((), True)
