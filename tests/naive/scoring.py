@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from pytest_rageval.metrics.matching import PathCase, norm_path, norm_text
-from pytest_rageval.metrics.retrieval import (
-    Ranking,
-    average_precision,
-    hit_at_k,
-    ndcg_at_k,
-    precision_at_k,
-    precision_returned_at_k,
-    recall_at_k,
-    reciprocal_rank,
-)
+from pytest_rageval.metrics.retrieval import RANKING_MEASURES, Ranking
 from tests.naive import evidence
 from tests.naive.citations import cited, in_context, points_into
 from tests.naive.matching import (
@@ -27,15 +18,7 @@ ERROR = "error"
 Cell = float | str
 """A number, or one of the two other states of a metric."""
 
-KERNELS = {
-    "hit_at_k": hit_at_k,
-    "recall_at_k": recall_at_k,
-    "mrr": reciprocal_rank,
-    "precision_at_k": precision_at_k,
-    "precision_returned_at_k": precision_returned_at_k,
-    "ndcg_at_k": ndcg_at_k,
-    "map": average_precision,
-}
+KERNELS = RANKING_MEASURES
 """The package's own formulas, which trec_eval and ir_measures judge."""
 UNITS = tuple(KERNELS)
 ANCHOR_LEVEL = (*UNITS, "recall_all_at_k", "group_recall_at_k", "specificity_accuracy")

@@ -260,6 +260,17 @@ def test_moving_evidence_up_past_junk_never_lowers_a_score(scene: Scene) -> None
     assert_none_rises(scene.score(above), scene.score(below))
 
 
+@given(scenes)
+def test_what_the_order_changes_does_not_apply_without_ranks(scene: Scene) -> None:
+    whole = replace(scene, settings=replace(scene.settings, k=max(1, len(scene.chunks))))
+    forth, back = whole.score(), whole.score(tuple(reversed(scene.chunks)))
+    unranked = replace(whole, settings=replace(whole.settings, ranked=False)).score()
+    copies = with_documents(("precision_at_k", "precision_returned_at_k"))  # the first one counts
+    for key in RANKING:
+        if forth[key] != back[key] and key not in copies:
+            assert unranked[key] is None, key
+
+
 # --- perfect rankings ------------------------------------------------------------------------
 
 GRADES = st.lists(st.integers(1, 4), min_size=1, max_size=8)

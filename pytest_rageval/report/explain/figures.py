@@ -108,9 +108,10 @@ def ranking_sentences(ranking: Ranking, terms: Terms) -> dict[str, str]:
         parts = [f"{nth}/{rank}" for nth, rank in enumerate(places, start=1)]
         text = " + ".join(parts if len(parts) <= _TERMS else [*parts[: _TERMS - 1], "..."])
         average = f"{text if len(places) == 1 else f'({text})'} / {counted(n, terms.gold)}"
-    matched = [rank for rank, golds in enumerate(ranking.matched, start=1) if golds]
+    matched = [f"{terms.rank} {n}" for n, golds in enumerate(ranking.matched, start=1) if golds]
+    relevant = f"relevant: {join(matched)} of {terms.place}" if matched else reciprocal
     return {
-        **dict.fromkeys(RANKING_MEASURES, f"relevant: {ranks(matched)} of {terms.place}"),
+        **dict.fromkeys(RANKING_MEASURES, relevant),
         "hit_at_k": hit,
         "recall_at_k": recall,
         "mrr": reciprocal,
