@@ -164,7 +164,7 @@ def floor() -> Contender:
 
 
 def ours() -> Contender:
-    from pytest_rageval.engine.judge_notes import JudgeWatch
+    from pytest_rageval.engine.judging import JudgeWatch
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.scored import ScoredRun
     from pytest_rageval.report.view.judging import score_lines

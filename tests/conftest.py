@@ -32,7 +32,7 @@ from pytest_recording import _vcr  # noqa: F401
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
-from pytest_rageval.engine import finish, judge_notes, preparing  # noqa: F401
+from pytest_rageval.engine import finish, judging, preparing  # noqa: F401
 from pytest_rageval.judges import cache  # noqa: F401
 from pytest_rageval.judges import opening as judges  # noqa: F401
 from pytest_rageval.judges.model import judge as model_judge  # noqa: F401

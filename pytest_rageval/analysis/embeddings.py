@@ -23,11 +23,6 @@ from pytest_rageval.analysis.aggregate.case_groups import (
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_groups, summarise_metric
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.cross_lingual import (
-    CrossLingualConsistency,
-    cross_lingual_consistency,
-    retrieved_documents,
-)
 from pytest_rageval.metrics.matching import (
     DocumentKey,
     PathCase,
@@ -38,6 +33,11 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
+from pytest_rageval.metrics.whole_run import (
+    CrossLingualConsistency,
+    cross_lingual_consistency,
+    retrieved_documents,
+)
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk

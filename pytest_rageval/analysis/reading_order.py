@@ -12,7 +12,7 @@ from pytest_rageval.analysis.trust.reliability import PASS_LINE
 from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reviews import RETRIEVAL_STAGES
+from pytest_rageval.values.run import RETRIEVAL_STAGES
 
 Reason = Literal["flipped", "judge unsure", "rule against judge", "negative feedback"]
 """Reason for which an answer promises more than a random one."""

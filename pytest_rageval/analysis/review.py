@@ -19,7 +19,7 @@ from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
 from pytest_rageval.metrics.scoring import case_weight
 from pytest_rageval.values.record import CaseRecord, FailureStage
-from pytest_rageval.values.reviews import (
+from pytest_rageval.values.run import (
     AnswerReview,
     ReviewKey,
     ReviewLine,

@@ -22,10 +22,9 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.analysis.gate.figures import BY_OUTCOME
 from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import STAGES
-from pytest_rageval.values.run import TIMED, other_concurrency
+from pytest_rageval.values.run import NO_CONFIG, TIMED, RunConfig, other_concurrency
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault", "turn"]
 """Cases that a figure covers."""

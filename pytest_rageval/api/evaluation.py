@@ -16,7 +16,7 @@ from pytest_rageval.engine import run as engine_run
 from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.finish import write_page
-from pytest_rageval.engine.judge_notes import JudgeWatch
+from pytest_rageval.engine.judging import JudgeWatch
 from pytest_rageval.engine.own_code import open_registry
 from pytest_rageval.engine.preparing import (
     check_results_dir,

@@ -17,11 +17,10 @@ from pytest_rageval.report.comparison_document import comparison_document
 from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
 from pytest_rageval.support.text import part
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import RunConfig, StoredRun
 from pytest_rageval.values.settings import Settings
 
 Kind = Literal["text", "texts", "whole", "number", "boolean", "reasons"]

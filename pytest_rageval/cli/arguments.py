@@ -27,8 +27,7 @@ from pytest_rageval.values.lenient import value
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note
-    from pytest_rageval.values.config import RunConfig
-    from pytest_rageval.values.run import StoredRun
+    from pytest_rageval.values.run import RunConfig, StoredRun
     from pytest_rageval.values.settings import Settings
 
 _NAMED: Final = 5
@@ -229,7 +228,7 @@ def _metrics(_: click.Context) -> Iterator[str]:
 
 def _last_config() -> Iterator[RunConfig]:
     from pytest_rageval.runs.store import read_document, resolve_run
-    from pytest_rageval.values.config import RunConfig
+    from pytest_rageval.values.run import RunConfig
 
     with suppress(RagEvalError, OSError):
         yield read_document(resolve_run(_results(), "last") / "config.json", RunConfig)

@@ -24,13 +24,13 @@ from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import (
     baseline,
-    config,
     gate,
     headline,
     numbers,
     own_code,
     record,
     reply,
+    run,
     settings,
     verdict,
 )
@@ -38,7 +38,7 @@ from pytest_rageval.values import case as cases
 
 FILES: Final[Mapping[str, type]] = {
     "record": record.CaseRecord,
-    "config": config.RunConfig,
+    "config": run.RunConfig,
     "metrics": numbers.Aggregate,
     "groups": numbers.LocalNumbers,
     "gate": gate.GateResult,
@@ -79,7 +79,7 @@ def _field_docs() -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: dict[str, dict[str, str]] = {}
     modules = (
-        *(cases, record, reply, numbers, gate, baseline, headline, config, own_code, settings),
+        *(cases, record, reply, numbers, gate, baseline, headline, run, own_code, settings),
         verdict,
     )
     for module in modules:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from pytest_rageval.analysis.aggregate.table import RecordRows
-from pytest_rageval.engine.judge_notes import JudgeFacts
+from pytest_rageval.engine.judging import JudgeFacts
 from pytest_rageval.engine.own_code import open_registry
 from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
 from pytest_rageval.engine.recorded_lines import line_id

@@ -23,7 +23,7 @@ from pytest_rageval.analysis.two_runs import (
     compare_runs,
     with_numbers,
 )
-from pytest_rageval.engine.judge_notes import judge_facts
+from pytest_rageval.engine.judging import judge_facts
 from pytest_rageval.engine.own_code import (
     computed_sections,
     own_notes,

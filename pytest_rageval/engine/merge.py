@@ -25,9 +25,8 @@ from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.reviews import join_reviews, put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.support.text import part, plural
-from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import GitState, RunConfig, StoredRun
 from pytest_rageval.values.settings import Aspect, Settings
 
 

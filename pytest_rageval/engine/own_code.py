@@ -21,17 +21,16 @@ from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
 from pytest_rageval.project.plugins import Definition, load_plugins
 from pytest_rageval.report.view.misses import explain_worst
 from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.project_code import error_text, last_place, source_place, user_traceback
 from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
-from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.numbers import OwnFigure, plain
 from pytest_rageval.values.own_code import NA, Bars, Cell, Scored, Section, ShownSection, Table
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
-from pytest_rageval.values.run import StoredRun, itself
+from pytest_rageval.values.run import RunConfig, StoredRun, itself
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import RUBRICS
 

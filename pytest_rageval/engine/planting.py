@@ -28,7 +28,7 @@ from pytest_rageval.analysis.gate.planted import (
 )
 from pytest_rageval.analysis.two_runs import as_baseline, compare_runs, with_numbers
 from pytest_rageval.engine.finish import EndedRun
-from pytest_rageval.engine.rejudge import VECTORS, refuse_cut_texts, rejudge
+from pytest_rageval.engine.judging import VECTORS, refuse_cut_texts, rejudge
 from pytest_rageval.judges.asking import Judges, case_verdicts, judge_case
 from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.evidence import with_evidence

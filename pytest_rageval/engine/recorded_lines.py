@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.project.field_names import ALIASES
+from pytest_rageval.project.case_fields import ALIASES
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.jsonl import open_lines
 from pytest_rageval.support.reading import Unfit

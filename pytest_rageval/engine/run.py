@@ -37,10 +37,9 @@ from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_recor
 from pytest_rageval.support.text import counted, part
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.case import Case, counted_cases
-from pytest_rageval.values.config import GitState, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import GitState, RunConfig, StoredRun
 from pytest_rageval.values.settings import AUTO, AUTO_REPEATS
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
 from pytest_rageval.support.text import counted, first_few, plural
 from pytest_rageval.values.case import Case, counted_cases
-from pytest_rageval.values.config import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, Outcome, Reported
 from pytest_rageval.values.reply import CUT_SHORT
+from pytest_rageval.values.run import ASSUMED, NO_CONFIG, RunConfig
 from pytest_rageval.values.settings import Settings, is_run_id
 
 _FLAG: Final = "--rageval-resume"

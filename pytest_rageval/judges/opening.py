@@ -18,7 +18,7 @@ from pytest_rageval.project.plugins import named_code
 from pytest_rageval.support.http.address import blot_out_known, learn_secrets, sent_secrets
 from pytest_rageval.support.http.pacing import Pacing, Sleep
 from pytest_rageval.support.in_flight import Slots
-from pytest_rageval.support.named_code import find_named, importable
+from pytest_rageval.support.project_code import find_named, importable
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import computed, session_loop, waited_for
 from pytest_rageval.values.errors import ConfigError

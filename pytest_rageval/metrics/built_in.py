@@ -14,10 +14,10 @@ from typing import Final
 
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.own_code import Direction, Level, MetricDefinition
 from pytest_rageval.values.record import STAGES, FailureStage
+from pytest_rageval.values.run import RunConfig
 
 DEFINITIONS_VERSION: Final = 2
 """Version of the built-in definitions; runs under different versions are not comparable.

@@ -16,9 +16,8 @@ from functools import cache, cached_property
 from itertools import islice, takewhile
 from typing import Final
 
-from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
-from pytest_rageval.metrics.prepared import Span, merged
+from pytest_rageval.metrics.prepared import Span, cited_numbers, merged, numbers_pattern
 from pytest_rageval.values.record import CitationMarkers
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from pytest_rageval.values.settings import Counted

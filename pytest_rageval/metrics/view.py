@@ -19,7 +19,6 @@ from enum import Enum
 from typing import Final, Literal
 
 from pytest_rageval.metrics.citation_markers import find_markers
-from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import anchors_of, decide_chunks, headings_decide
 from pytest_rageval.metrics.matching import (
     PathCase,
@@ -31,7 +30,13 @@ from pytest_rageval.metrics.matching import (
     with_own_names,
     without_roots,
 )
-from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
+from pytest_rageval.metrics.prepared import (
+    BRACKETED,
+    STATED,
+    PreparedAnswer,
+    cited_numbers,
+    without_code,
+)
 from pytest_rageval.values.case import Case, Message
 from pytest_rageval.values.record import AskedAlone, Evidence, ScoreSettings
 from pytest_rageval.values.reply import (

@@ -25,7 +25,7 @@ from pytest_rageval.support.http.address import (
     without_query_secrets,
     without_user_info,
 )
-from pytest_rageval.support.http.coding import KNOWN_CODINGS, TransportError, unpacked
+from pytest_rageval.support.http.bodies import KNOWN_CODINGS, TransportError, unpacked
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids

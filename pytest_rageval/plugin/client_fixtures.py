@@ -28,8 +28,8 @@ from pytest_rageval.plugin.private import (
 )
 from pytest_rageval.plugin.state import CLIENT_FIXTURES
 from pytest_rageval.plugin.terminal import usage_error
+from pytest_rageval.support.project_code import source_place
 from pytest_rageval.support.threads import result_of, session_loop
-from pytest_rageval.support.tracebacks import source_place
 from pytest_rageval.target.calling import raised_error
 from pytest_rageval.target.opening import configured_target, serve_vault
 from pytest_rageval.values.errors import ConfigError, EndpointError

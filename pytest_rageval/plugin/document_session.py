@@ -29,7 +29,7 @@ from pytest_rageval.project.documents import (
 )
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.named_code import importable
+from pytest_rageval.support.project_code import importable
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError, EndpointError, RagEvalError
 from pytest_rageval.values.settings import Settings

@@ -30,13 +30,13 @@ from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.plugin.terminal import error_text
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, nodeid_of, read_set
 from pytest_rageval.runs.documents import redact
+from pytest_rageval.support.project_code import without_own_frames
 from pytest_rageval.support.text import part
 from pytest_rageval.support.threads import computed, session_loop
-from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo
-from pytest_rageval.values.reviews import FAILURE_TAG
+from pytest_rageval.values.run import FAILURE_TAG
 from pytest_rageval.values.words import ANSWERABLE
 
 

@@ -32,7 +32,7 @@ from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import blot_out_known
-from pytest_rageval.support.tracebacks import last_place
+from pytest_rageval.support.project_code import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import Settings

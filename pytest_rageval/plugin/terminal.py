@@ -16,7 +16,7 @@ from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
     from pytest_rageval.report.view.summary import FinishedRun
-    from pytest_rageval.support.tracebacks import Style as TracebackStyle
+    from pytest_rageval.support.project_code import Style as TracebackStyle
 
 
 def write_blocks(reporter: pytest.TerminalReporter, heading: str, blocks: Iterable[Block]) -> None:

@@ -16,9 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings
+from pytest_rageval.project.case_fields import (
+    ALIASES,
+    CASE_WARNINGS,
+    MEANT,
+    find_faults,
+    find_warnings,
+)
 from pytest_rageval.project.discovery import project_files
-from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.jsonl import (
     Line,

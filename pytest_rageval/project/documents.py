@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, TypeGuard
 
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.jsonl import ObjectLine, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.named_code import find_named
+from pytest_rageval.support.project_code import find_named
 from pytest_rageval.support.reading import Check, Unfit, not_utf8, unfit_at
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.project_code import error_text, user_traceback
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.support.tracebacks import error_text, user_traceback
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.own_code import MARK, Section
 

@@ -38,9 +38,8 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.support.files import named_errors, shown_below
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.baseline import Approval, ApprovedMean, BaselineChoice, Refusal
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, StoredRun
 from pytest_rageval.values.settings import AUTO, LAST, Settings
 
 APPROVAL: Final = "baseline.json"

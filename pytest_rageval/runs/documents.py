@@ -25,10 +25,10 @@ from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, stored_settings
-from pytest_rageval.values.config import CaseSet, Hardware, JudgeUsed, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord, CaseVerdicts, Evidence
 from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.run import CaseSet, Hardware, JudgeUsed, RunConfig
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement
 

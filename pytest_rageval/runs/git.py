@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.baseline import History
-from pytest_rageval.values.config import GitState
+from pytest_rageval.values.run import GitState
 
 _MOST_COMMITS: Final = 2000
 """Commits of the main branch that are read."""

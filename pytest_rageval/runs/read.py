@@ -21,13 +21,12 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_few, part, plural
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate, LocalNumbers
 from pytest_rageval.values.own_code import ShownSection, ShownSections
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, RunConfig, StoredRun
 from pytest_rageval.values.settings import Aspect, Settings
 
 _TYPES: Final = {

@@ -29,8 +29,14 @@ from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import append_line
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import Fault, StorageError
-from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
-from pytest_rageval.values.run import CaseNote, CaseNotes, StoredRun
+from pytest_rageval.values.run import (
+    AnswerReview,
+    CaseNote,
+    CaseNotes,
+    CategoryChange,
+    ReviewLine,
+    StoredRun,
+)
 
 REVIEWS: Final = "reviews"
 """Folder of the files; no file in it is a case file."""

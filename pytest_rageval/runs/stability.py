@@ -19,9 +19,8 @@ from pytest_rageval.runs.list import is_partial
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
-from pytest_rageval.values.config import GitState
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import GitState, StoredRun
 from pytest_rageval.values.settings import Settings
 
 LAST_RUNS: Final = 20

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
-from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
+from pytest_rageval.support.http.bodies import page_text, reply_reason, reported_error
 from pytest_rageval.support.in_flight import Slots
+from pytest_rageval.support.project_code import error_text, source_place, user_traceback
 from pytest_rageval.support.text import clean, part
 from pytest_rageval.support.threads import called, computed, is_async, is_cancelled
-from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import (
     MOST_CHARS,
     OTHER_TYPE,

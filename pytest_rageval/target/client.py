@@ -28,10 +28,10 @@ from pytest_rageval.support.http.address import (
     resolve_headers,
     resolve_request,
 )
+from pytest_rageval.support.http.bodies import reported_error
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.pacing import Pacing, Sleep
-from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.support.text import clean

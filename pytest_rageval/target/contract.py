@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.support.http.reason import READ_CHARS, document_reason
+from pytest_rageval.support.http.bodies import READ_CHARS, document_reason
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.reading import field_text
 from pytest_rageval.support.text import clean, first_few, whole_text

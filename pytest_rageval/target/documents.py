@@ -39,7 +39,7 @@ from pytest_rageval.support.http.exchange import (
     status_error,
 )
 from pytest_rageval.support.http.pacing import Pacing, Sleep
-from pytest_rageval.support.named_code import find_named
+from pytest_rageval.support.project_code import find_named
 from pytest_rageval.support.text import batches, shown
 from pytest_rageval.support.threads import called, is_async, session_loop
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error

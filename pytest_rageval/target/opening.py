@@ -21,8 +21,8 @@ from pytest_rageval.support.http.address import (
     without_secrets,
 )
 from pytest_rageval.support.in_flight import Slots
-from pytest_rageval.support.named_code import find_named, importable
 from pytest_rageval.support.process import import_whole
+from pytest_rageval.support.project_code import find_named, importable
 from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import waited_for

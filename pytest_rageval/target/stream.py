@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from pytest_rageval.support.http.bodies import READ_CHARS
 from pytest_rageval.support.http.exchange import Attempt
-from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import (

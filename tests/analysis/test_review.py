@@ -24,7 +24,7 @@ from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import mean_interval, wilson
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, FailureStage
-from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+from pytest_rageval.values.run import AnswerReview, CategoryChange, ReviewLine
 from tests.build import records as build
 
 

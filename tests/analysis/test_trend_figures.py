@@ -9,8 +9,8 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trend import run_figures
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import CONTEXT_CARRY
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.numbers import Aggregate
+from pytest_rageval.values.run import NO_CONFIG, RunConfig
 from tests.build.records import changed, failed, hits
 
 

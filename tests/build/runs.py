@@ -18,12 +18,11 @@ from pytest_rageval.runs.documents import RunFacts, run_config
 from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import RunConfig, StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import record
 

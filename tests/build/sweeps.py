@@ -11,9 +11,8 @@ from typing import Final
 
 from pytest_rageval.analysis.stats.intervals import wilson
 from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude
-from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
+from pytest_rageval.analysis.sweep.goal import Goal, Measures, sweep_goal
 from pytest_rageval.analysis.sweep.halving import questions
-from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import Configuration, SweepPlan, plan_sweep
 from pytest_rageval.analysis.sweep.subsets import SweepCase

@@ -12,9 +12,9 @@ import click
 import pytest
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.project.case_fields import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.project.documents import read_document_set
-from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.project.options import OPTIONS
 from tests.docs.examples import read_document, sections
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import Trial
-from pytest_rageval.engine.rejudge import rejudge
+from pytest_rageval.engine.judging import rejudge
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle

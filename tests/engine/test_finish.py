@@ -18,11 +18,10 @@ from pytest_rageval.report.view.summary import FinishedRun
 from pytest_rageval.runs import store
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
-from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Check, GateResult, Thresholds
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import CaseSet, StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, selection_of
 from tests.build.runs import config_of, run_of, scored, write_run

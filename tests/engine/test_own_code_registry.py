@@ -7,8 +7,8 @@ import pytest
 
 from pytest_rageval.engine.own_code import open_registry, registry_for_runs
 from pytest_rageval.metrics.built_in import BUILT_IN, own_definitions
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.run import RunConfig
 from pytest_rageval.values.settings import JudgeSettings, Settings
 
 RUBRIC = "rubrics/tone.jinja"

@@ -10,7 +10,7 @@ from typing import Final
 from pytest_rageval.cli import main as cli
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.runs.reviews import append_review
-from pytest_rageval.values.reviews import AnswerReview
+from pytest_rageval.values.run import AnswerReview
 from tests.build.files import write_lines
 from tests.build.hostile_judge import HostileJudge, rating
 from tests.hostile.readers import CASE, ENTRY, REPLY, THRESHOLDS, dumped

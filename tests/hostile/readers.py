@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.review import Readable, review_findings
 from pytest_rageval.authoring.inbox.collect import collect
-from pytest_rageval.authoring.inbox.values import STRATA
+from pytest_rageval.authoring.inbox.messages import STRATA
 from pytest_rageval.authoring.interchange.files import open_source
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import ReadOptions
@@ -29,7 +29,7 @@ from pytest_rageval.project.settings import load_settings
 from pytest_rageval.project.sweep_file import read_sweep
 from pytest_rageval.project.thresholds import load_thresholds
 from pytest_rageval.runs.reviews import read_reviews
-from pytest_rageval.support.http.reason import document_reason
+from pytest_rageval.support.http.bodies import document_reason
 from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes
 from pytest_rageval.target.mapping import compile_mapping, mapping_report
 from pytest_rageval.target.stream import StreamReader, StreamRules

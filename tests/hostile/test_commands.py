@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.viewing.app import ProjectRuns
+from pytest_rageval.authoring.viewing import ProjectRuns
 from pytest_rageval.judges.offline.judge import VERSION
 from pytest_rageval.values.run import CaseNote
 from tests.build.mutations import mutated, type_swaps

@@ -7,7 +7,7 @@ import msgspec
 
 from pytest_rageval.metrics.built_in import BUILT_IN, own_definitions, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
+from pytest_rageval.values.run import NO_CONFIG, RunConfig
 
 OPEN = MetricInfo(
     key="acme.words",

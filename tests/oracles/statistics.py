@@ -29,7 +29,7 @@ from pytest_rageval.analysis.stats import (
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.analysis.stats.distributions import ClusterSums, cluster_sums
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.indexing import indexing_numbers
+from pytest_rageval.metrics.whole_run import indexing_numbers
 from pytest_rageval.values.verdict import sum_usage
 from tests.build.verdicts import usage_of_call
 

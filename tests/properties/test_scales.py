@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import CONTEXT_CARRY
-from pytest_rageval.metrics.indexing import indexing_numbers
+from pytest_rageval.metrics.whole_run import indexing_numbers
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.diagnoses.table import TargetErrorKind

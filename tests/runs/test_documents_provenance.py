@@ -12,7 +12,7 @@ import pytest
 
 from pytest_rageval.runs.documents import RunFacts, versions
 from pytest_rageval.runs.git import git_state
-from pytest_rageval.values.config import GitState
+from pytest_rageval.values.run import GitState
 from tests.build.records import record
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -14,10 +14,9 @@ from pytest_rageval.runs.read import decided_run, open_run, read_documents
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.projects import work_in
 from tests.build.records import changed

@@ -21,7 +21,7 @@ from pytest_rageval.runs.reviews import (
     reviews_folder,
 )
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.reviews import AnswerReview, CategoryChange
+from pytest_rageval.values.run import AnswerReview, CategoryChange
 from tests.build.runs import scored, write_run
 
 REVIEW = AnswerReview(file="f", case_id="a", answer_hash="h", verdict="fail", note="\u202e x\ny")
@@ -80,7 +80,7 @@ def test_a_kill_loses_no_verdict_that_was_given(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from pytest_rageval.runs.reviews import append_review\n"
-        "from pytest_rageval.values.reviews import AnswerReview\n"
+        "from pytest_rageval.values.run import AnswerReview\n"
         "for i in range(1000):\n"
         "    one = AnswerReview(file='f', case_id=str(i), answer_hash='h', verdict='pass')\n"
         "    append_review(Path(sys.argv[1]), 'ann', one)\n"

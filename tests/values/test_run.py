@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.values.config import ASSUMED, NO_CONFIG
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import ASSUMED, NO_CONFIG, StoredRun
 from tests.build.records import record
 from tests.build.runs import config_from
 

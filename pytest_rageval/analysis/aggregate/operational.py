@@ -16,8 +16,8 @@ from typing import Final, Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.intervals import fmean, percentile, percentile_place
 from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.support.project_code import last_place
 from pytest_rageval.support.text import part
-from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.diagnoses.table import Fact, TargetErrorKind
 from pytest_rageval.values.numbers import LatencySummary

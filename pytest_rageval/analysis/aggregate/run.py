@@ -32,9 +32,9 @@ from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import CONTEXT_CARRY
 from pytest_rageval.metrics.deciding import UNDECIDED
-from pytest_rageval.metrics.indexing import indexing_numbers, target_warnings
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.whole_run import indexing_numbers, target_warnings
 from pytest_rageval.support.text import counted, plural
 from pytest_rageval.values.lenient import USAGE
 from pytest_rageval.values.numbers import (

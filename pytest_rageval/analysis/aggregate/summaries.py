@@ -29,8 +29,8 @@ from pytest_rageval.analysis.stats.intervals import (
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import flip_probability, pass_curves, variance_components
 from pytest_rageval.metrics.context import CONTEXT_COLUMNS, CONTEXT_KEYS, CONTEXT_ROWS, context_cell
-from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.whole_run import cross_lingual_consistency
 from pytest_rageval.values.numbers import (
     AbstentionCounts,
     FlakyCase,

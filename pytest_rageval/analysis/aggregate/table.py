@@ -35,11 +35,11 @@ from pytest_rageval.analysis.aggregate.operational import (
     verdict_failures,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import case_weight, is_unsure
+from pytest_rageval.metrics.whole_run import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.values.record import AgainReason, CaseRecord, FailureStage
 from pytest_rageval.values.verdict import JudgeUsage
 

@@ -28,10 +28,10 @@ from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import compared_settings, stored_settings
 from pytest_rageval.support.text import counted, cut, first_few
 from pytest_rageval.support.text import shown as shown_value
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.declared import Affects
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MATCH_RULES
+from pytest_rageval.values.run import RunConfig
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()

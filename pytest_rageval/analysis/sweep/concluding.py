@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pytest_rageval.analysis.sweep.goal import Objective
+from pytest_rageval.analysis.sweep.goal import Measures, Objective, constraint_name
 from pytest_rageval.analysis.sweep.halving import Cut, keep, merit_order, pareto_front
-from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
 from pytest_rageval.analysis.sweep.outcome import (
     ObjectiveRow,
     Ranked,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
-from pytest_rageval.analysis.sweep.goal import Goal
-from pytest_rageval.analysis.sweep.measures import Measures
+from pytest_rageval.analysis.sweep.goal import Goal, Measures
 from pytest_rageval.analysis.sweep.verdict import paired_p, paired_values, ranked
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Method

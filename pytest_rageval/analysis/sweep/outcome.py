@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.analysis.sweep.measures import Measures
+from pytest_rageval.analysis.sweep.goal import Measures
 from pytest_rageval.analysis.sweep.plan import Configuration
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
 from pytest_rageval.values.sweep import Builder, Method, Value

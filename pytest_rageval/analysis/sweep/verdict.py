@@ -17,8 +17,7 @@ from pytest_rageval.analysis.stats.paired import (
     paired_difference,
     sign_flip,
 )
-from pytest_rageval.analysis.sweep.goal import Goal
-from pytest_rageval.analysis.sweep.measures import Measures
+from pytest_rageval.analysis.sweep.goal import Goal, Measures
 
 SweepVerdict = Literal["better", "no_clear_winner", "worse"]
 Role = Literal["baseline", "runner_up"]

@@ -15,10 +15,10 @@ from pytest_rageval.metrics.deciding import anchors_of
 from pytest_rageval.metrics.matching import citation_in_chunks, norm_path, with_own_names
 from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.support.project_code import places
 from pytest_rageval.support.text import clean, counted, part, shown_json
 from pytest_rageval.support.thoughts import thought_spans
 from pytest_rageval.support.threads import session_loop
-from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport, unread_fields

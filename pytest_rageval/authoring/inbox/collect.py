@@ -20,10 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from pytest_rageval.authoring.inbox.messages import without_courtesy
+from pytest_rageval.authoring.inbox.messages import Piece, Sampled, Stratum, Tally, without_courtesy
 from pytest_rageval.authoring.inbox.readers import READERS, Columns
 from pytest_rageval.authoring.inbox.traces import Traces
-from pytest_rageval.authoring.inbox.values import Piece, Sampled, Stratum, Tally
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import (
     MAX_FIELD_CHARS,

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from pytest_rageval.authoring.inbox.messages import asked, parsed, passages, said
-from pytest_rageval.authoring.inbox.values import Piece
+from pytest_rageval.authoring.inbox.messages import Piece, asked, parsed, passages, said
 from pytest_rageval.authoring.interchange.cells import snake
 from pytest_rageval.authoring.interchange.chats import HISTORY, read_messages
 from pytest_rageval.values.lenient import items, part, text

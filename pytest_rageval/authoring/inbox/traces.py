@@ -15,14 +15,15 @@ from dataclasses import replace
 from itertools import groupby, starmap
 from typing import Any, Final, NamedTuple
 
-from pytest_rageval.authoring.inbox.messages import passages, without_courtesy
-from pytest_rageval.authoring.inbox.values import (
+from pytest_rageval.authoring.inbox.messages import (
     Feedback,
     Logged,
     Piece,
     Sampled,
     Stratum,
     Tally,
+    passages,
+    without_courtesy,
 )
 from pytest_rageval.authoring.linting.duplicates import find_resemblances, numbers, words
 from pytest_rageval.judges.offline.abstention import read_abstention

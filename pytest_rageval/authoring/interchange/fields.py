@@ -30,7 +30,7 @@ from pytest_rageval.authoring.interchange.chats import (
 )
 from pytest_rageval.authoring.interchange.ids import clean_label
 from pytest_rageval.authoring.interchange.values import Ledger, is_missing, keep_in_metadata
-from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
+from pytest_rageval.project.case_fields import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Anchor

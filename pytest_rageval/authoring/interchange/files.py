@@ -28,7 +28,7 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.files import UTF16_BOMS, named_errors, write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
-from pytest_rageval.support.http.coding import TransportError
+from pytest_rageval.support.http.bodies import TransportError
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.reading import not_utf8
 from pytest_rageval.support.text import clean, first_few, free_name, shown, whole_text

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, fault, tidy, unfit
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
-from pytest_rageval.project.field_names import ALIASES, MEANT
+from pytest_rageval.project.case_fields import ALIASES, MEANT
 from pytest_rageval.support.json_text import UnfitJsonError, json_fault, survey, unique
 from pytest_rageval.support.text import first_repeated, shown, whole_text
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error

@@ -56,7 +56,7 @@ from pytest_rageval.authoring.interchange.values import (
     keep_in_metadata,
     unfit,
 )
-from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
+from pytest_rageval.project.case_fields import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.reading import Unfit
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.case import turn_id

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from pytest_rageval.authoring.keyed.session import EARLY, MAX_INPUT, KeySession
-from pytest_rageval.authoring.serving.loopback import GuardedServer, json_body, refused
+from pytest_rageval.authoring.loopback import GuardedServer, json_body, refused
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.templating import content_policy, page_asset
 from pytest_rageval.support.threads import computed

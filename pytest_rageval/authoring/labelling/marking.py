@@ -21,7 +21,7 @@ from pytest_rageval.authoring.labelling.draft import (
 )
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.metrics.matching import norm_text
-from pytest_rageval.project.case_rules import anchor_identity
+from pytest_rageval.project.case_fields import anchor_identity
 from pytest_rageval.support.text import counted, part, plural
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings

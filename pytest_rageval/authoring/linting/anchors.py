@@ -33,9 +33,9 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.project.case_variables import case_variables
+from pytest_rageval.support.project_code import last_place
 from pytest_rageval.support.text import cut, did_you_mean, part
 from pytest_rageval.support.threads import session_loop
-from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor, Case

@@ -38,8 +38,7 @@ from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.lenient import items, text
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
-from pytest_rageval.values.reviews import FAILURE_TAG, AnswerReview, ReviewKey
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import FAILURE_TAG, AnswerReview, ReviewKey, StoredRun
 
 RESPONSE: Final = "response"
 """Key of the reply on a line of a file with answers."""

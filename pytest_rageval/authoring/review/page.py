@@ -9,7 +9,7 @@ from pytest_rageval.authoring.keyed.session import EXCERPT, WHOLE
 from pytest_rageval.authoring.review.session import ReviewSession
 from pytest_rageval.authoring.review.view import ReviewView, verdict_text, view_of
 from pytest_rageval.report.html.parts import draw
-from pytest_rageval.report.view.review import figures_blocks
+from pytest_rageval.report.view.judging import figures_blocks
 from pytest_rageval.support.text import shortened
 
 _READ: Final = {

@@ -20,7 +20,7 @@ from pytest_rageval.authoring.keyed.session import TypedLine
 from pytest_rageval.authoring.review.items import ReadAnswer, ReadSource
 from pytest_rageval.support.text import counted, part
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.reviews import (
+from pytest_rageval.values.run import (
     AnswerReview,
     CategoryChange,
     Part,

@@ -17,7 +17,7 @@ from pytest_rageval.authoring.review.session import Mode, ReviewSession
 from pytest_rageval.report.explain.verdict import expected_answer
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.reviews import AnswerReview
+from pytest_rageval.values.run import AnswerReview
 
 READ_HELP: Final = (
     ("p", "pass: the answer is good enough; goes on"),

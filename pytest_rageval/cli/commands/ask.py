@@ -33,7 +33,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import DatasetError, RagEvalError
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.asking.prompt import Prompt, Question
+    from pytest_rageval.authoring.prompt import Prompt, Question
     from pytest_rageval.engine.case import Trial
     from pytest_rageval.project.case_reader import LocatedCase
     from pytest_rageval.values.record import CaseRecord
@@ -75,7 +75,7 @@ def command(
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
-    from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt
+    from pytest_rageval.authoring.prompt import COMMANDS, Prompt
     from pytest_rageval.report.view.asked import asked_document
 
     if question is not None and case_id is not None:
@@ -116,7 +116,7 @@ def _commands(
 
 @contextmanager
 def _as_command_errors(before: str = "") -> Iterator[None]:
-    from pytest_rageval.authoring.asking.prompt import PromptError
+    from pytest_rageval.authoring.prompt import PromptError
 
     try:
         yield
@@ -213,7 +213,7 @@ class _Desk:
 
 def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
     """Carry out lines until the prompt is closed or they end; None stands for Ctrl-C."""
-    from pytest_rageval.authoring.asking.prompt import PromptError
+    from pytest_rageval.authoring.prompt import PromptError
 
     for line in lines:
         if line is None:

@@ -360,8 +360,8 @@ def _check(line: Mapping[str, Any]) -> None:
     Raises:
         DatasetError: with every fault.
     """
+    from pytest_rageval.project.case_fields import CASE_WARNINGS, find_warnings
     from pytest_rageval.project.case_reader import parse_case
-    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
     kinds = [kind for case in parse_case(line).expanded() for kind in find_warnings(case)]
     warn(*(CASE_WARNINGS[kind] for kind in dict.fromkeys(kinds)))

@@ -210,8 +210,7 @@ def _exit_code(
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | None]:
-    from pytest_rageval.authoring.linting.balance import compute_power
-    from pytest_rageval.authoring.linting.findings import PlacedCase
+    from pytest_rageval.authoring.linting.findings import PlacedCase, compute_power
     from pytest_rageval.project.case_reader import load_cases
 
     document: dict[str, Any] = {
@@ -305,8 +304,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
 
 def _lint(by_file: dict[str, list[PlacedCase]], vault: Path | None) -> list[LintFinding]:
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
-    from pytest_rageval.authoring.linting.balance import find_imbalance
     from pytest_rageval.authoring.linting.duplicates import find_duplicates
+    from pytest_rageval.authoring.linting.findings import find_imbalance
 
     placed = [one for cases in by_file.values() for one in cases]
     found = list(find_duplicates(placed))

@@ -25,7 +25,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import WantedTexts
-    from pytest_rageval.report.view.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.studies import ObtainedVectors
     from pytest_rageval.values.case import Anchor
     from pytest_rageval.values.run import StoredRun
 
@@ -88,7 +88,7 @@ def command(run: str | None, save: bool, face: str | None, **options: Any) -> No
     given = _Given(**options)
     _check(given)
     from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
-    from pytest_rageval.report.view.embeddings import embedding_document, embedding_lines
+    from pytest_rageval.report.view.studies import embedding_document, embedding_lines
     from pytest_rageval.runs.store import write_versioned
 
     stored = stored_run(run)
@@ -141,7 +141,7 @@ def _obtained(
 ) -> tuple[WantedTexts, ObtainedVectors]:
     from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.engine.endpoint import load_vectors
-    from pytest_rageval.report.view.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.studies import ObtainedVectors
 
     obtained = None
     if given.file is not None:
@@ -157,7 +157,7 @@ def _obtained(
 def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str]) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.endpoint import EmbeddingsClient, ModelEndpoint
-    from pytest_rageval.report.view.embeddings import ObtainedVectors
+    from pytest_rageval.report.view.studies import ObtainedVectors
 
     if not wanted.chunks:
         raise CommandError.of(folder, "no_chunk_text")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.authoring.inbox.values import LOGS, STRATA
+from pytest_rageval.authoring.inbox.messages import LOGS, STRATA
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import (
     FILE_PATH,
@@ -28,7 +28,7 @@ from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError, Fault
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.inbox.values import Tally
+    from pytest_rageval.authoring.inbox.messages import Tally
     from pytest_rageval.authoring.interchange.files import Fetch, OnClash
     from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
     from pytest_rageval.project.documents import Document
@@ -299,8 +299,8 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     Raises:
         DatasetError: with every fault.
     """
+    from pytest_rageval.project.case_fields import CASE_WARNINGS, find_warnings
     from pytest_rageval.project.case_reader import parse_case
-    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
     faults: list[Fault] = []
     warned = Counter[str]()

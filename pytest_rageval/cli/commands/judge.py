@@ -34,7 +34,7 @@ from pytest_rageval.support.text import clean, counted, free_name
 from pytest_rageval.values.verdict import usage_of
 
 if TYPE_CHECKING:
-    from pytest_rageval.engine.rejudge import Rejudged
+    from pytest_rageval.engine.judging import Rejudged
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.cache import JudgeCache
     from pytest_rageval.support.in_flight import Slots
@@ -124,8 +124,8 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, face: str | 
 
 def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | None) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
+    from pytest_rageval.engine.judging import refuse_cut_texts
     from pytest_rageval.engine.preparing import read_labels_of
-    from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
     from pytest_rageval.report.view.judging import verdict_lines
@@ -160,9 +160,8 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | No
 
 def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:
     from pytest_rageval.cli.output import ProgressOnStderr
-    from pytest_rageval.engine.judge_notes import JudgeWatch
+    from pytest_rageval.engine.judging import JudgeWatch, rejudge
     from pytest_rageval.engine.own_code import open_registry
-    from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.spot_check import choose_cases
     from pytest_rageval.support.in_flight import in_order
 
@@ -211,8 +210,8 @@ def _document(
 ) -> dict[str, Any]:
     from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
     from pytest_rageval.analysis.aggregate.run import aggregate
+    from pytest_rageval.engine.judging import judged_keys
     from pytest_rageval.engine.own_code import open_registry
-    from pytest_rageval.engine.rejudge import judged_keys
 
     registry = open_registry(settings)
     before = aggregate(stored.records, registry=registry)
@@ -244,8 +243,8 @@ def _save(
     found: Sequence[Rejudged],
     document: Mapping[str, Any],
 ) -> str:
+    from pytest_rageval.engine.judging import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.engine.own_code import open_registry
-    from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.runs.store import write_text_document, write_versioned
     from pytest_rageval.support.files import shown_below
 

@@ -156,7 +156,7 @@ def _run(session: LabelSession, wanted: _Wanted) -> ExitCode:
         from pytest_rageval.authoring.labelling.screen import screen_of
 
         return run_app(session, partial(screen_of, session))
-    from pytest_rageval.authoring.labelling.web.page import WebFace
+    from pytest_rageval.authoring.labelling.page import WebFace
 
     face = WebFace(session)
     return serve_page(face, "Labelling", port=wanted.port, open_browser=wanted.open_browser)

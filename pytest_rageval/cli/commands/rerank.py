@@ -183,7 +183,7 @@ def _progress(name: str, n: int) -> Iterator[Callable[[], None]]:
 def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]]]:
     from pytest_rageval.engine.endpoint import ModelEndpoint
     from pytest_rageval.engine.reranking import EndpointReranker, FunctionReranker
-    from pytest_rageval.support.named_code import find_named, importable
+    from pytest_rageval.support.project_code import find_named, importable
 
     settings = project_settings({})
     with ExitStack() as stack:

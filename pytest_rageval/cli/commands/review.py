@@ -29,8 +29,7 @@ from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.review.items import ReadSource, Reviews
-    from pytest_rageval.values.reviews import AnswerReview
-    from pytest_rageval.values.run import StoredRun
+    from pytest_rageval.values.run import AnswerReview, StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +170,7 @@ def _read(source: ReadSource, wanted: _Wanted) -> ExitCode:
 
 def _print_table(source: ReadSource, *, face: str | None) -> ExitCode:
     from pytest_rageval.authoring.review.items import found_in
-    from pytest_rageval.report.view.review import review_blocks
+    from pytest_rageval.report.view.judging import review_blocks
 
     found = found_in(source)
     if not found.figures:

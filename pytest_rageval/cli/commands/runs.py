@@ -33,8 +33,8 @@ from pytest_rageval.report.wording import scale_end, scaled
 from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, counted, part
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.run import NO_CONFIG
 
 if TYPE_CHECKING:
     from pytest_rageval.runs.list import RunEntry

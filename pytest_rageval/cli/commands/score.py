@@ -112,7 +112,7 @@ def _score(
 ) -> tuple[ScoredRun, list[Block]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.cli.output import ProgressOnStderr
-    from pytest_rageval.engine.judge_notes import JudgeWatch
+    from pytest_rageval.engine.judging import JudgeWatch
     from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.scored import ScoredRun

@@ -47,7 +47,7 @@ def command() -> None:
 def list_suites(face: str | None) -> None:
     """List the suites with their published figures."""
     from pytest_rageval.authoring.suites.catalogue import SUITES
-    from pytest_rageval.report.view.suite import catalogue_rows
+    from pytest_rageval.report.view.studies import catalogue_rows
 
     rows = [
         {**asdict(suite), "published": {one.key: dict(one.values) for one in suite.published}}
@@ -96,7 +96,7 @@ def run_suite(name: str, face: str | None, **options: Any) -> ExitCode:
     above, 1 below, 2 usage or data error, 4 the suite cannot be downloaded or the target is down.
     """
     from pytest_rageval.authoring.suites.catalogue import find_suite
-    from pytest_rageval.report.view.suite import suite_lines
+    from pytest_rageval.report.view.studies import suite_lines
 
     given = _Given(**options)
     if given.indexed and given.embedded:
@@ -151,7 +151,7 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
         UnreachableError: no question was answered.
     """
     from pytest_rageval.analysis.suites import study_suite
-    from pytest_rageval.report.view.suite import study_document, suite_notes
+    from pytest_rageval.report.view.studies import study_document, suite_notes
     from pytest_rageval.target.mapping import sends_k
 
     suite = prepared.suite

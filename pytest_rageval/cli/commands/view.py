@@ -25,8 +25,8 @@ def command(run: str | None, port: int, open_browser: bool) -> None:
     to the browser that opens the printed address. RUN is an id, a prefix of one, a tag, last or
     last~N.
     """
-    from pytest_rageval.authoring.serving.loopback import GuardedServer
-    from pytest_rageval.authoring.viewing.app import ProjectRuns, create_app
+    from pytest_rageval.authoring.loopback import GuardedServer
+    from pytest_rageval.authoring.viewing import ProjectRuns, create_app
     from pytest_rageval.report.html.links import Links
     from pytest_rageval.runs.store import list_runs, no_runs, resolve_run
 

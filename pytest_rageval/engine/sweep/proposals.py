@@ -13,7 +13,7 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Axis, Range, SweepFile
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.sweep.measures import Measures
+    from pytest_rageval.analysis.sweep.goal import Measures
 
 BATCH: Final = 8
 """Configurations that are proposed, and asked, together."""

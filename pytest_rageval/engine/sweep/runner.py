@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.sweep.concluding import RungResult, close_rung, conclude, objective_row
+from pytest_rageval.analysis.sweep.goal import Measures, measure
 from pytest_rageval.analysis.sweep.halving import Cut, keep, questions
-from pytest_rageval.analysis.sweep.measures import Measures, measure
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import Configuration, SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name

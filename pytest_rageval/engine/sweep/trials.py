@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
+from pytest_rageval.engine.judging import rejudge
 from pytest_rageval.engine.own_code import open_registry
 from pytest_rageval.engine.preparing import (
     check_results_dir,
@@ -23,7 +24,6 @@ from pytest_rageval.engine.preparing import (
     refuse_select,
     run_thresholds,
 )
-from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_cases import by_attempt, is_finished
 from pytest_rageval.engine.run_state import Breaker, RunState
@@ -50,8 +50,8 @@ from pytest_rageval.support.process import Closing
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.config import NO_CONFIG, RunConfig
 from pytest_rageval.values.errors import ConfigError, DatasetError, RagEvalError
+from pytest_rageval.values.run import NO_CONFIG, RunConfig
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:

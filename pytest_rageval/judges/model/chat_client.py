@@ -12,11 +12,11 @@ from typing import Any, Final
 import openai
 
 from pytest_rageval.project.plugins import named_code
+from pytest_rageval.support.http.bodies import TransportError
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.transport import WATCH, fault_of
-from pytest_rageval.support.named_code import find_named, importable
 from pytest_rageval.support.process import Closing
+from pytest_rageval.support.project_code import find_named, importable
 from pytest_rageval.support.text import shown
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import ConfigError

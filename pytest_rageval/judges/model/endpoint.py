@@ -39,8 +39,8 @@ from pytest_rageval.support.http.address import (
     join_url,
     reply_secrets,
 )
+from pytest_rageval.support.http.bodies import document_reason
 from pytest_rageval.support.http.pacing import Pacing, RateLimiter, long_pause_s
-from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.text import clean, nearest
 from pytest_rageval.support.threads import computed

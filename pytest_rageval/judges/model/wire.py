@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
-from pytest_rageval.support.http.reason import READ_CHARS, document_reason
+from pytest_rageval.support.http.bodies import READ_CHARS, document_reason
 from pytest_rageval.support.json_text import read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.diagnoses.table import Fact, JudgeErrorKind

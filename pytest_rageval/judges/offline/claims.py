@@ -13,9 +13,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from pytest_rageval.metrics.citation_numbers import cited_numbers
 from pytest_rageval.metrics.non_claims import may_be_answered_by_yes, yes_or_no
-from pytest_rageval.metrics.prepared import CITATION, EVERYTHING, STATED, PreparedAnswer
+from pytest_rageval.metrics.prepared import (
+    CITATION,
+    EVERYTHING,
+    STATED,
+    PreparedAnswer,
+    cited_numbers,
+)
 from pytest_rageval.support.text import QUESTION_MARKS, sentences
 
 LIMIT: Final = 20_000

@@ -29,8 +29,8 @@ from pytest_rageval.report.explain.values import (
     join,
     ranks,
 )
+from pytest_rageval.support.project_code import last_place
 from pytest_rageval.support.text import part
-from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.target import target_advice
 from pytest_rageval.values.record import CaseRecord, FailureStage

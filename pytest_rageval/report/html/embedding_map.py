@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.report.html.markup import script_json, visible
 from pytest_rageval.report.html.parts import parts
 from pytest_rageval.report.view.blocks import Cell, Cells, Row, Table
-from pytest_rageval.report.view.embeddings import embedding_tables
+from pytest_rageval.report.view.studies import embedding_tables
 from pytest_rageval.support.text import counted, cut, format_value
 
 if TYPE_CHECKING:

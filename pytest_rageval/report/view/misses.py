@@ -20,9 +20,9 @@ from pytest_rageval.report.explain.verdict import expected_answer, stage_in_word
 from pytest_rageval.report.view.blocks import HEAD, Block, Command, Fact, Note, Table, indented
 from pytest_rageval.runs.tags import BASELINE_TAG
 from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.project_code import Style as TracebackStyle
+from pytest_rageval.support.project_code import restyled
 from pytest_rageval.support.text import clean, counted, first_few, plural
-from pytest_rageval.support.tracebacks import Style as TracebackStyle
-from pytest_rageval.support.tracebacks import restyled
 from pytest_rageval.values.diagnoses.table import with_code
 from pytest_rageval.values.record import CaseRecord
 

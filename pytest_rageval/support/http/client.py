@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.support.http.address import HEADER_NAME, is_sendable
-from pytest_rageval.support.http.coding import TransportError
+from pytest_rageval.support.http.bodies import TransportError
 from pytest_rageval.support.http.route import Route
 from pytest_rageval.support.process import Closing
 

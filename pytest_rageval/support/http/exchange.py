@@ -18,10 +18,9 @@ from pytest_rageval.support.http.address import (
     blot_out,
     without_secrets,
 )
+from pytest_rageval.support.http.bodies import TransportError, page_text, reply_reason
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.coding import TransportError
 from pytest_rageval.support.http.pacing import is_retryable, long_pause_s, requested_pause_s
-from pytest_rageval.support.http.reason import page_text, reply_reason
 from pytest_rageval.support.http.route import find_route
 from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.support.text import clean, part

@@ -14,7 +14,7 @@ from pytest_rageval.support.http.address import (
     basic_credentials,
     credentials_in,
 )
-from pytest_rageval.support.http.coding import TransportError
+from pytest_rageval.support.http.bodies import TransportError
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
 

@@ -21,7 +21,7 @@ import yarl
 from aiohttp.http_exceptions import LineTooLong
 from httpx_aiohttp import AiohttpTransport
 
-from pytest_rageval.support.http.coding import Decoder, TransportError
+from pytest_rageval.support.http.bodies import Decoder, TransportError
 from pytest_rageval.support.http.route import Route
 
 if TYPE_CHECKING:

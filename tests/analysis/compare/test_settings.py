@@ -21,9 +21,9 @@ from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.options import OPTIONS, VERSIONS
 from pytest_rageval.project.settings import config_hash
-from pytest_rageval.values.config import JudgeUsed, RunConfig
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import JudgeUsed, RunConfig
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.records import record
 from tests.build.runs import config_of

@@ -10,7 +10,7 @@ from pytest_rageval.analysis.compare.settings import (
     listed,
     setting_differences,
 )
-from pytest_rageval.values.config import RunConfig
+from pytest_rageval.values.run import RunConfig
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 
 BASE = Settings(rootdir="a", params={"mode": "fast", "deep": {"x": 1}})

@@ -9,7 +9,6 @@ from typing import Any
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import GateBaseline
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import (
     BaselineInfo,
     Check,
@@ -19,7 +18,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
 )
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, StoredRun
 from pytest_rageval.values.settings import Settings, TargetSettings
 from pytest_rageval.values.verdict import Admissions
 from tests.build.records import failed, record, selection_of

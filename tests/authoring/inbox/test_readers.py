@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.inbox.collect import collect
+from pytest_rageval.authoring.inbox.messages import LOGS
 from pytest_rageval.authoring.inbox.readers import READERS, iso
-from pytest_rageval.authoring.inbox.values import LOGS
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
 

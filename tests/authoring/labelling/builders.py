@@ -11,9 +11,9 @@ from typing import Any
 
 from pytest_rageval.authoring.labelling.desk import CaseDesk, Target, draft_of
 from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult, written
+from pytest_rageval.authoring.labelling.page import WebFace
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import view_of
-from pytest_rageval.authoring.labelling.web.page import WebFace
 from pytest_rageval.project.case_edit import load_editable
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Case

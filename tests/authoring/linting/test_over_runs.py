@@ -15,10 +15,9 @@ from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.over_runs import SetAudit, audit_runs, p_of_weaker
 from pytest_rageval.authoring.notes import parse_note
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.config import GitState
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import GitState, StoredRun
 from tests.build.records import changed, record
 from tests.build.runs import SETTINGS, side
 

@@ -13,7 +13,7 @@ from pytest_rageval.authoring.review.session import ReviewSession
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.reviews import AnswerReview, CategoryChange, ReviewLine
+from pytest_rageval.values.run import AnswerReview, CategoryChange, ReviewLine
 from tests.build.key_pages import Served, serving_page
 
 STAGES: tuple[OurStage, ...] = ("not_retrieved", "passed", "incorrect")

@@ -18,7 +18,7 @@ from pytest_rageval.runs.reviews import append_review
 from pytest_rageval.values.case import Message
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.reply import RetrievedChunk
-from pytest_rageval.values.reviews import AnswerReview
+from pytest_rageval.values.run import AnswerReview
 from tests.build.files import write_lines
 from tests.build.records import failed
 from tests.build.runs import scored, side

@@ -19,7 +19,7 @@ from pytest_rageval.authoring.review.items import (
 from pytest_rageval.engine.preparing import load_labels
 from pytest_rageval.judges.rubrics.load import load_rubric, render_prompt
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.values.reviews import AnswerReview
+from pytest_rageval.values.run import AnswerReview
 from pytest_rageval.values.verdict import JudgeRequest
 from tests.authoring.review.builders import press, session_of
 from tests.build.files import write_lines

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.authoring.inbox.values import LOGS
+from pytest_rageval.authoring.inbox.messages import LOGS
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases

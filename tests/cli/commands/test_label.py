@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.authoring.labelling.page import WebFace
 from pytest_rageval.authoring.labelling.store import labels_path
 from pytest_rageval.authoring.labelling.view import facts_of, view_of
-from pytest_rageval.authoring.labelling.web.page import WebFace
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.deciding import decide_chunks

@@ -12,11 +12,10 @@ from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.case import Anchor, Case, Message, Talk
-from pytest_rageval.values.config import RunConfig
 from pytest_rageval.values.gate import Check, CheckResult, CheckStatus, GateResult, Verdict
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection, RetrievedChunk
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import RunConfig, StoredRun
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import record
 from tests.build.runs import config_from

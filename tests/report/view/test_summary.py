@@ -20,12 +20,11 @@ from pytest_rageval.report.view.summary import (
     FinishedRun,
     session_view,
 )
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.headline import Headline, Named, Since
 from pytest_rageval.values.numbers import JudgeReliability
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, StoredRun
 from pytest_rageval.values.verdict import Claim
 from tests.build.records import changed, failed, hits, record, talk
 from tests.build.verdicts import judged_by

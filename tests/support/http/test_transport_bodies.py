@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.support.http.address import join_url
-from pytest_rageval.support.http.coding import TransportError, unpacked
+from pytest_rageval.support.http.bodies import TransportError, unpacked
 from pytest_rageval.support.http.exchange import Reply, Request, open_client
 from tests.build.asking import exchanged
 from tests.build.targets import fake_target, http_reply, read_request

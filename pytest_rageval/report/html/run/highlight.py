@@ -9,7 +9,7 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Final, Literal
 
-from pytest_rageval.metrics.citation_numbers import BRACKETED
+from pytest_rageval.metrics.prepared import BRACKETED
 from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.report.view.asked import Piece

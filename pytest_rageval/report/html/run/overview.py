@@ -42,9 +42,8 @@ from pytest_rageval.report.view.blocks import Block, Cell, Cells, Command, Fact,
 from pytest_rageval.report.view.gate import headline_facts
 from pytest_rageval.report.view.summary import change_text
 from pytest_rageval.support.text import clean, counted, part
-from pytest_rageval.values.config import NO_CONFIG
 from pytest_rageval.values.headline import Headline
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import NO_CONFIG, StoredRun
 
 _TILES: Final = 6
 _ASPECTS: Final = (

@@ -41,7 +41,7 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import CasesView, ReportOptions, page_data
 from pytest_rageval.report.view.blocks import Block, Fact, Table, paragraph
 from pytest_rageval.report.view.comparison import view_of_comparison
-from pytest_rageval.report.view.review import review_blocks
+from pytest_rageval.report.view.judging import review_blocks
 from pytest_rageval.report.view.sections import section_groups
 from pytest_rageval.report.view.summary import concurrency_text
 from pytest_rageval.report.wording import chunk_sentences, rules_text

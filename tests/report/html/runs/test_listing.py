@@ -10,10 +10,9 @@ from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.site import render_fault, render_list
 from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with
 from pytest_rageval.runs.tags import write_tag
-from pytest_rageval.values.config import CaseSet
 from pytest_rageval.values.gate import BaselineInfo
 from pytest_rageval.values.numbers import LatencySummary, MetricSummary
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import CaseSet, StoredRun
 from tests.build.runs import config_from, numbers_with, run_of, write_run
 from tests.report.html.builders import HOSTILE, check, gated
 
