@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from pytest_rageval.analysis.stats.difference_test import difference_test
 from pytest_rageval.analysis.stats.distributions import student_t_tail
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.analysis.stats.paired import mcnemar, sign_flip
 
 SEED: Final = 20251122
@@ -96,7 +96,7 @@ def _ours(base: Floats, new: Floats, clusters: Counts | None, *, whole: bool = F
     found = difference_test(
         base.tolist(),
         new.tolist(),
-        Scale(binary=True),
+        MetricScale(binary=True),
         clusters=None if clusters is None else clusters.tolist(),
         whole_clusters=whole,
     )

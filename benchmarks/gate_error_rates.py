@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from pytest_rageval.analysis.gate.differences import Difference, decide_differences
 from pytest_rageval.analysis.stats.difference_test import difference_test
-from pytest_rageval.analysis.stats.intervals import Scale, wilson
+from pytest_rageval.analysis.stats.intervals import MetricScale, wilson
 from pytest_rageval.analysis.stats.paired import POWER
 from pytest_rageval.values.gate import Check, CheckResult
 
@@ -167,7 +167,7 @@ def hold(
     clusters: Sequence[int] | None = None,
 ) -> Difference:
     """Return the estimate with its test, for a check of any limit."""
-    found = difference_test(base, cand, Scale(binary=binary), clusters=clusters)
+    found = difference_test(base, cand, MetricScale(binary=binary), clusters=clusters)
     if found is None:
         raise ValueError("fewer than two cases")
     return Difference(estimate=found.diff, n=found.n, test=found)

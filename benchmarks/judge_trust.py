@@ -23,7 +23,7 @@ import numpy.typing as npt
 from benchmarks.gate_error_rates import MC_CONFIDENCE, SEED, Rate
 from pytest_rageval.analysis.gate.figures import decide_limit
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
+from pytest_rageval.analysis.stats.intervals import MetricScale, mean_interval
 from pytest_rageval.analysis.trust.admission import (
     DEV_SHARE,
     fewest_labels,
@@ -48,7 +48,7 @@ MEAN: Final = 4.0
 """True mean, of 5."""
 FAR: Final = 0.4
 """Distance of the other limits from it."""
-SCALE: Final = Scale(0.0, 5.0)
+SCALE: Final = MetricScale(0.0, 5.0)
 
 Floats = npt.NDArray[np.float64]
 

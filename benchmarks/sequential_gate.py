@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pytest_rageval.analysis.stats.difference_test import difference_test
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 
 SEED: Final = 20261130
 RUNS: Final = 4000
@@ -62,7 +62,7 @@ def fails(n: int, lost: int, gained: int) -> bool:
     """Return whether the regression check fails a run."""
     same = [1] * (n - lost - gained)
     base, cand = [1] * lost + [0] * gained + same, [0] * lost + [1] * gained + same
-    found = difference_test(base, cand, Scale(binary=True))
+    found = difference_test(base, cand, MetricScale(binary=True))
     return found is not None and found.p_below() < ALPHA
 
 

@@ -23,7 +23,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class BaselineCandidate:
     """Facts of a stored run that the choice needs."""
 
     run_id: str
@@ -83,8 +83,8 @@ class ChoiceSettings:
 
 
 def choose_baseline(
-    new: Candidate,
-    runs: Sequence[Candidate],
+    new: BaselineCandidate,
+    runs: Sequence[BaselineCandidate],
     history: History,
     approval: Approval | None,
     approved_at: float,
@@ -160,7 +160,7 @@ def choose_baseline(
     )
 
 
-def refusal(run: Candidate, new: Candidate) -> Refusal | None:
+def refusal(run: BaselineCandidate, new: BaselineCandidate) -> Refusal | None:
     """Return why a run cannot be the baseline of another; None: it can."""
     if not run.has_records:
         return "no_records"
@@ -186,8 +186,8 @@ def approval_remarks(run: StoredRun) -> list[ChoiceRemark]:
 
 
 def _none(
-    new: Candidate,
-    on_main: Sequence[Candidate],
+    new: BaselineCandidate,
+    on_main: Sequence[BaselineCandidate],
     history: History,
     facts: dict[str, ChoiceFact],
     remarks: Sequence[ChoiceRemark],
@@ -209,7 +209,7 @@ def _none(
 
 
 def _refused(
-    run: Candidate,
+    run: BaselineCandidate,
     why: Refusal,
     facts: Mapping[str, ChoiceFact],
     remarks: Sequence[ChoiceRemark],

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
 )
 from pytest_rageval.analysis.aggregate.operational import group_errors
 from pytest_rageval.analysis.compare.flips import find_loss
-from pytest_rageval.analysis.compare.metrics import Comparison
+from pytest_rageval.analysis.compare.metrics import PairedComparison
 from pytest_rageval.analysis.compare.pairs import MET, CasePair
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.support.text import clean, first_few
@@ -46,7 +46,7 @@ _RETRIEVAL: Final = frozenset(
 
 def headline_of(
     records: Sequence[CaseRecord],
-    found: Comparison | None = None,
+    found: PairedComparison | None = None,
     *,
     name: str = "",
     run_id: str = "",
@@ -83,7 +83,7 @@ def headline_of(
 # --- what is new -------------------------------------------------------------------------------
 
 
-def _since(found: Comparison, names: Mapping[str, str], *, name: str, run_id: str) -> Since:
+def _since(found: PairedComparison, names: Mapping[str, str], *, name: str, run_id: str) -> Since:
     pairs, flips = found.pairing.pairs, {flip.nodeid: flip for flip in found.flips}
     changed = [pair.alike.new.deciding for pair in pairs if pair.new.first.nodeid in flips]
     moved = [flips[record.nodeid] for record in sorted(changed, key=first_to_see)]
@@ -114,7 +114,7 @@ def _since(found: Comparison, names: Mapping[str, str], *, name: str, run_id: st
     )
 
 
-def time_change(found: Comparison) -> tuple[float, float] | None:
+def time_change(found: PairedComparison) -> tuple[float, float] | None:
     """Return the mean times of a call then and now; None: no change is proven, or a small one."""
     time = found.time
     if time is None or time.verdict not in {"better", "worse"} or not time.base or not time.new:

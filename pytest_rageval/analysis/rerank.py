@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.summaries import compare_orders
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.retrieval import (
     Ranking,
@@ -335,7 +335,7 @@ def study_order(table: OrderTable, orders: Mapping[CaseKey, Order]) -> OrderStud
             metric: compare_orders(
                 [table.delivered[case.key][metric] for case in some],
                 [after[case.key][metric] for case in some],
-                Scale(0.0, 1.0, binary=metric[0] == "hit"),
+                MetricScale(0.0, 1.0, binary=metric[0] == "hit"),
                 clusters=clusters,
             )
             for metric in metrics

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.reading_order import random_sample
 from pytest_rageval.analysis.stats.agreement import kappa
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
+from pytest_rageval.analysis.stats.intervals import MetricScale, mean_interval
 from pytest_rageval.metrics.scoring import case_weight
 from pytest_rageval.values.record import CaseRecord, FailureStage
 from pytest_rageval.values.run import (
@@ -157,7 +157,7 @@ def share_of(hits: Iterable[bool], of: Sequence[Readable]) -> Share:
     weights, clusters = [one.weight or 1.0 for one in of], [one.cluster for one in of]
     if len(set(weights)) == 1:
         sample = cluster_sums(values, clusters)
-        found = mean_interval(sample, Scale(binary=True), confidence=_CONFIDENCE)
+        found = mean_interval(sample, MetricScale(binary=True), confidence=_CONFIDENCE)
         return Share(k=k, n=n, value=k / n, low=found.low, high=found.high)
     # Imported here, since numpy is slow to import.
     import numpy as np

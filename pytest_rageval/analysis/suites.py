@@ -39,7 +39,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class SuiteFigure:
     """A figure of a run beside the published range."""
 
     published: Published
@@ -57,7 +57,7 @@ class SuiteStudy:
 
     n: int
     """Questions that were answered and have golds."""
-    figures: tuple[Figure, ...]
+    figures: tuple[SuiteFigure, ...]
     left_out: Mapping[str, int]
     """Questions by the reason why they have no figures."""
     n_crowded: int
@@ -134,7 +134,7 @@ def document_order(case: Candidates, own_document: str | None = None) -> list[in
     return list(first.values())
 
 
-def _figure(published: Published, values: Sequence[float]) -> Figure:
+def _figure(published: Published, values: Sequence[float]) -> SuiteFigure:
     interval = mean_interval(cluster_sums(values), UNIT)
     value = fmean(values)
     assert value is not None
@@ -143,6 +143,6 @@ def _figure(published: Published, values: Sequence[float]) -> Figure:
         verdict = "below"
     elif (value if interval.low is None else interval.low) > max(published.values.values()):
         verdict = "above"
-    return Figure(
+    return SuiteFigure(
         published=published, value=value, low=interval.low, high=interval.high, verdict=verdict
     )

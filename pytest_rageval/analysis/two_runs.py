@@ -10,10 +10,10 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude, unanswered
 from pytest_rageval.analysis.compare.metrics import (
-    Comparison,
     ComparisonSettings,
     GroupChange,
     MetricChange,
+    PairedComparison,
     UnpairedChange,
     compare_records,
 )
@@ -75,7 +75,7 @@ class RunComparison:
     base: StoredRun
     new: StoredRun
     comparability: Comparability
-    comparison: Comparison
+    comparison: PairedComparison
     """Comparison of all comparable metrics; of every metric if invariants were ignored."""
     headline: Headline = field(default_factory=Headline)
     """Changes in the later run."""

@@ -169,7 +169,7 @@ def _evaluated(
         results = None
         if not save:
             results = Path(stack.enter_context(TemporaryDirectory(prefix="rageval-")))
-        run = engine_run.Run(state, results=results)
+        run = engine_run.RunRecorder(state, results=results)
         stack.callback(run.close)
         if settings.resume is not None:
             run.resume()

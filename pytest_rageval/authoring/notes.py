@@ -43,7 +43,7 @@ _DEEPEST: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class NoteSection:
     """The part of a note from one heading to the next of any level."""
 
     heading_path: str
@@ -73,12 +73,12 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note:
+class NoteFile:
     """One Markdown file."""
 
     rel_path: str
     """Path below its folder, ``/``-separated."""
-    sections: tuple[Section, ...]
+    sections: tuple[NoteSection, ...]
     lines: tuple[str, ...]
     """Source lines, without line ends."""
 
@@ -93,14 +93,14 @@ class Note:
         return norm_text("\n".join(self.lines))
 
 
-def parse_note(rel_path: str, data: bytes) -> Note:
+def parse_note(rel_path: str, data: bytes) -> NoteFile:
     """Read a note; bytes that are not UTF-8 become U+FFFD."""
     # Like markdown-it, unlike str.splitlines, which also splits at form feeds and U+2028.
     text = data.decode("utf-8", "replace").removeprefix(_BOM)
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     first = _front_matter_lines(lines)
     tokens = _parser(inline=False).parse("\n".join(lines[first:]))
-    return Note(
+    return NoteFile(
         rel_path=rel_path, lines=tuple(lines), sections=tuple(_sections(lines, first, tokens))
     )
 
@@ -129,7 +129,7 @@ def _front_matter_lines(lines: Sequence[str]) -> int:
     return next(ends, 0)
 
 
-def _sections(lines: Sequence[str], first: int, tokens: Sequence[Token]) -> Iterator[Section]:
+def _sections(lines: Sequence[str], first: int, tokens: Sequence[Token]) -> Iterator[NoteSection]:
     heads = [
         i for i, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0
     ]
@@ -145,7 +145,7 @@ def _sections(lines: Sequence[str], first: int, tokens: Sequence[Token]) -> Iter
         if edge is None and not text:
             continue
         depth, _, title = trail[-1] if trail else (0, "", "")
-        yield Section(
+        yield NoteSection(
             heading_path=" > ".join(marked for _, marked, _ in trail),
             title=title,
             depth=depth,
@@ -180,7 +180,7 @@ class NotesError(RagEvalError):
 class Vault:
     """Notes read from a folder."""
 
-    notes: tuple[Note, ...]
+    notes: tuple[NoteFile, ...]
     """In order of path."""
     skipped: tuple[tuple[str, str], ...]
     """Path and reason of each file that was left out."""
@@ -237,7 +237,7 @@ MAX_CHARS: Final = 8_000
 """Embedding models read a few thousand words at most."""
 
 
-def read_document_notes(case_files: Iterable[Path], loader: str | None) -> list[Note]:
+def read_document_notes(case_files: Iterable[Path], loader: str | None) -> list[NoteFile]:
     """Read the documents that are stored beside case files, as notes.
 
     Args:
@@ -258,7 +258,7 @@ def read_document_notes(case_files: Iterable[Path], loader: str | None) -> list[
 
 
 def gold_texts(
-    golds: Iterable[Anchor], notes: Iterable[Note], path_case: PathCase = "sensitive"
+    golds: Iterable[Anchor], notes: Iterable[NoteFile], path_case: PathCase = "sensitive"
 ) -> dict[Anchor, str]:
     """Return the text of each gold, as far as it is known.
 
@@ -270,7 +270,7 @@ def gold_texts(
     return {gold: text for gold, text in texts if text.strip()}
 
 
-def _text(gold: Anchor, notes: Mapping[str, Note], path_case: PathCase) -> str:
+def _text(gold: Anchor, notes: Mapping[str, NoteFile], path_case: PathCase) -> str:
     note = notes.get(norm_path(gold.rel_path, path_case))
     wanted = anchor_segments(gold)
     sections = [s.text for s in note.sections if starts_with(s.segments, wanted)] if note else []

@@ -41,7 +41,7 @@ class PromptError(RagEvalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """One question under the settings of its time."""
 
     located: LocatedCase
@@ -52,13 +52,13 @@ class Question:
     """State of its conversation."""
 
 
-class Desk(Protocol):
+class PromptDesk(Protocol):
     """Target, judge and case file of a prompt."""
 
-    def ask(self, question: Question) -> CaseRecord:
+    def ask(self, question: AskedQuestion) -> CaseRecord:
         """Ask the target and return the scored record; failures are data."""
 
-    def judge(self, question: Question) -> CaseRecord:
+    def judge(self, question: AskedQuestion) -> CaseRecord:
         """Return the record of the question that was asked last, judged as well."""
 
     def save(self, line: Mapping[str, Any]) -> str:
@@ -69,7 +69,7 @@ class Desk(Protocol):
         """
 
 
-class Prompt:
+class PromptSession:
     """State of a conversation with a target.
 
     Args:
@@ -80,7 +80,7 @@ class Prompt:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: PromptDesk,
         settings: Settings,
         cases: Mapping[str, tuple[str, LocatedCase]],
     ) -> None:
@@ -90,11 +90,11 @@ class Prompt:
         self._cases = dict(cases)
         self._fields: dict[str, Any] = {}
         """Fields of a case that a command has set, which then win over those of a case."""
-        self._question: Question
+        self._question: AskedQuestion
         """The last one, which is there once there is a record."""
         self._records: list[CaseRecord] = []
         """The last two answers, the later one last."""
-        self._talk: list[tuple[Question, CaseRecord]] | None = None
+        self._talk: list[tuple[AskedQuestion, CaseRecord]] | None = None
         """The answered turns of a conversation; None: each question stands alone."""
 
     def take(self, line: str) -> Iterator[Block]:
@@ -152,7 +152,7 @@ class Prompt:
         if before is None:  # of a turn in a file: as if it had been answered as expected
             before = Before(answered=case.talk.gold if case.talk else ())
         located = LocatedCase(case=replace(case, **self._fields), lineno=lineno)
-        self._question = Question(located, file, self.settings, before)
+        self._question = AskedQuestion(located, file, self.settings, before)
         record = self._desk.ask(self._question)
         self._records = [*self._records[-1:], record]
         if self._talk is not None and not file and case.turn and record.error is None:
@@ -375,33 +375,41 @@ def _number(word: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PromptCommand:
     """A command of the prompt."""
 
     arguments: str
     meaning: str
-    run: Callable[[Prompt, Sequence[str]], Iterator[Block]]
+    run: Callable[[PromptSession, Sequence[str]], Iterator[Block]]
 
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "case": Command("ID", "ask the question of a case", Prompt.ask_case),
-    "talk": Command("[off]", "begin a conversation: questions are its turns", Prompt.talk),
-    "again": Command("", "ask the last question again", Prompt.again),
-    "diff": Command("", "compare the last two answers", Prompt.difference),
-    "judge": Command("", "judge the last answer", Prompt.judge),
-    "answer": Command("", "the whole last answer", Prompt.answer),
-    "chunk": Command("N", "the whole text of a chunk", Prompt.chunk),
-    "save": Command(
-        "[ID] [N ...]", "save as a case, a talk too; N: chunks with evidence", Prompt.save
+COMMANDS: Final[Mapping[str, PromptCommand]] = {
+    "case": PromptCommand("ID", "ask the question of a case", PromptSession.ask_case),
+    "talk": PromptCommand(
+        "[off]", "begin a conversation: questions are its turns", PromptSession.talk
     ),
-    "k": Command("N", "number of chunks", Prompt.set_k),
-    "folders": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("folders", w)),
-    "vaults": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("vaults", w)),
-    "folder-mode": Command("MODE", "selection of folders", Prompt.set_folder_mode),
-    "weights": Command("VECTOR LEXICAL", "weights of the two searches", Prompt.set_weights),
-    "set": Command("NAME=VALUE", "parameter of the request", Prompt.set_parameter),
-    "unset": Command("NAME", "remove a parameter", Prompt.unset_parameter),
-    "settings": Command("", "what is sent", Prompt.show_settings),
-    "help": Command("", "this list", Prompt.show_help),
-    "quit": Command("", "end", Prompt.close),
+    "again": PromptCommand("", "ask the last question again", PromptSession.again),
+    "diff": PromptCommand("", "compare the last two answers", PromptSession.difference),
+    "judge": PromptCommand("", "judge the last answer", PromptSession.judge),
+    "answer": PromptCommand("", "the whole last answer", PromptSession.answer),
+    "chunk": PromptCommand("N", "the whole text of a chunk", PromptSession.chunk),
+    "save": PromptCommand(
+        "[ID] [N ...]", "save as a case, a talk too; N: chunks with evidence", PromptSession.save
+    ),
+    "k": PromptCommand("N", "number of chunks", PromptSession.set_k),
+    "folders": PromptCommand(
+        "[NAME ...]", "search only there", lambda p, w: p.set_places("folders", w)
+    ),
+    "vaults": PromptCommand(
+        "[NAME ...]", "search only there", lambda p, w: p.set_places("vaults", w)
+    ),
+    "folder-mode": PromptCommand("MODE", "selection of folders", PromptSession.set_folder_mode),
+    "weights": PromptCommand(
+        "VECTOR LEXICAL", "weights of the two searches", PromptSession.set_weights
+    ),
+    "set": PromptCommand("NAME=VALUE", "parameter of the request", PromptSession.set_parameter),
+    "unset": PromptCommand("NAME", "remove a parameter", PromptSession.unset_parameter),
+    "settings": PromptCommand("", "what is sent", PromptSession.show_settings),
+    "help": PromptCommand("", "this list", PromptSession.show_help),
+    "quit": PromptCommand("", "end", PromptSession.close),
 }

@@ -26,7 +26,7 @@ from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.lenient import value
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes import Note
+    from pytest_rageval.authoring.notes import NoteFile
     from pytest_rageval.values.run import RunConfig, StoredRun
     from pytest_rageval.values.settings import Settings
 
@@ -146,7 +146,7 @@ def target_vault(argument: str) -> Path:
     return Path(vault)
 
 
-def read_vault(vault: Path) -> Sequence[Note]:
+def read_vault(vault: Path) -> Sequence[NoteFile]:
     """Return the notes below a folder; files that cannot be read are named on stderr."""
     from pytest_rageval.authoring.notes import read_notes
 

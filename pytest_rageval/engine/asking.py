@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from pytest_rageval.engine.case import Clients, try_turns
-from pytest_rageval.engine.run import Run
+from pytest_rageval.engine.run import RunRecorder
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.runs.documents import redact
 from pytest_rageval.support.in_flight import Slots, in_order
@@ -23,7 +23,7 @@ from pytest_rageval.values.record import CaseRecord
 class CaseAsker:
     """Asks, judges and scores the expected cases of a run, and adds their records to it."""
 
-    run: Run
+    run: RunRecorder
     clients: Clients
     slots: Slots
     judged_twice: Collection[tuple[str, str]] = ()

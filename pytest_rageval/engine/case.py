@@ -118,7 +118,7 @@ def ask_request(
 
 
 @dataclass(slots=True)
-class Trial:
+class CaseRepeat:
     """One repeat of one case in a run."""
 
     located: LocatedCase
@@ -189,7 +189,7 @@ class Clients:
 
 
 async def try_turns(
-    turns: Sequence[Trial], client: object, breaker: Breaker
+    turns: Sequence[CaseRepeat], client: object, breaker: Breaker
 ) -> AsyncIterator[tuple[CaseRecord, BaseException | None]]:
     """Ask the turns of a conversation one after the other, or a case as its only turn.
 
@@ -214,7 +214,7 @@ async def try_turns(
 
 
 async def try_case(
-    trial: Trial, client: object, breaker: Breaker
+    trial: CaseRepeat, client: object, breaker: Breaker
 ) -> tuple[CaseRecord, BaseException | None]:
     """Ask, judge and score one case, unless the run gave up on its target.
 
@@ -239,7 +239,7 @@ async def try_case(
     return record, result.raised
 
 
-def _again(trial: Trial, record: CaseRecord) -> AgainReason | None:
+def _again(trial: CaseRepeat, record: CaseRecord) -> AgainReason | None:
     """Return the reason for which the first answer of a case asks for more; None: it does not."""
     if not record.counted or (record.error is not None and record.error.kind in CUT_SHORT):
         return None
@@ -251,7 +251,7 @@ def _again(trial: Trial, record: CaseRecord) -> AgainReason | None:
 
 
 async def ask(
-    trial: Trial, client: object, *, clock: Callable[[], float] = time.perf_counter
+    trial: CaseRepeat, client: object, *, clock: Callable[[], float] = time.perf_counter
 ) -> AskResult:
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings
@@ -261,7 +261,7 @@ async def ask(
     return await call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 
-async def ask_alone(trial: Trial, client: object) -> AskedAlone:
+async def ask_alone(trial: CaseRepeat, client: object) -> AskedAlone:
     """Ask the standalone question of a turn, as if there were no conversation."""
     case = trial.located.case
     alone = replace(case, question=case.standalone or "", talk=None)
@@ -290,13 +290,13 @@ def lost_judges(settings: Settings) -> Judges | None:
     return None if settings.judge == "none" else Judges(_LostJudge())
 
 
-def not_attempted(trial: Trial, reason: str) -> CaseRecord:
+def not_attempted(trial: CaseRepeat, reason: str) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
     return record_unasked(trial, error)
 
 
-def record_unasked(trial: Trial, error: ErrorInfo) -> CaseRecord:
+def record_unasked(trial: CaseRepeat, error: ErrorInfo) -> CaseRecord:
     """Record a case that was not asked to the end, for the reason of an error."""
     return at_once(records_of([(trial, unasked(error))]))[0]
 
@@ -306,7 +306,7 @@ def unasked(error: ErrorInfo) -> AskResult:
     return AskResult(response=None, error=error, total_ms=None, attempts=error.attempts)
 
 
-async def record_of(trial: Trial, result: AskResult) -> CaseRecord:
+async def record_of(trial: CaseRepeat, result: AskResult) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
     Raises:
@@ -325,7 +325,7 @@ def computes(judge: object) -> bool:
 
 
 async def records_of(
-    asked: Sequence[tuple[Trial, AskResult]],
+    asked: Sequence[tuple[CaseRepeat, AskResult]],
     scoring: ScoreSettings | None = None,
 ) -> list[CaseRecord]:
     """Return ``record_of`` of several cases, each step for all of them before the next one.
@@ -347,7 +347,7 @@ async def records_of(
 
 
 def _scored(
-    asked: Sequence[tuple[Trial, AskResult]],
+    asked: Sequence[tuple[CaseRepeat, AskResult]],
     views: Sequence[CaseView],
     judged: Sequence[Judged | None],
 ) -> list[CaseRecord]:
@@ -361,7 +361,7 @@ def _scored(
     ]
 
 
-def _view(trial: Trial, result: AskResult, scoring: ScoreSettings | None) -> CaseView:
+def _view(trial: CaseRepeat, result: AskResult, scoring: ScoreSettings | None) -> CaseView:
     case, response = trial.located.case, result.response
     if scoring is None:
         chunks = response.retrieved_chunks if response is not None else None
@@ -373,7 +373,9 @@ def _view(trial: Trial, result: AskResult, scoring: ScoreSettings | None) -> Cas
     return view
 
 
-def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | None) -> CaseScores:
+def _scores(
+    trial: CaseRepeat, result: AskResult, view: CaseView, judged: Judged | None
+) -> CaseScores:
     """Score a view, which gets its verdicts first."""
     view.verdicts = with_evidence(view, judged)
     scores = score_case(view)
@@ -390,7 +392,7 @@ def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | No
 
 
 def _record(
-    trial: Trial,
+    trial: CaseRepeat,
     result: AskResult,
     view: CaseView,
     judged: Judged | None,
@@ -424,7 +426,7 @@ def _record(
     )
 
 
-async def _judged(trial: Trial, view: CaseView) -> Judged | None:
+async def _judged(trial: CaseRepeat, view: CaseView) -> Judged | None:
     if trial.judges is None or trial.settings.retrieval_only:
         return None
     return await judge_case(

@@ -19,7 +19,7 @@ from zlib import crc32
 from pytest_rageval.analysis.aggregate.table import RecordRows
 from pytest_rageval.engine.judging import JudgeFacts
 from pytest_rageval.engine.own_code import open_registry
-from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
+from pytest_rageval.engine.recorded import FilesPart, RecordedFindings, RecordedRun
 from pytest_rageval.engine.recorded_lines import line_id
 from pytest_rageval.judges.opening import open_judge
 from pytest_rageval.report.view.judging import Failures
@@ -44,16 +44,16 @@ _NO_PAGES: Final[dict[str, Any]] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class Scored:
+class ScoredShards:
     """Numbers and findings of scored shards together."""
 
     columns: RecordRows
-    findings: Findings
+    findings: RecordedFindings
     failures: Failures = field(default_factory=Failures)
     """The first of them in the order of one process."""
     judged: JudgeFacts = field(default_factory=JudgeFacts)
 
-    def extend(self, other: Scored) -> None:
+    def extend(self, other: ScoredShards) -> None:
         """Take another shard."""
         self.columns.extend(other.columns)
         self.findings.extend(other.findings)
@@ -100,7 +100,7 @@ def _places(path: Path, n: int) -> list[list[Place]]:
     return found
 
 
-def score_shard(part: FilesPart, cases: Path, responses: Path, settings: Settings) -> Scored:
+def score_shard(part: FilesPart, cases: Path, responses: Path, settings: Settings) -> ScoredShards:
     """Score one shard of two files; faults of its lines are left in its findings.
 
     Raises:
@@ -118,7 +118,7 @@ def score_shard(part: FilesPart, cases: Path, responses: Path, settings: Setting
             stored=False,
             part=part,
         )
-        scored = Scored(columns=_columns(settings), findings=run.findings)
+        scored = ScoredShards(columns=_columns(settings), findings=run.findings)
         for record in run.records():
             scored.columns.add(record)
             scored.failures.add(record)
@@ -126,14 +126,14 @@ def score_shard(part: FilesPart, cases: Path, responses: Path, settings: Setting
     return scored
 
 
-def joined(shards: Iterable[Scored], settings: Settings, cases: Path) -> Scored:
+def joined(shards: Iterable[ScoredShards], settings: Settings, cases: Path) -> ScoredShards:
     """Return what scored shards give together, in any order.
 
     Raises:
         DatasetError: with every fault of both files.
     """
     shown = shown_below(cases, Path(settings.rootdir))
-    scored = Scored(columns=_columns(settings), findings=Findings(cases=shown))
+    scored = ScoredShards(columns=_columns(settings), findings=RecordedFindings(cases=shown))
     for shard in shards:
         scored.extend(shard)
     scored.findings.raise_faults()
@@ -150,7 +150,7 @@ def score_shards(
     settings: Settings,
     client: Client,
     on_scored: Callable[[int, int], object] = lambda done, of: None,
-) -> Scored:
+) -> ScoredShards:
     """Score two files on the workers of a client.
 
     Args:
@@ -178,7 +178,7 @@ def score_shards(
     done: Any = as_completed(futures, loop=client.loop)  # type: ignore[no-untyped-call]
     del futures  # a result is let go once it is joined
 
-    def results() -> Iterator[Scored]:
+    def results() -> Iterator[ScoredShards]:
         for n_done, future in enumerate(done, 1):
             yield future.result()
             future.release()  # here, where an interrupt is raised: __del__ would print and drop it

@@ -18,8 +18,8 @@ from pytest_rageval.analysis.gate.planted import (
     FAULTS,
     OTHER_JUDGE,
     Dose,
-    Fault,
     PlantedFault,
+    TargetBreak,
     TriedGate,
     chosen,
     folder_of,
@@ -162,7 +162,7 @@ class _Trial:
 
     # --- one fault -------------------------------------------------------------------------
 
-    def planted(self, fault: Fault) -> PlantedFault:
+    def planted(self, fault: TargetBreak) -> PlantedFault:
         """Plant a fault at every dose, in random draws of what it hits."""
         share = fault.of == "answers"
         changed = self._changed(fault, ())
@@ -186,7 +186,7 @@ class _Trial:
                 doses.append(most_of(tries))
         return PlantedFault(name=fault.name, of=fault.of, doses=tuple(doses))
 
-    def _places(self, fault: Fault) -> list[str]:
+    def _places(self, fault: TargetBreak) -> list[str]:
         """Return the documents or folders that hold evidence and were retrieved."""
         of = norm_path if fault.of == "documents" else folder_of
         golds = {of(a.rel_path) for r in self._base.records for a in r.case.gold_supports}
@@ -202,7 +202,7 @@ class _Trial:
         record = self._base.records[place]
         return record.file, record.name
 
-    def _changed(self, fault: Fault, lost: Collection[str]) -> dict[int, AskResponse]:
+    def _changed(self, fault: TargetBreak, lost: Collection[str]) -> dict[int, AskResponse]:
         found = {}
         for place, view in enumerate(self._views):
             if view is not None and view.response is not None:
@@ -212,7 +212,7 @@ class _Trial:
                     found[place] = other
         return found
 
-    def _tried(self, fault: Fault, dose: float, changed: Mapping[int, CaseRecord]) -> Dose:
+    def _tried(self, fault: TargetBreak, dose: float, changed: Mapping[int, CaseRecord]) -> Dose:
         records = [changed.get(n, one) for n, one in enumerate(self._base.records)]
         if reported_by(records) != self._facts:
             records = settled_together(records, self._base.settings)

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 
-from pytest_rageval.engine.case import Trial, computes, records_of, unasked
+from pytest_rageval.engine.case import CaseRepeat, computes, records_of, unasked
 from pytest_rageval.engine.recorded_lines import (
     EXPECTED,
     file_may_name,
@@ -62,7 +62,7 @@ _UNASKED: Final = unasked(ErrorInfo(kind="not_attempted", message=NO_RESPONSE, a
 _CASES_AT_ONCE: Final = 16
 """Cases that are read, then scored (`records_of`)."""
 
-_Asked = list[tuple[Trial, AskResult]]
+_Asked = list[tuple[CaseRepeat, AskResult]]
 _Key = str | tuple[str, int]
 """Case id, with its repeat where that is not the first."""
 
@@ -237,7 +237,7 @@ def _seekable(file: IO[bytes]) -> IO[bytes]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Findings:
+class RecordedFindings:
     """Knowledge of two files, or of parts of them, besides the records of their cases."""
 
     cases: str
@@ -254,7 +254,7 @@ class Findings:
     """The first ids of responses that belong to no case, quoted, with their lines."""
     n_unknown: int = 0
 
-    def extend(self, other: Findings) -> None:
+    def extend(self, other: RecordedFindings) -> None:
         """Take what is known of another part of the files."""
         self.n += other.n
         self.unanswered += other.unanswered
@@ -341,7 +341,7 @@ class RecordedRun:
         # As every run of the project stores its case files.
         shown = tuple(shown_below(file, Path(settings.rootdir)) for file in (cases, responses))
         self._shown = part.shown if part else shown
-        self.findings = Findings(cases=self._shown[0])
+        self.findings = RecordedFindings(cases=self._shown[0])
         """Complete after ``records``."""
 
     def records(self) -> Generator[CaseRecord, None, None]:
@@ -437,9 +437,9 @@ class RecordedRun:
                     asked.append((self._trial(located, reader.display), result))
             yield asked
 
-    def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
+    def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> CaseRepeat:
         judges = None if self._judge is None else Judges(self._judge)
-        return Trial(
+        return CaseRepeat(
             located,
             file,
             self._settings,

@@ -31,7 +31,7 @@ OPTIONS: Final = ("--reranker", "--api-key-env")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class RerankerAnswer:
     """Answer of a reranker to one query."""
 
     scores: Mapping[int, float]
@@ -46,7 +46,7 @@ class Reranker(Protocol):
     concurrency: int
     """Queries at a time."""
 
-    async def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> RerankerAnswer:
         """Return the scores of documents.
 
         Raises:
@@ -72,7 +72,7 @@ def reorder(
     n_unranked = 0
     slots = Slots(reranker.concurrency)
 
-    async def ask(case: Candidates) -> tuple[Scored | RagEvalError, float]:
+    async def ask(case: Candidates) -> tuple[RerankerAnswer | RagEvalError, float]:
         documents = [chunk.text or "" for chunk in case.chunks]
         async with slots.hold():
             started = perf_counter()
@@ -135,7 +135,7 @@ class EndpointReranker(EndpointClient, Closing):
         """Close the connections."""
         self._http.close()
 
-    async def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> RerankerAnswer:
         """Return the scores of documents.
 
         Raises:
@@ -150,7 +150,9 @@ class EndpointReranker(EndpointClient, Closing):
             body["model"] = self.endpoint.model
         reply = await self.post(self._http, body)
         try:
-            return Scored(scores=_read_scores(reply, len(documents)), usage=_read_usage(reply))
+            return RerankerAnswer(
+                scores=_read_scores(reply, len(documents)), usage=_read_usage(reply)
+            )
         except ValueError as error:
             raise self.misread("no_ranks", error) from None
 
@@ -223,7 +225,7 @@ class FunctionReranker:
         self._function = function
         self._settings = settings
 
-    async def score(self, query: str, documents: Sequence[str]) -> Scored:
+    async def score(self, query: str, documents: Sequence[str]) -> RerankerAnswer:
         """Return the scores of documents.
 
         Raises:
@@ -249,7 +251,7 @@ class FunctionReranker:
                 found=clean(shown(found), 80),
                 expected=f"{len(documents)} finite numbers, one for each document",
             )
-        return Scored(scores={place: s for place, s in enumerate(scores) if s is not None})
+        return RerankerAnswer(scores={place: s for place, s in enumerate(scores) if s is not None})
 
 
 def _only(value: object) -> object:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import first_reason
-from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
+from pytest_rageval.engine.case import CaseRepeat, lost_judges, not_attempted
 from pytest_rageval.engine.run_cases import (
     ResumedRun,
     RunCases,
@@ -52,7 +52,7 @@ _MOST_WHOLE_BYTES: Final = 32 << 20
 whose replies are many times as long."""
 
 
-class Run:
+class RunRecorder:
     """Collects the records of a session and finishes them into a run folder.
 
     Args:
@@ -245,7 +245,7 @@ class Run:
         item: str,
         judges: Callable[[Case], Judges | None],
         slots: Slots | None = None,
-    ) -> Iterator[dict[str, Trial]]:
+    ) -> Iterator[dict[str, CaseRepeat]]:
         """Yield by node id the turns of each repeat of an item that lacks a record.
 
         Args:
@@ -261,7 +261,7 @@ class Run:
             begun.add(repeat := missing[0])
             again = first_reason(self.cases.records_of(item))
             yield {
-                nodeid: Trial(
+                nodeid: CaseRepeat(
                     located,
                     file,
                     self.state.settings,

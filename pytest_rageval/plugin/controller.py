@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.run import Run
+from pytest_rageval.engine.run import RunRecorder
 from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target, served_vault
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import (
@@ -79,7 +79,7 @@ class Controller:
     def __init__(self, config: pytest.Config, state: State) -> None:
         self.config = config
         self.state = state
-        self.run = Run(state, most_whole=_MOST_WHOLE)
+        self.run = RunRecorder(state, most_whole=_MOST_WHOLE)
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()

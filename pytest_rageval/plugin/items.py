@@ -20,7 +20,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record, first_reason
-from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_unasked, try_turns
+from pytest_rageval.engine.case import CaseRepeat, Clients, lost_judges, record_unasked, try_turns
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
@@ -251,10 +251,10 @@ class CaseItem(pytest.Function):
         if self.state.deliver is not None:
             self.state.deliver(nodeid_of(self.nodeid, record.case), record)
 
-    def _trial(self, located: LocatedCase, repeat: int, judges: Judges | None) -> Trial:
+    def _trial(self, located: LocatedCase, repeat: int, judges: Judges | None) -> CaseRepeat:
         state = self.state
         cassettes = state.cassettes
-        return Trial(
+        return CaseRepeat(
             located,
             self.file,
             state.settings,

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, TypeGuard
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.jsonl import ObjectLine, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.project_code import find_named
-from pytest_rageval.support.reading import Check, Unfit, not_utf8, unfit_at
+from pytest_rageval.support.reading import Unfit, ValueCheck, not_utf8, unfit_at
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 
@@ -107,7 +107,7 @@ class Document:
 
     __pydantic_config__ = _NO_OTHER_FIELDS
 
-    rel_path: Annotated[str, Check(_plain)]
+    rel_path: Annotated[str, ValueCheck(_plain)]
     """Path that the target reports for it; begins with the scope prefix."""
     text: str | None = None
     file: str | None = None
@@ -125,7 +125,7 @@ class _Head:
 
     __pydantic_config__ = _NO_OTHER_FIELDS
 
-    scope_prefix: Annotated[str, Check(_folder)]
+    scope_prefix: Annotated[str, ValueCheck(_folder)]
 
 
 _HEAD: Final = ObjectLine[_Head](

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.support.http.address import SECRET_NAME
-from pytest_rageval.support.reading import Check, Unfit, read
+from pytest_rageval.support.reading import Unfit, ValueCheck, read
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.declared import Setting
 from pytest_rageval.values.errors import ConfigError, Fault
@@ -91,7 +91,7 @@ def _model(option: Setting) -> Any:
     """Return the type of an option with the check of its kind."""
     check = _CHECKS.get(option.kind)
     kind = Any if option.kind in {"mapping", "repeats"} else option.type
-    return kind if check is None else Annotated[kind, Check(check)]
+    return kind if check is None else Annotated[kind, ValueCheck(check)]
 
 
 # --- checks ----------------------------------------------------------------------------------

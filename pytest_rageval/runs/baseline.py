@@ -16,7 +16,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.baseline import (
-    Candidate,
+    BaselineCandidate,
     ChoiceSettings,
     choose_baseline,
     refusal,
@@ -167,9 +167,9 @@ def _shown_place(project: Settings) -> str:
     return shown.name if shown.is_absolute() else shown.as_posix()
 
 
-def _candidate(run: StoredRun, approval: Approval | None) -> Candidate:
+def _candidate(run: StoredRun, approval: Approval | None) -> BaselineCandidate:
     config = run.config
-    return Candidate(
+    return BaselineCandidate(
         run_id=run.run_id,
         at=time_in(config.timestamp) or 0.0,
         commit=config.git.commit,

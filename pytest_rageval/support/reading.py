@@ -91,7 +91,7 @@ class Unfit(ValueError):
         return Fault(code=self.code, facts=self.facts, **where)
 
 
-class Check:
+class ValueCheck:
     """Function of a valid value that returns it, maybe changed, or raises ``Unfit``."""
 
     def __init__(self, function: Callable[[Any], object]) -> None:
@@ -111,7 +111,7 @@ def adapter(model: Any) -> TypeAdapter[Any]:
     return TypeAdapter(model)
 
 
-class Form(NamedTuple):
+class FormatStyle(NamedTuple):
     """Way in which a format shows values and names its parts."""
 
     show: Callable[[Any], str]
@@ -121,8 +121,8 @@ class Form(NamedTuple):
     """Word for named values."""
 
 
-TOML: Final = Form(shown, "key", "a table")
-JSON: Final = Form(shown_json, "field", "an object")
+TOML: Final = FormatStyle(shown, "key", "a table")
+JSON: Final = FormatStyle(shown_json, "field", "an object")
 _MOST_HINTS: Final = 100
 """Unknown names that are compared with the known ones; an error shows fewer."""
 
@@ -131,7 +131,7 @@ def read(
     model: Any,
     value: object,
     *,
-    form: Form = TOML,
+    form: FormatStyle = TOML,
     secret: bool = False,
     meant: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[Any, list[Fault]]:
@@ -160,7 +160,7 @@ def read(
 
 
 def _fault(
-    model: Any, error: ErrorDetails, form: Form, meant: Mapping[str, tuple[str, ...]] | None
+    model: Any, error: ErrorDetails, form: FormatStyle, meant: Mapping[str, tuple[str, ...]] | None
 ) -> Fault:
     """Return the fault that pydantic found; ``meant`` None: without a hint."""
     loc, code = error["loc"], _CODES.get(error["type"], "type")
@@ -254,7 +254,7 @@ def names_at(model: Any, loc: Loc) -> tuple[str, ...]:
     return tuple(schema_at(model, loc).get("properties", ()))
 
 
-def words(schema: Schema, form: Form = TOML) -> str:
+def words(schema: Schema, form: FormatStyle = TOML) -> str:
     """Return the valid values of a JSON Schema in words.
 
     >>> words({"type": "integer", "minimum": 1, "maximum": 1000})
@@ -277,7 +277,7 @@ def words(schema: Schema, form: Form = TOML) -> str:
     return " ".join([noun, " and ".join(bounds)]).strip()
 
 
-def _expected(schema: Schema, error: ErrorDetails, form: Form) -> str:
+def _expected(schema: Schema, error: ErrorDetails, form: FormatStyle) -> str:
     if error["type"] == "said":
         return error["msg"]
     most = error.get("ctx", {}).get("le")

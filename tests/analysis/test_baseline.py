@@ -7,23 +7,31 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.baseline import Candidate, ChoiceSettings, History, choose_baseline
+from pytest_rageval.analysis.baseline import (
+    BaselineCandidate,
+    ChoiceSettings,
+    History,
+    choose_baseline,
+)
 from pytest_rageval.values.baseline import Approval, BaselineChoice
 
 DAY = 86_400.0
 NOW = 100 * DAY
 GIVEN = ChoiceSettings(now=NOW, where="evals/results", max_days=14, max_commits=50)
 BRANCH = History(main="origin/main", head="h", commits=("m3", "m2", "m1"))
-NEW = Candidate(run_id="new", at=NOW, commit="h", files=frozenset({"evals/a.jsonl"}))
+NEW = BaselineCandidate(run_id="new", at=NOW, commit="h", files=frozenset({"evals/a.jsonl"}))
 
 
-def stored(run_id: str, commit: str, *, days: float = 1, **fields: Any) -> Candidate:
+def stored(run_id: str, commit: str, *, days: float = 1, **fields: Any) -> BaselineCandidate:
     given = {"verdict": "pass", "files": NEW.files, **fields}
-    return Candidate(run_id=run_id, at=NOW - days * DAY, commit=commit, **given)
+    return BaselineCandidate(run_id=run_id, at=NOW - days * DAY, commit=commit, **given)
 
 
 def choose(
-    *runs: Candidate, history: History = BRANCH, approved_days: float | None = None, **new: Any
+    *runs: BaselineCandidate,
+    history: History = BRANCH,
+    approved_days: float | None = None,
+    **new: Any,
 ) -> BaselineChoice:
     approval = None
     if approved_days is not None:

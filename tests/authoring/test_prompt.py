@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.prompt import Prompt, PromptError, Question
+from pytest_rageval.authoring.prompt import AskedQuestion, PromptError, PromptSession
 from pytest_rageval.engine.case import Before
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.faces.terminal import draw
@@ -28,12 +28,12 @@ class Desk:
     """Answers every question in its own words."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[AskedQuestion] = []
         self.saved: list[Mapping[str, Any]] = []
         self.failure: ErrorInfo | None = None
         self.answers = ["The limit is 5.", "The limit is 7."]
 
-    def ask(self, question: Question) -> CaseRecord:
+    def ask(self, question: AskedQuestion) -> CaseRecord:
         self.asked.append(question)
         one = question.located.case
         if self.failure is not None:
@@ -53,7 +53,7 @@ class Desk:
             folder_selection=FolderSelection(available_folders=("home", "work")),
         )
 
-    def judge(self, question: Question) -> CaseRecord:
+    def judge(self, question: AskedQuestion) -> CaseRecord:
         verdict = judged_by(scores={"groundedness": 4.0}, reasoning="It is said there.")
         return record("asked", answer="x", judgements=verdict)
 
@@ -70,17 +70,19 @@ def desk() -> Desk:
 
 
 @pytest.fixture
-def prompt(desk: Desk) -> Prompt:
+def prompt(desk: Desk) -> PromptSession:
     one = replace(case("work/queue.md | # Queue"), id="queue", question="Which limit?", k=3)
-    return Prompt(desk, SETTINGS, {"queue": ("evals/set.jsonl", LocatedCase(case=one, lineno=4))})
+    return PromptSession(
+        desk, SETTINGS, {"queue": ("evals/set.jsonl", LocatedCase(case=one, lineno=4))}
+    )
 
 
-def said(prompt: Prompt, line: str) -> str:
+def said(prompt: PromptSession, line: str) -> str:
     return "\n".join(draw(prompt.take(line)))
 
 
 def test_a_question_is_asked_and_its_answer_and_chunks_are_shown(
-    prompt: Prompt, desk: Desk
+    prompt: PromptSession, desk: Desk
 ) -> None:
     shown = said(prompt, "Which limit?")
     assert "answer   The limit is 5." in shown
@@ -89,7 +91,7 @@ def test_a_question_is_asked_and_its_answer_and_chunks_are_shown(
     assert (asked.located.case.question, asked.file, asked.settings.k) == ("Which limit?", "", 5)
 
 
-def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> None:
+def test_settings_count_for_the_next_question(prompt: PromptSession, desk: Desk) -> None:
     for line in (":k 9", ":folders work home", ":vaults main", ":folder-mode on",
                  ":weights 0.2 0.8", ":set rerank=true", ":set style=short answer"):  # fmt: skip
         said(prompt, line)
@@ -105,7 +107,7 @@ def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> Non
     assert "folders      work home" in said(prompt, ":settings")
 
 
-def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
+def test_two_answers_are_compared_by_words_and_ranks(prompt: PromptSession) -> None:
     said(prompt, "Which limit?")
     said(prompt, ":again")
     shown = said(prompt, ":diff")
@@ -114,7 +116,7 @@ def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
     assert "2 -> 1  home/garden.md > # Garden" in shown
 
 
-def test_an_answer_is_judged_on_request(prompt: Prompt) -> None:
+def test_an_answer_is_judged_on_request(prompt: PromptSession) -> None:
     said(prompt, "Which limit?")
     shown = said(prompt, ":judge")
     assert "groundedness 4.000" in shown
@@ -122,7 +124,7 @@ def test_an_answer_is_judged_on_request(prompt: Prompt) -> None:
 
 
 def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
-    prompt: Prompt, desk: Desk
+    prompt: PromptSession, desk: Desk
 ) -> None:
     said(prompt, ":folders work")
     said(prompt, "Which limit has the queue?")
@@ -142,7 +144,7 @@ def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
 
 
 def test_a_conversation_is_asked_with_its_history_and_saved_as_one(
-    prompt: Prompt, desk: Desk
+    prompt: PromptSession, desk: Desk
 ) -> None:
     for line in (":talk", "Which limit?", "And how long?", ":again"):
         said(prompt, line)
@@ -174,12 +176,12 @@ def test_a_turn_of_a_case_file_is_asked_with_the_expected_answers_before_it(desk
     turns = (Turn(question="Where?", expected_answer="Here."), Turn(question="And when?"))
     second = Case(id="talk", turns=turns).expanded()[1]
     located = LocatedCase(case=second, lineno=1)
-    said(Prompt(desk, SETTINGS, {"talk#2": ("evals/set.jsonl", located)}), ":case talk#2")
+    said(PromptSession(desk, SETTINGS, {"talk#2": ("evals/set.jsonl", located)}), ":case talk#2")
     (asked,) = desk.asked
     assert [one.content for one in asked.before.answered] == ["Where?", "Here."]
 
 
-def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
+def test_a_failure_is_shown_with_its_place(prompt: PromptSession, desk: Desk) -> None:
     desk.failure = ErrorInfo(
         kind="raised", message="KeyError: 'x'", traceback="conftest.py:3: in answer\n    x['x']"
     )
@@ -190,7 +192,7 @@ def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
         said(prompt, ":judge")
 
 
-def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> None:
+def test_an_answer_cannot_write_to_the_terminal(prompt: PromptSession, desk: Desk) -> None:
     desk.answers = ["\x1b[2J\x1b]0;owned\x07 red\u202e \x9b31m\n::error::x"]
     shown = said(prompt, "Which limit?")
     assert not set(shown) & set("\x1b\x07\u202e\x9b")
@@ -223,7 +225,7 @@ def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> N
         (":save", "nothing was asked yet"),
     ],
 )
-def test_a_wrong_line_says_what_to_type(prompt: Prompt, line: str, says: str) -> None:
+def test_a_wrong_line_says_what_to_type(prompt: PromptSession, line: str, says: str) -> None:
     with pytest.raises(PromptError) as caught:
         said(prompt, line)
     assert says in str(caught.value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from pytest_rageval.engine.case import Trial, ask, record_of
+from pytest_rageval.engine.case import CaseRepeat, ask, record_of
 from pytest_rageval.runs.documents import redact
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.case import Case, Message, Turn
@@ -17,7 +17,7 @@ from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts, O
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 
 
-def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
+def measure(trial: CaseRepeat, client: object, *, clock: Callable[[], float]) -> CaseRecord:
     """Ask the target one case of a file and score its answer; failures become data."""
 
     async def measured() -> CaseRecord:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.project.case_reader import LocatedCase, dataset_hash
 from pytest_rageval.runs.documents import RunFacts, run_config
 from pytest_rageval.runs.store import RunWriter, write_document, write_numbers
@@ -34,7 +34,7 @@ def answered(case: Case, response: AskResponse, settings: Settings = SETTINGS) -
     """Record of a case as the engine scores it."""
     result = AskResult(response=response, error=None, total_ms=5.0)
     located = LocatedCase(case=case, lineno=1)
-    return at_once(record_of(Trial(located, "evals/set.jsonl", settings), result))
+    return at_once(record_of(CaseRepeat(located, "evals/set.jsonl", settings), result))
 
 
 def scored(case_id: str, value: float, **fields: Any) -> CaseRecord:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import gate_error_rates as bench
 from benchmarks import sequential_gate
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
+from pytest_rageval.analysis.stats.intervals import MetricScale, mean_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 from tests.docs.examples import (
     DOCS,
@@ -145,7 +145,7 @@ def covered(sizes: list[int], mean: float, icc: float, runs: int) -> float:
     held = 0
     for shares in rng.beta(mean * spread, (1 - mean) * spread, size=(runs, len(sizes))):
         cases = (rng.random(len(documents)) < shares[documents]).astype(float).tolist()
-        interval = mean_interval(cluster_sums(cases, documents.tolist()), Scale(binary=True))
+        interval = mean_interval(cluster_sums(cases, documents.tolist()), MetricScale(binary=True))
         assert interval.low is not None
         assert interval.high is not None
         held += interval.low <= mean <= interval.high

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import (
-    Trial,
+    CaseRepeat,
     ask_request,
     not_attempted,
     records_of,
@@ -55,7 +55,9 @@ def test_a_measured_case_is_scored_timed_and_located() -> None:
         return answering(rel_path="a.md", heading_path="# A")(request)
 
     clock = iter([10.0, 10.25])
-    record = measure(Trial(located(), "evals/s.jsonl", SETTINGS), client, clock=lambda: next(clock))
+    record = measure(
+        CaseRepeat(located(), "evals/s.jsonl", SETTINGS), client, clock=lambda: next(clock)
+    )
     assert [r.question for r in asked] == ["what?"]
     assert (record.nodeid, record.lineno, record.k) == ("evals/s.jsonl::c-1", 7, 3)
     assert (record.status, record.scores.outcome) == ("ok", "passed")
@@ -69,7 +71,7 @@ def test_the_times_of_the_client_win_over_those_of_the_target() -> None:
         return {"answer": "t", "debug": {"latency": {"total_ms": 1, "retrieval_ms": 2}}}
 
     clock = iter([0.0, 0.5])
-    record = measure(Trial(located(), "f", SETTINGS), client, clock=lambda: next(clock))
+    record = measure(CaseRepeat(located(), "f", SETTINGS), client, clock=lambda: next(clock))
     assert dict(record.latency) == {"total_ms": 500, "retrieval_ms": 2}
 
 
@@ -77,7 +79,7 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
     def client(request: AskRequest) -> Any:
         raise TimeoutError("too slow")
 
-    record = measure(Trial(located(), "f", SETTINGS), client, clock=lambda: 0.0)
+    record = measure(CaseRepeat(located(), "f", SETTINGS), client, clock=lambda: 0.0)
     assert (record.status, record.scores.outcome) == ("error", "error")
     assert record.error is not None
     assert record.error.kind == "timeout"
@@ -85,13 +87,17 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
 
 
 def test_a_case_is_scored_by_document_where_the_run_reports_no_heading() -> None:
-    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
+    record = measure(
+        CaseRepeat(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0
+    )
     assert record.scores.metrics["recall_at_k"] is None
     assert record.scores.metrics["doc_hit_at_k"] == 1
 
 
 def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> None:
-    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
+    record = measure(
+        CaseRepeat(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0
+    )
     again = settle(record, located().case, SETTINGS, Reported(headings=True))
     assert again.scores.metrics["recall_at_k"] == 0
     assert again.scores.outcome == "missed"
@@ -99,7 +105,7 @@ def test_settling_finds_a_miss_once_the_run_is_known_to_report_headings() -> Non
 
 
 def test_settling_leaves_a_record_alone_that_was_scored_as_the_whole_run_is() -> None:
-    record = not_attempted(Trial(located(), "f", SETTINGS), "gave up")
+    record = not_attempted(CaseRepeat(located(), "f", SETTINGS), "gave up")
     assert settle(record, located().case, SETTINGS, Reported(headings=True)) is record
 
 
@@ -113,8 +119,8 @@ def test_records_are_the_same_one_by_one_and_together() -> None:
             parse_ask_response({"answer": " "}),
         ]
 
-    def asked() -> list[tuple[Trial, AskResult]]:
-        trial = Trial(located(), "f", SETTINGS)
+    def asked() -> list[tuple[CaseRepeat, AskResult]]:
+        trial = CaseRepeat(located(), "f", SETTINGS)
         return [(trial, answered(response, total_ms=None)) for response in responses()]
 
     scoring = ScoreSettings()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial
+from pytest_rageval.engine.case import CaseRepeat
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
@@ -46,7 +46,7 @@ def ask(
     golds = (Anchor(rel_path="cafe.md", heading_path=""),)
     given: dict[str, Any] = {"answerable": True, "gold_supports": golds}
     case = Case(id="c", question="When does the cafe close?", **(given | fields))
-    trial = Trial(
+    trial = CaseRepeat(
         LocatedCase(case=case, lineno=1),
         "evals/s.jsonl",
         settings,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial
+from pytest_rageval.engine.case import CaseRepeat
 from pytest_rageval.engine.judging import rejudge
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.offline.judge import OfflineJudge
@@ -46,7 +46,7 @@ def ask(
     case = Case(
         id="c", question="How long can I return shoes?", expected_key_facts=tuple(facts), **fields
     )
-    trial = Trial(
+    trial = CaseRepeat(
         LocatedCase(case=case, lineno=1),
         "evals/s.jsonl",
         settings,

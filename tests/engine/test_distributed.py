@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate_rows
-from pytest_rageval.engine.distributed import Scored, joined, score_shard, shards_of
+from pytest_rageval.engine.distributed import ScoredShards, joined, score_shard, shards_of
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.scored import ScoredRun
 from pytest_rageval.judges.opening import open_judge
@@ -76,7 +76,7 @@ def at_once(cases: Path, responses: Path, settings: Settings) -> tuple[Any, Scor
             return scored.finish(), scored, run.findings.warnings
 
 
-def in_shards(cases: Path, responses: Path, settings: Settings) -> Scored:
+def in_shards(cases: Path, responses: Path, settings: Settings) -> ScoredShards:
     """Score as the workers of a cluster do, which return their results in any order."""
     shards = shards_of(cases, responses, settings, 7)
     assert len(shards) == 7

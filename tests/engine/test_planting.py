@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.gate.planted import OTHER_JUDGE, PlantedFault, TriedGate
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.engine.planting import try_gate
 from pytest_rageval.judges.asking import Judges
@@ -63,7 +63,7 @@ def answer_of(n: int, settings: Settings, **changes: Any) -> CaseRecord:
     located = LocatedCase(case=case, lineno=n + 1)
     judges = Judges(OfflineJudge()) if settings.judged else None
     result = AskResult(response=response, error=None, total_ms=5.0)
-    trial = Trial(located, "evals/set.jsonl", settings, judges=judges)
+    trial = CaseRepeat(located, "evals/set.jsonl", settings, judges=judges)
     return replace(at_once(record_of(trial, result)), case_hash=f"{n:016}")
 
 

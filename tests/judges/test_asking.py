@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Before, Trial, record_of
+from pytest_rageval.engine.case import Before, CaseRepeat, record_of
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.spot_check import second_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -99,7 +99,7 @@ def judged(
     )
     located = LocatedCase(case=of, lineno=1)
     judges = Judges(judge, second)  # type: ignore[arg-type]
-    trial = Trial(located, "evals/s.jsonl", given, judges=judges, registry=registry)
+    trial = CaseRepeat(located, "evals/s.jsonl", given, judges=judges, registry=registry)
     return session_loop().run(record_of(trial, result))
 
 
@@ -141,7 +141,7 @@ def test_a_judge_sees_the_conversation_which_supports_claims_only_where_that_is_
         rootdir="", judge="fake", judging=JudgeSettings(rubrics=RUBRICS, history_supports=supports)
     )
     located, before = LocatedCase(case=GOLD, lineno=1), Before(answered=said)
-    trial = Trial(located, "evals/s.jsonl", given, judges=Judges(judge), before=before)
+    trial = CaseRepeat(located, "evals/s.jsonl", given, judges=Judges(judge), before=before)
     session_loop().run(record_of(trial, answered(reply(), total_ms=1.0)))
     _, request = judge.asked[0]
     assert request.history == ("assistant: As I said.",)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.documents import record_line, redact
 from pytest_rageval.support.threads import at_once
@@ -96,7 +96,9 @@ def test_a_record_keeps_the_figures_and_no_vector() -> None:
     payload = reply([SECRET_NUMBER, 1], ("a.md", [SECRET_NUMBER, 1]), ("b.md", [1, -SECRET_NUMBER]))
     result = AskResult(response=parse_ask_response(payload), error=None, total_ms=1.0)
     located = LocatedCase(case=case("a.md"), lineno=1)
-    record = at_once(record_of(Trial(located, "evals/set.jsonl", Settings(rootdir=".")), result))
+    record = at_once(
+        record_of(CaseRepeat(located, "evals/set.jsonl", Settings(rootdir=".")), result)
+    )
     for full_text in (True, False):
         line = record_line(redact(record, full_text=full_text)).decode()
         assert "0.123456789" not in line

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.support.threads import at_once
@@ -34,7 +34,7 @@ def located(of: Case) -> LocatedCase:
 
 def asked(of: Case, reply: AskResponse | None, error: ErrorInfo | None = None) -> CaseRecord:
     result = AskResult(response=reply, error=error, total_ms=12.0)
-    record = at_once(record_of(Trial(located(of), "evals/set.jsonl", SETTINGS), result))
+    record = at_once(record_of(CaseRepeat(located(of), "evals/set.jsonl", SETTINGS), result))
     return cut_to_begins(record)
 
 

@@ -136,7 +136,7 @@ def _sample(args: Values) -> ClusterSums:
 def _scaled(args: Values) -> Values:
     """Put the ends of a scale and its kind into one argument."""
     ends = {name: args.pop(name) for name in ("lo", "hi", "binary") if name in args}
-    return {"scale": intervals.Scale(**ends), **_options(args, conf="confidence")}
+    return {"scale": intervals.MetricScale(**ends), **_options(args, conf="confidence")}
 
 
 def _clustered_se(args: Values) -> Values:

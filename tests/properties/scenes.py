@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from pytest_rageval.engine.case import Trial
+from pytest_rageval.engine.case import CaseRepeat
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.view import Verdicts
@@ -240,7 +240,9 @@ def make_run(dice: Random, *, most: int = 4) -> list[CaseRecord]:
         located = LocatedCase(case=make_case(dice, case_id=f"c{number}"), lineno=number + 1)
         for repeat in range(dice.choice((1, 1, 2))):
             client = _client(dice)
-            record = measure(Trial(located, "evals/set.jsonl", setup), client, clock=lambda: 0.0)
+            record = measure(
+                CaseRepeat(located, "evals/set.jsonl", setup), client, clock=lambda: 0.0
+            )
             found.append(replace(record, repeat=repeat))
     return found
 

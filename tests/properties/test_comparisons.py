@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.analysis.compare.metrics import Comparison, compare_records
+from pytest_rageval.analysis.compare.metrics import PairedComparison, compare_records
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import record
 
@@ -49,7 +49,7 @@ def close(one: float | None, other: float | None) -> bool:
     return abs(one - other) < 1e-9
 
 
-def plain(found: Comparison) -> object:
+def plain(found: PairedComparison) -> object:
     return found.pairing, dict(found.metrics), found.flips, found.newly_missed
 
 

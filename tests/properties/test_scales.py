@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Trial
+from pytest_rageval.engine.case import CaseRepeat
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import CONTEXT_CARRY
 from pytest_rageval.metrics.whole_run import indexing_numbers
@@ -95,7 +95,7 @@ def test_absurd_durations_do_not_end_the_run() -> None:
     located = LocatedCase(case=make_case(Random(0)), lineno=1)
     one, two = (
         measure(
-            Trial(located, f"evals/{name}.jsonl", Settings(rootdir=".")),
+            CaseRepeat(located, f"evals/{name}.jsonl", Settings(rootdir=".")),
             lambda _: reply,
             clock=float,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.read import decided_run, open_run, read_documents
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
@@ -36,7 +36,9 @@ def record(case_id: str, *chunks: str, **fields: Any) -> CaseRecord:
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
     scored = at_once(
-        record_of(Trial(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result)
+        record_of(
+            CaseRepeat(LocatedCase(case=of, lineno=3), "set.jsonl", Settings(rootdir=".")), result
+        )
     )
     return changed(scored, **fields)
 

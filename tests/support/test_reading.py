@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from pytest_rageval.support.reading import Check, Unfit, read, words
+from pytest_rageval.support.reading import Unfit, ValueCheck, read, words
 from pytest_rageval.values.limits import Limits
 
 
@@ -27,7 +27,7 @@ class Part:
 
     size: Annotated[int, Limits(strict=True, ge=1, le=10)]
     color: Literal["red", "blue"] = "red"
-    even: Annotated[int, Check(_even)] = 0
+    even: Annotated[int, ValueCheck(_even)] = 0
 
 
 Parts = Mapping[str, tuple[Part, ...]]

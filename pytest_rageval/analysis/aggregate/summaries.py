@@ -21,7 +21,7 @@ from pytest_rageval.analysis.aggregate.table import (
 from pytest_rageval.analysis.stats.distributions import ClusterIds, student_t_quantile
 from pytest_rageval.analysis.stats.intervals import (
     Interval,
-    Scale,
+    MetricScale,
     bootstrap_means,
     clustered_se,
     mean_intervals,
@@ -184,8 +184,8 @@ def summarise_parts(
     ]
 
 
-def _scale(info: MetricInfo | None) -> Scale:
-    return Scale(None, None) if info is None else Scale(*info.scale, binary=info.binary)
+def _scale(info: MetricInfo | None) -> MetricScale:
+    return MetricScale(None, None) if info is None else MetricScale(*info.scale, binary=info.binary)
 
 
 def _summary(
@@ -279,7 +279,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
 def compare_orders(
     old: Sequence[float],
     new: Sequence[float],
-    scale: Scale,
+    scale: MetricScale,
     *,
     clusters: ClusterIds,
     confidence: float = 0.95,

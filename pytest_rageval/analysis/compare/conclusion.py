@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
-from pytest_rageval.analysis.compare.metrics import MARGIN_SHARE, Comparison, MetricChange
+from pytest_rageval.analysis.compare.metrics import MARGIN_SHARE, MetricChange, PairedComparison
 from pytest_rageval.analysis.compare.pairs import PASSED
 from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.support.text import TOLERANCE, counted, first_few, format_value, part, plural
@@ -60,7 +60,7 @@ def unanswered(cases: Sequence[CaseGroup]) -> str:
     return f"{n} of {counted(len(cases), 'case')} got no answer"
 
 
-def conclude(found: Comparison, headline: Headline) -> Conclusion:
+def conclude(found: PairedComparison, headline: Headline) -> Conclusion:
     """Conclude from the share of cases that pass, adjusted for their number the aspects, and time.
 
     A change counts if it is proven (the bounds exclude 0) and large (beyond the margin); new errors
@@ -108,7 +108,7 @@ def is_large(row: MetricChange) -> bool:
     return abs(row.delta or 0.0) > row.margin + TOLERANCE
 
 
-def _deciding(found: Comparison) -> Iterator[MetricChange]:
+def _deciding(found: PairedComparison) -> Iterator[MetricChange]:
     if found.passed is not None:
         yield found.passed
     yield from (found.metrics[key] for key in ASPECT_KEYS if key in found.metrics)

@@ -113,7 +113,7 @@ class MovedContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class PairedComparison:
     """Result of the comparison of two runs."""
 
     pairing: Pairing
@@ -293,7 +293,7 @@ def compare_records(
     base: Sequence[CaseRecord],
     new: Sequence[CaseRecord],
     settings: ComparisonSettings | None = None,
-) -> Comparison:
+) -> PairedComparison:
     """Compare two runs.
 
     Args:
@@ -316,7 +316,7 @@ def compare_records(
     if outcomes and clustering.by == "document" and passed.n:
         others = replace(passed, whole_clusters=True).test(PASSED)
         p_of_documents = None if others is None else min(others.p_below(), others.p_above())
-    return Comparison(
+    return PairedComparison(
         pairing=pairing,
         metrics=compare_metrics(pairs, given, clustering, family=ASPECT_KEYS),
         latency=latency,

@@ -23,7 +23,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
 )
 from pytest_rageval.analysis.aggregate.table import Floats, ScoreTable
 from pytest_rageval.analysis.stats.difference_test import DifferenceTest, difference_test
-from pytest_rageval.analysis.stats.intervals import Scale, fmean
+from pytest_rageval.analysis.stats.intervals import MetricScale, fmean
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.record import CaseRecord
@@ -144,7 +144,7 @@ class CasePair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class UnpairedCase:
     """A case that cannot be compared, and the reason."""
 
     file: str
@@ -158,7 +158,7 @@ class Pairing:
 
     pairs: tuple[CasePair, ...]
     """In the order of file and id."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[UnpairedCase, ...]
 
     def count(self, reason: LeftOutReason) -> int:
         """Number of cases left out for a reason."""
@@ -196,7 +196,7 @@ class PairedValues:
         return difference_test(
             self.base,
             self.new,
-            Scale(*info.scale, binary=info.binary),
+            MetricScale(*info.scale, binary=info.binary),
             clusters=self.clusters,
             whole_clusters=self.whole_clusters,
         )
@@ -217,7 +217,7 @@ def pair_cases(
     ours = {place_of(c.first): c for c in group_repeats(r for r in base if r.counted)}
     theirs = {place_of(c.first): c for c in group_repeats(r for r in new if r.counted)}
     pairs: list[CasePair] = []
-    left_out: list[LeftOut] = []
+    left_out: list[UnpairedCase] = []
     for key in sorted({*ours, *theirs}):
         one, other = ours.get(key), theirs.get(key)
         if one is None or other is None:
@@ -229,7 +229,7 @@ def pair_cases(
         else:
             pairs.append(CasePair(base=one, new=other))
             continue
-        left_out.append(LeftOut(file=key[0], case_id=key[1], reason=reason))
+        left_out.append(UnpairedCase(file=key[0], case_id=key[1], reason=reason))
     return Pairing(pairs=tuple(pairs), left_out=tuple(left_out))
 
 

@@ -32,7 +32,7 @@ _BEFORE_STOP: Final = re.compile(r"[ \t]+(?=[.,;:!?])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class TargetBreak:
     """One way in which a target breaks."""
 
     name: str
@@ -150,34 +150,34 @@ def _other_figure(reply: AskResponse) -> AskResponse:
 
 
 FAULTS: Final = (
-    Fault(
+    TargetBreak(
         name="documents lost",
         plant=lambda reply, lost: _without(reply, lambda path: norm_path(path) in lost),
         of="documents",
         doses=(1, 3, 10),
     ),
-    Fault(
+    TargetBreak(
         name="folders lost",
         plant=lambda reply, lost: _without(reply, lambda path: folder_of(path) in lost),
         of="folders",
         doses=(1, 2),
     ),
-    Fault(
+    TargetBreak(
         name="ranks reversed",
         plant=lambda reply, _: _with_chunks(reply, range(_size(reply))[::-1]),
     ),
-    Fault(
+    TargetBreak(
         name="first chunk dropped",
         plant=lambda reply, _: _with_chunks(reply, range(1, _size(reply))),
     ),
-    Fault(
+    TargetBreak(
         name="k halved",
         plant=lambda reply, _: _with_chunks(reply, range((_size(reply) + 1) // 2)),
     ),
-    Fault(name="citations dropped", plant=lambda reply, _: _uncited(reply)),
-    Fault(name="refusals", plant=lambda reply, _: _refused(reply)),
-    Fault(name="thoughts left in", plant=lambda reply, _: _thinking(reply)),
-    Fault(name="figure changed", plant=lambda reply, _: _other_figure(reply)),
+    TargetBreak(name="citations dropped", plant=lambda reply, _: _uncited(reply)),
+    TargetBreak(name="refusals", plant=lambda reply, _: _refused(reply)),
+    TargetBreak(name="thoughts left in", plant=lambda reply, _: _thinking(reply)),
+    TargetBreak(name="figure changed", plant=lambda reply, _: _other_figure(reply)),
 )
 """Every fault, those of retrieval first."""
 

@@ -14,7 +14,7 @@ from pytest_rageval.analysis.stats.distributions import normal_quantile, student
 from pytest_rageval.analysis.stats.intervals import (
     NO_INTERVAL,
     Interval,
-    Scale,
+    MetricScale,
     fmean,
     tail_level,
 )
@@ -102,7 +102,7 @@ def ppi_mean(
     variance = _variance(rest) / n
     if judge_only:
         variance += weight**2 * _variance(judge_only) / len(judge_only)
-    intervals = _plus_twos_around(estimate, variance, n, Scale(lo, hi), confidence)
+    intervals = _plus_twos_around(estimate, variance, n, MetricScale(lo, hi), confidence)
     return _ppi(estimate, intervals, math.sqrt(variance), weight, fmean(human))
 
 
@@ -128,7 +128,7 @@ def _ppi(
 
 
 def _plus_twos_around(
-    mean: float, variance: float, n: int, scale: Scale, confidence: float
+    mean: float, variance: float, n: int, scale: MetricScale, confidence: float
 ) -> list[Interval]:
     """Two-sided and one-sided plus-two t of n values with this mean and variance of the mean."""
     lo, hi = scale.lo or 0.0, scale.hi or 0.0

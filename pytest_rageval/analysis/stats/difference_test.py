@@ -19,7 +19,7 @@ from pytest_rageval.analysis.stats.distributions import (
     student_t_quantile,
     student_t_tail,
 )
-from pytest_rageval.analysis.stats.intervals import UNIT, Scale
+from pytest_rageval.analysis.stats.intervals import UNIT, MetricScale
 from pytest_rageval.analysis.stats.paired import POWER
 
 IGNORED_FREEDOM = 4.2
@@ -110,7 +110,7 @@ class DifferenceTest:
 def difference_test(
     base: Sequence[float],
     cand: Sequence[float],
-    scale: Scale = UNIT,
+    scale: MetricScale = UNIT,
     *,
     clusters: ClusterIds | None = None,
     whole_clusters: bool = False,

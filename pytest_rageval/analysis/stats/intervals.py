@@ -49,7 +49,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class MetricScale:
     """The values that a metric can take."""
 
     lo: float | None = 0.0
@@ -64,7 +64,7 @@ class Scale:
         return None if self.lo is None or self.hi is None else self.hi - self.lo
 
 
-UNIT = Scale()
+UNIT = MetricScale()
 NO_INTERVAL = Interval(low=None, high=None, method=None)
 
 
@@ -191,7 +191,11 @@ def _plus_twos(
 
 
 def mean_interval(
-    sample: ClusteredSample, scale: Scale = UNIT, *, confidence: float = 0.95, sided: Sided = 2
+    sample: ClusteredSample,
+    scale: MetricScale = UNIT,
+    *,
+    confidence: float = 0.95,
+    sided: Sided = 2,
 ) -> Interval:
     """Interval of a mean, by the method that suits its scale.
 
@@ -207,7 +211,11 @@ def mean_interval(
 
 
 def mean_intervals(
-    sample: ClusteredSample, scale: Scale, *, confidence: float, sides: Sequence[Sided] = (2, 1)
+    sample: ClusteredSample,
+    scale: MetricScale,
+    *,
+    confidence: float,
+    sides: Sequence[Sided] = (2, 1),
 ) -> list[Interval]:
     """``mean_interval`` for each of ``sides``, whose resamples are drawn once."""
     if not sample.n:

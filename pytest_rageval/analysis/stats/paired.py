@@ -22,7 +22,7 @@ from pytest_rageval.analysis.stats.distributions import (
 from pytest_rageval.analysis.stats.intervals import (
     UNIT,
     Interval,
-    Scale,
+    MetricScale,
     Sided,
     fmean,
     mean_interval,
@@ -95,7 +95,7 @@ def mover_wilson_bounds(gained: int, lost: int, n: int, z: float) -> tuple[float
 def paired_difference(
     base: Sequence[float],
     cand: Sequence[float],
-    scale: Scale = UNIT,
+    scale: MetricScale = UNIT,
     *,
     clusters: ClusterIds | None = None,
     confidence: float = 0.95,
@@ -131,7 +131,7 @@ def paired_difference(
         se = (high - low) / 2 / z
         interval = Interval(low=low, high=high, method="mover_wilson", se=se, detectable_se=se)
     else:
-        both = Scale(None if span is None else -span, span)
+        both = MetricScale(None if span is None else -span, span)
         interval = mean_interval(sample, both, confidence=confidence, sided=sided)
     return PairedDifference(n=n, diff=fmean(diffs), interval=interval)
 

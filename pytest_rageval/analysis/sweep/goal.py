@@ -15,7 +15,7 @@ from pytest_rageval.analysis.gate.figures import (
     find_figure,
 )
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
+from pytest_rageval.analysis.stats.intervals import MetricScale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.analysis.two_runs import with_numbers
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -298,5 +298,5 @@ def _interval(
     middle = fmean([*values.values()]) or 0.0
     clusters = [group.first.cluster for group in groups if group.first.nodeid in spread]
     sample = cluster_sums([middle + one for one in spread.values()], clusters)
-    interval = mean_interval(sample, Scale(None, None), confidence=goal.confidence)
+    interval = mean_interval(sample, MetricScale(None, None), confidence=goal.confidence)
     return interval.low, interval.high

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_rageval.analysis.compare.pairs import PairedValues
 from pytest_rageval.analysis.stats.distributions import cluster_indices, is_binary
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.analysis.stats.paired import (
     holm,
     mcnemar,
@@ -158,7 +158,7 @@ def _tests(
         gap = paired_difference(
             values.base,
             values.new,
-            Scale(*goal.main.info.scale, binary=goal.main.info.binary),
+            MetricScale(*goal.main.info.scale, binary=goal.main.info.binary),
             clusters=values.clusters,
             confidence=goal.confidence,
         )

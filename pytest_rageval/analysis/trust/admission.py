@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from pytest_rageval.analysis.stats.distributions import binomial_cdf, cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval, wilson
+from pytest_rageval.analysis.stats.intervals import MetricScale, fmean, mean_interval, wilson
 from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JUDGED_ON, Aspect
@@ -110,7 +110,7 @@ def group_biases(
         errors = [float(truth[i]) - float(said[i]) for i in at]
         sample = cluster_sums(errors, [clusters[i] for i in at])
         level = 1 - 0.05 / len(set(groups))
-        interval = mean_interval(sample, Scale(-1.0, 1.0), confidence=level)
+        interval = mean_interval(sample, MetricScale(-1.0, 1.0), confidence=level)
         found[name] = GroupBias(
             n=len(at), bias=fmean(errors) or 0.0, low=interval.low, high=interval.high
         )

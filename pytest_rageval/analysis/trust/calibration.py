@@ -145,7 +145,7 @@ def renumber(answer: str, numbers: Sequence[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class JudgedAnswer:
     """Result of one judgement of one answer."""
 
     score: float | None = None
@@ -155,21 +155,27 @@ class Reading:
     """Reason for scoring nothing; exactly one of the three is set."""
 
 
-def read_judgement(rubric: str, judgement: Judgement, own: MetricInfo | None = None) -> Reading:
+def read_judgement(
+    rubric: str, judgement: Judgement, own: MetricInfo | None = None
+) -> JudgedAnswer:
     """Read a rubric's score from a judgement; an invalid one is an error, never 0."""
     if (verdict := judgement.verdict) is None:
         failure = judgement.failure
-        return Reading(error="unparseable" if failure is None else failure.kind)
+        return JudgedAnswer(error="unparseable" if failure is None else failure.kind)
     if rubric == "abstention":
         if verdict.abstained is None:
-            return Reading(error="unparseable")
-        return Reading(score=float(verdict.abstained))
+            return JudgedAnswer(error="unparseable")
+        return JudgedAnswer(score=float(verdict.abstained))
     if rubric not in verdict.scores:
         # A judge may leave out a metric of a user's rubric, in a run, too.
         reason = verdict.not_applicable.get(rubric, NOT_GIVEN if own else None)
-        return Reading(error="unparseable") if reason is None else Reading(not_applicable=reason)
+        return (
+            JudgedAnswer(error="unparseable")
+            if reason is None
+            else JudgedAnswer(not_applicable=reason)
+        )
     score = valid_score(verdict.scores[rubric], scale_of(rubric, own))
-    return Reading(error="out_of_range") if score is None else Reading(score=score)
+    return JudgedAnswer(error="out_of_range") if score is None else JudgedAnswer(score=score)
 
 
 def scale_of(rubric: str, own: MetricInfo | None = None) -> tuple[float, float]:
@@ -266,7 +272,7 @@ class Calibration:
 
 def calibrate(
     rows: Sequence[LabelledAnswer],
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, JudgedAnswer],
     *,
     rubric: str,
     own: MetricInfo | None = None,
@@ -380,7 +386,7 @@ def _matters(rubric: str, label: str) -> bool:
 
 def _measure(
     rows: Sequence[LabelledAnswer],
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, JudgedAnswer],
     found_scores: Mapping[str, float],
     rubric: str,
     line: float | None,

@@ -45,7 +45,7 @@ _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedTwice:
     """A question that was asked twice, and the kind of client that asked it."""
 
     case: Case
@@ -94,14 +94,14 @@ class Asked:
         return "" if self.mapping is None else self.mapping.nothing(field)
 
 
-def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult, Asked]:
+def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult, AskedTwice]:
     """Ask a client the question of a case once; exceptions of the project's code are data.
 
     Raises:
         ConfigError: the settings of the target are wrong.
     """
     request, rootdir = ask_request(case, settings), Path(settings.rootdir)
-    asked = Asked(case, request.k or settings.k, ranked=settings.ranked)
+    asked = AskedTwice(case, request.k or settings.k, ranked=settings.ranked)
     if not isinstance(client, HttpRagClient):
         result = session_loop().run(call_client(client, request, rootdir=rootdir))
     else:
@@ -118,7 +118,9 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
     return result, asked
 
 
-def inspected(client: HttpRagClient, request: AskRequest, asked: Asked) -> tuple[AskResult, Asked]:
+def inspected(
+    client: HttpRagClient, request: AskRequest, asked: AskedTwice
+) -> tuple[AskResult, AskedTwice]:
     """Ask a target over HTTP, and note what was sent, what came and which settings read more."""
     golds = asked.case.gold_supports
     headings = [(gold.heading_path or "").rpartition(">")[2].strip("# ") for gold in golds]
@@ -133,7 +135,9 @@ def inspected(client: HttpRagClient, request: AskRequest, asked: Asked) -> tuple
     )
 
 
-def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
+def check_replies(
+    first: AskResult, second: AskResult | None, asked: AskedTwice
+) -> Iterator[Finding]:
     """Check a target by its replies to the same question, asked twice.
 
     Args:
@@ -197,7 +201,7 @@ def _unread_fields(mapping: MappingReport) -> Iterator[Finding]:
         yield _FOUND.warn(check, said, fix)
 
 
-def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
+def _failed(error: ErrorInfo | None, asked: AskedTwice, *, check: str = "reachable") -> Finding:
     error = error or ErrorInfo(kind="protocol", message="no answer", attempts=1)
     kind, message = error.kind, error.message
     if place := " <- ".join(reversed(places(error.traceback))):
@@ -222,7 +226,7 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     return asked.proposed(replace(found, shown=[*sent, *_shown("reply", asked.reply)]))
 
 
-def _unread(error: ErrorInfo, fix: str, asked: Asked, mapping: MappingReport) -> Finding:
+def _unread(error: ErrorInfo, fix: str, asked: AskedTwice, mapping: MappingReport) -> Finding:
     """Advise on a reply that came and could not be read."""
     shown = _shown("reply", asked.reply)
     if fix:
@@ -254,7 +258,7 @@ def _failed_fixture(kind: str, message: str, check: str) -> Finding:
     return _FOUND.fail(check, message, fix)
 
 
-def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
+def _answer(result: AskResult, asked: AskedTwice) -> Iterator[Finding]:
     if result.error is not None:
         fix = "return the text of the answer in the field answer, or abstained = true"
         fix = asked.fix("answer", fix)
@@ -282,7 +286,7 @@ def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
 # --- retrieved chunks ------------------------------------------------------------------------
 
 
-def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Iterator[Finding]:
+def _chunks(first: AskResponse, second: AskResponse | None, asked: AskedTwice) -> Iterator[Finding]:
     chunks = first.retrieved_chunks
     if not chunks:
         yield _no_chunks(asked, first.reply_keys, reported=chunks is not None)
@@ -296,7 +300,7 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
     yield _texts(chunks, asked)
 
 
-def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
+def _no_chunks(asked: AskedTwice, came: Sequence[str], *, reported: bool) -> Finding:
     server = "return debug.retrieved_chunks when asked with debug=true"
     if len(came) > 1:
         server += f", or map the list that has them in {RESPONSE_TABLE}"
@@ -316,7 +320,7 @@ def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
     return _FOUND.warn("chunks", "none were retrieved for this question", fix)
 
 
-def _count(n: int, asked: Asked) -> Finding:
+def _count(n: int, asked: AskedTwice) -> Finding:
     k, sent = asked.k, asked.mapping is None or asked.mapping.sends_k
     if n > k and asked.ranked and sent:
         fix = "return no more than k chunks; those beyond are not scored"
@@ -327,7 +331,7 @@ def _count(n: int, asked: Asked) -> Finding:
     return _FOUND.ok("chunks", f"{n} retrieved, {f'{k} asked for' if sent else 'k is not sent'}")
 
 
-def _ids(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
+def _ids(chunks: Sequence[RetrievedChunk], asked: AskedTwice) -> Finding:
     if missing := sum(not chunk.chunk_id for chunk in chunks):
         effect = ", so copies are recognised by their text"
         return _lacking("chunk_id", missing, chunks, effect, asked)
@@ -339,7 +343,7 @@ def _ids(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
 
 
 def _lacking(
-    field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str, asked: Asked
+    field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str, asked: AskedTwice
 ) -> Finding:
     fix = "return it for each chunk in debug.retrieved_chunks when asked with debug=true"
     if asked.mapping is None:
@@ -366,7 +370,7 @@ def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk]
     return _FOUND.ok("same twice", f"the same chunks{ids} in the same order")
 
 
-def _session(first: AskResponse, again: AskResponse | None, asked: Asked) -> Iterator[Finding]:
+def _session(first: AskResponse, again: AskResponse | None, asked: AskedTwice) -> Iterator[Finding]:
     """Warn if two questions were answered in one conversation, which the target may remember."""
     if again is not None and first.session is not None and first.session == again.session:
         uuid = "request.uuid" if asked.mapping is None else f"uuid in {REQUEST_TABLE}"
@@ -379,7 +383,7 @@ def _place(chunk: RetrievedChunk) -> tuple[str | None, ...]:
     return chunk.vault, norm_path(chunk.rel_path), chunk.heading_path, chunk.text
 
 
-def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
+def _paths(chunks: Sequence[RetrievedChunk], asked: AskedTwice) -> Finding:
     odd = [chunk.rel_path for chunk in chunks if _DRIVE.match(chunk.rel_path)]
     named_so = any(_DRIVE.match(gold.rel_path) for gold in asked.case.gold_supports)
     empty = sum(not norm_path(chunk.rel_path) for chunk in chunks)
@@ -404,7 +408,7 @@ def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
 
-def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
+def _headings(chunks: Sequence[RetrievedChunk], asked: AskedTwice) -> Finding:
     if missing := sum(chunk.heading_path is None for chunk in chunks):
         lost = ": there a gold that names a heading is matched by its snippets or pages, if at all"
         return _lacking("heading_path", missing, chunks, lost, asked)
@@ -412,7 +416,7 @@ def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     return _FOUND.ok("heading_path", f"such as {shown!r}")
 
 
-def _texts(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
+def _texts(chunks: Sequence[RetrievedChunk], asked: AskedTwice) -> Finding:
     if missing := sum(not chunk.text for chunk in chunks):
         lost = ": a judge cannot see there what the answer rests on"
         return _lacking("text", missing, chunks, lost, asked)
@@ -422,7 +426,7 @@ def _texts(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
 # --- the rest of the reply -------------------------------------------------------------------
 
 
-def _fields(response: AskResponse, asked: Asked) -> Iterator[Finding]:
+def _fields(response: AskResponse, asked: AskedTwice) -> Iterator[Finding]:
     yield _abstention(response, asked)
     yield _references(response, asked)
     yield _latency(response, asked)
@@ -432,14 +436,14 @@ def _fields(response: AskResponse, asked: Asked) -> Iterator[Finding]:
     yield _FOUND.ok("optional", optional)
 
 
-def _abstention(response: AskResponse, asked: Asked) -> Finding:
+def _abstention(response: AskResponse, asked: AskedTwice) -> Finding:
     if response.abstained is None:
         fix = asked.fix("abstained", "return abstained, true or false, with each answer")
         return _FOUND.warn("abstained", "not reported, so the judge decides by the text", fix)
     return _FOUND.ok("abstained", f"{str(response.abstained).lower()} for this question")
 
 
-def _references(response: AskResponse, asked: Asked) -> Finding:
+def _references(response: AskResponse, asked: AskedTwice) -> Finding:
     references = response.references
     if references is None:
         fix = "return references, a list of {rel_path, heading_path}; [] for none"
@@ -462,7 +466,7 @@ def _references(response: AskResponse, asked: Asked) -> Finding:
     return _FOUND.ok("references", f"{len(references)} for this answer")
 
 
-def _latency(response: AskResponse, asked: Asked) -> Finding:
+def _latency(response: AskResponse, asked: AskedTwice) -> Finding:
     if not response.latency:
         fix = "return debug.latency with retrieval_ms, generation_ms and total_ms"
         message = "no phases reported, only the whole is measured"

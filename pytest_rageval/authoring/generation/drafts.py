@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from markdown_it.token import Token
 
-from pytest_rageval.authoring.notes import Note, Section, inline_tokens
+from pytest_rageval.authoring.notes import NoteFile, NoteSection, inline_tokens
 from pytest_rageval.metrics.quotes import SEPARATORS, spaced
 from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.case import Anchor
@@ -42,7 +42,7 @@ class Paragraph:
     """Line in the note, from 1."""
 
 
-def passages_of(section: Section) -> Iterator[Paragraph]:
+def passages_of(section: NoteSection) -> Iterator[Paragraph]:
     """Yield the passages of a section, without tables, quotes and code."""
     quotes, items = 0, 0
     tokens = section.body
@@ -151,7 +151,7 @@ _NO_TERM: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DraftQuestion:
     """A question with the location of its answer."""
 
     question: str
@@ -176,7 +176,7 @@ class Question:
         )
 
 
-def drafts_of(note: Note) -> Iterator[Question]:
+def drafts_of(note: NoteFile) -> Iterator[DraftQuestion]:
     """Yield the questions of a note, in its order."""
     title = title_of(note)
     for section in note.sections:
@@ -191,7 +191,7 @@ def drafts_of(note: Note) -> Iterator[Question]:
         yield from sorted(drafts, key=lambda draft: draft.line)
 
 
-def title_of(note: Note) -> str:
+def title_of(note: NoteFile) -> str:
     """Return the first heading of a note, else the words of its file name."""
     first = next((section.title for section in note.sections if section.title), "")
     name = note.rel_path.rpartition("/")[2].rsplit(".", 1)[0]
@@ -336,7 +336,7 @@ def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     return asked, replace(passage, plain=rest, raw=raw)
 
 
-def _definitions(note: Note, passages: Sequence[Paragraph]) -> Iterator[_Found]:
+def _definitions(note: NoteFile, passages: Sequence[Paragraph]) -> Iterator[_Found]:
     for passage in passages:
         plain = " ".join(passage.plain.split())
         if passage.lead:
@@ -362,7 +362,7 @@ def _labelled(passage: Paragraph, plain: str) -> Iterator[_Found]:
         yield _Found(f"What is {shown}?", "definition", answer, term=shown)
 
 
-def _subject(words: list[str], note: Note) -> tuple[str, str]:
+def _subject(words: list[str], note: NoteFile) -> tuple[str, str]:
     """Return the subject of a sentence, bare and as used in a question; both empty: none."""
     if any(word.casefold() in _NO_SUBJECT for word in words):
         return "", ""
@@ -380,11 +380,11 @@ def _subject(words: list[str], note: Note) -> tuple[str, str]:
 # --- a draft ---------------------------------------------------------------------------------
 
 
-def _draft(note: Note, section: Section, found: _Found) -> Question:
+def _draft(note: NoteFile, section: NoteSection, found: _Found) -> DraftQuestion:
     answer, items = found.answer, found.items
     facts = tuple(_first(one.plain) for one in (items or [answer]))
     whole = "; ".join(facts) if items else _whole(answer.plain)
-    return Question(
+    return DraftQuestion(
         question=found.question,
         kind=found.kind,
         rel_path=note.rel_path,

@@ -13,7 +13,12 @@ from functools import partial
 from itertools import islice, permutations, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.authoring.generation.drafts import Question, count_words, drafts_of, title_of
+from pytest_rageval.authoring.generation.drafts import (
+    DraftQuestion,
+    count_words,
+    drafts_of,
+    title_of,
+)
 from pytest_rageval.authoring.generation.model import (
     MIN_WORDS,
     PROMPT_VERSION,
@@ -31,7 +36,7 @@ from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.values.case import Case, Turn
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes import Note, Section
+    from pytest_rageval.authoring.notes import NoteFile, NoteSection
     from pytest_rageval.judges.model.chat import ChatModel
 
 _ABOVE: Final = " > "
@@ -43,19 +48,19 @@ _LEAST_CHARS: Final = 4
 class DraftTalk:
     """Two drafts, of which the second is asked in the context of the first."""
 
-    first: Question
-    second: Question
+    first: DraftQuestion
+    second: DraftQuestion
     """With its question in full."""
     asked: str
     """The question of the second as it follows the first."""
 
 
 def talks_of(
-    drafts: Sequence[Question],
+    drafts: Sequence[DraftQuestion],
     titles: Mapping[str, str],
     count: int,
     rng: random.Random,
-    rewritten: Callable[[Question, Question], str] | None = None,
+    rewritten: Callable[[DraftQuestion, DraftQuestion], str] | None = None,
 ) -> list[DraftTalk]:
     """Return conversations, each draft in one of them at most.
 
@@ -72,7 +77,7 @@ def talks_of(
     """
     pairs = [*_neighbours(drafts)]
     rng.shuffle(pairs)
-    used: set[Question] = set()
+    used: set[DraftQuestion] = set()
     found: list[DraftTalk] = []
     for first, second in pairs:
         if len(found) >= count:
@@ -87,9 +92,9 @@ def talks_of(
     return sorted(found, key=lambda one: (one.first.rel_path, one.first.line))
 
 
-def _neighbours(drafts: Sequence[Question]) -> Iterator[tuple[Question, Question]]:
+def _neighbours(drafts: Sequence[DraftQuestion]) -> Iterator[tuple[DraftQuestion, DraftQuestion]]:
     """Yield drafts with one before them in their note, of the heading beside or above theirs."""
-    before: list[Question] = []
+    before: list[DraftQuestion] = []
     for draft in sorted(drafts, key=lambda one: (one.rel_path, one.line)):
         if before and before[-1].rel_path != draft.rel_path:
             before.clear()
@@ -102,7 +107,7 @@ def _neighbours(drafts: Sequence[Question]) -> Iterator[tuple[Question, Question
         before.append(draft)
 
 
-def _titled(first: Question, second: Question, title: str) -> DraftTalk | None:
+def _titled(first: DraftQuestion, second: DraftQuestion, title: str) -> DraftTalk | None:
     asked = second.question.removeprefix(f"{title}: ")
     if not title or asked == second.question:
         return None
@@ -111,7 +116,7 @@ def _titled(first: Question, second: Question, title: str) -> DraftTalk | None:
     return DraftTalk(first=first, second=second, asked=asked)
 
 
-def _pronoun(first: Question, second: Question) -> DraftTalk | None:
+def _pronoun(first: DraftQuestion, second: DraftQuestion) -> DraftTalk | None:
     if not first.term or not first.question.startswith("What is"):
         return None
     bare = re.escape(re.sub(r"^(the|an?) ", "", first.term))
@@ -121,7 +126,9 @@ def _pronoun(first: Question, second: Question) -> DraftTalk | None:
 
 
 def _checked(
-    first: Question, second: Question, rewritten: Callable[[Question, Question], str]
+    first: DraftQuestion,
+    second: DraftQuestion,
+    rewritten: Callable[[DraftQuestion, DraftQuestion], str],
 ) -> str:
     """Return a rewritten question that leaves out what both questions name, or an empty one.
 
@@ -183,7 +190,7 @@ DROPPED: Final = {
 
 
 def generate(
-    notes: Sequence[Note],
+    notes: Sequence[NoteFile],
     wish: Wish,
     *,
     known: Sequence[Case] = (),
@@ -242,19 +249,19 @@ def generate(
     )
 
 
-def is_withheld(note: Note, patterns: Sequence[str]) -> bool:
+def is_withheld(note: NoteFile, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns matches the path of a note."""
     return any(fnmatchcase(note.rel_path, pattern) for pattern in patterns)
 
 
-def _structured(notes: Sequence[Note], dropped: Counter[str]) -> Iterator[Question]:
+def _structured(notes: Sequence[NoteFile], dropped: Counter[str]) -> Iterator[DraftQuestion]:
     for note in notes:
         yield from grounded(drafts_of(note), note, dropped)
 
 
 def _sections(
-    notes: Sequence[Note], limit: int | None, rng: random.Random
-) -> list[tuple[Note, Section]]:
+    notes: Sequence[NoteFile], limit: int | None, rng: random.Random
+) -> list[tuple[NoteFile, NoteSection]]:
     """Return the sections to ask about, in order; with a limit, a sample."""
     found = [
         (note, section)
@@ -279,7 +286,7 @@ _STRUCTURE: Final = "structure/1"
 """Name of the generator that uses no model."""
 
 
-def _case(draft: Question, model: str) -> Case:
+def _case(draft: DraftQuestion, model: str) -> Case:
     """Return a draft as a case that must be reviewed; the model made those of its kind."""
     by = model if draft.kind == "model" else _STRUCTURE
     return Case(
@@ -293,7 +300,7 @@ def _case(draft: Question, model: str) -> Case:
     )
 
 
-def _expected(draft: Question) -> dict[str, Any]:
+def _expected(draft: DraftQuestion) -> dict[str, Any]:
     return {
         "expected_key_facts": draft.facts,
         "expected_answer": draft.answer,
@@ -321,7 +328,7 @@ def _talk_case(talk: DraftTalk, model: str) -> Case:
     )
 
 
-def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
+def _unanswerable_case(question: str, draft: DraftQuestion, why: str) -> Case:
     """Return a question without an answer, made of a draft, as a case that must be reviewed."""
     return Case(
         id=id_from_question(question, draft.rel_path, "unanswerable"),
@@ -335,7 +342,9 @@ def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
     )
 
 
-def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) -> list[Question]:
+def spread(
+    drafts: Sequence[DraftQuestion], limit: int | None, rng: random.Random
+) -> list[DraftQuestion]:
     """Choose drafts up to a limit, from as many notes as possible, in their order."""
     if limit is None or limit >= len(drafts):
         return list(drafts)
@@ -365,7 +374,7 @@ _SUBJECT: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?:
 
 
 def swap_subjects(
-    drafts: Sequence[Question], notes: Iterable[Note], count: int, rng: random.Random
+    drafts: Sequence[DraftQuestion], notes: Iterable[NoteFile], count: int, rng: random.Random
 ) -> Iterator[Case]:
     """Yield at most ``count`` questions about invented names that are in none of the notes."""
     held = " ".join(f"{note.normal_path} {note.normal_text}" for note in notes).casefold()
@@ -380,7 +389,7 @@ def swap_subjects(
             yield _unanswerable_case(question, draft, why)
 
 
-def _subject(draft: Question) -> str:
+def _subject(draft: DraftQuestion) -> str:
     if draft.term and draft.term in draft.question:
         return draft.term
     found = _SUBJECT.search(draft.question)
@@ -388,7 +397,7 @@ def _subject(draft: Question) -> str:
 
 
 def withhold(
-    drafts: Iterable[Question], kept: Sequence[Note], dropped: Counter[str]
+    drafts: Iterable[DraftQuestion], kept: Sequence[NoteFile], dropped: Counter[str]
 ) -> Iterator[Case]:
     """Yield the questions of withheld notes that the notes which are kept do not answer."""
     texts = [comparable("\n".join(note.lines)) for note in kept]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pytest_rageval.authoring.generation.drafts import (
     MAX_ANSWER_CHARS,
     MAX_FACT_CHARS,
-    Question,
+    DraftQuestion,
     passages_of,
 )
 from pytest_rageval.authoring.linting.duplicates import find_alike, words
-from pytest_rageval.authoring.notes import Note, Section
+from pytest_rageval.authoring.notes import NoteFile, NoteSection
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
 from pytest_rageval.support.json_text import json_objects
@@ -42,7 +42,9 @@ def comparable(text: str) -> str:
     return norm_text(_MARKUP.sub(lambda found: found["text"] or "", text))
 
 
-def grounded(drafts: Iterable[Question], note: Note, dropped: Counter[str]) -> Iterator[Question]:
+def grounded(
+    drafts: Iterable[DraftQuestion], note: NoteFile, dropped: Counter[str]
+) -> Iterator[DraftQuestion]:
     """Yield the drafts whose snippet and facts are in the note under their heading.
 
     Missing facts are removed, and a draft without any facts left is dropped and counted by reason.
@@ -66,15 +68,15 @@ def grounded(drafts: Iterable[Question], note: Note, dropped: Counter[str]) -> I
         yield replace(draft, facts=kept)
 
 
-def _readings(section: Section) -> Iterator[str]:
+def _readings(section: NoteSection) -> Iterator[str]:
     """Yield the text of a section with its markup removed in two ways; either may match."""
     yield comparable(section.text)
     yield comparable(" ".join(passage.plain for passage in passages_of(section)))
 
 
 def unambiguous(
-    drafts: Sequence[Question], titles: Mapping[str, str], dropped: Counter[str]
-) -> list[Question]:
+    drafts: Sequence[DraftQuestion], titles: Mapping[str, str], dropped: Counter[str]
+) -> list[DraftQuestion]:
     """Return those of all drafts whose question is unambiguous.
 
     A term that several sections define is dropped. Another question that several sections answer
@@ -177,8 +179,8 @@ _Read = TypeVar("_Read")
 
 
 def ask_about(
-    model: ChatModel, note: Note, section: Section, dropped: Counter[str]
-) -> Iterator[Question]:
+    model: ChatModel, note: NoteFile, section: NoteSection, dropped: Counter[str]
+) -> Iterator[DraftQuestion]:
     """Ask a model about one section and yield the drafts that the section supports.
 
     Raises:
@@ -195,7 +197,9 @@ def ask_about(
             yield draft
 
 
-def ask_on(model: ChatModel, first: Question, second: Question, dropped: Counter[str]) -> str:
+def ask_on(
+    model: ChatModel, first: DraftQuestion, second: DraftQuestion, dropped: Counter[str]
+) -> str:
     """Ask a model for the second of two questions as a user asks it after the first.
 
     Returns:
@@ -246,7 +250,7 @@ def _asked(
     return found
 
 
-def _user(note: Note, section: Section) -> str:
+def _user(note: NoteFile, section: NoteSection) -> str:
     text = clean_text(section.text)[:_MAX_CHARS]
     where = one_line(f"{note.rel_path} {section.heading_path}")
     return f"{where}\n{fence('section', text, derive_boundary([text], avoid=[where]))}"
@@ -274,8 +278,8 @@ def _is_case(value: object) -> bool:
 
 
 def _draft(
-    note: Note, section: Section, said: dict[str, Any], dropped: Counter[str]
-) -> Question | None:
+    note: NoteFile, section: NoteSection, said: dict[str, Any], dropped: Counter[str]
+) -> DraftQuestion | None:
     """Return a model's reply as a draft; None: the section does not support it."""
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
@@ -291,7 +295,7 @@ def _draft(
     if not kept:
         dropped["quote_without_fact"] += 1
         return None
-    return Question(
+    return DraftQuestion(
         question=question,
         kind="model",
         rel_path=note.rel_path,

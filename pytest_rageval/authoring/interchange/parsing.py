@@ -194,7 +194,7 @@ def _rows_of_page(value: Any, ledger: Ledger) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TableRow:
     """One row of a table."""
 
     line: int
@@ -204,11 +204,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ForeignTable:
     """A table with its header."""
 
     headers: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 def is_table(file: SourceFile) -> bool:
@@ -216,7 +216,7 @@ def is_table(file: SourceFile) -> bool:
     return file.name.lower().endswith((".csv", ".tsv"))
 
 
-def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
+def parse_table(file: SourceFile, *, delimiter: str | None = None) -> ForeignTable:
     """Read a table with a header; cells are separated by commas, semicolons, tabs or bars.
 
     Raises:
@@ -248,11 +248,11 @@ def names_delimiter(line: str) -> re.Match[str] | None:
     return _NAMED.fullmatch(line.rstrip("\r\n"))
 
 
-def _table(file: SourceFile, delimiter: str) -> Table:
+def _table(file: SourceFile, delimiter: str) -> ForeignTable:
     lines = io.StringIO(file.text, newline="").readlines()
     headers: list[str] | None = None
     faults: list[Fault] = []
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for line, cells in _numbered(file.name, lines, delimiter):
         if not any(cell.strip() for cell in cells):
             continue
@@ -278,14 +278,14 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         else:
             pairs = zip(headers, cells, strict=False)
             kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
-            rows.append(Row(line=line, cells=kept))
+            rows.append(TableRow(line=line, cells=kept))
             continue
         faults += one.faults
     if headers is None:
         raise fault(file.name, "empty", expected="a table with a header")
     if faults:
         raise faults_error(faults)
-    return Table(headers=tuple(headers), rows=tuple(rows))
+    return ForeignTable(headers=tuple(headers), rows=tuple(rows))
 
 
 def _numbered(name: str, lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -20,7 +20,7 @@ MAX_INPUT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ListRow:
     """One row of a list, such as a retrieved passage."""
 
     number: int

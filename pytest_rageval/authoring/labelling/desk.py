@@ -15,10 +15,10 @@ from typing import Final
 
 from pytest_rageval.authoring.keyed.session import place_of
 from pytest_rageval.authoring.labelling.draft import (
-    Candidate,
     Draft,
     Fetched,
     LabelCase,
+    ProposedGold,
     SaveResult,
     groups_text,
     written,
@@ -354,12 +354,12 @@ class AdjudicationDesk(CaseDesk):
     def _item(self, one: EditableCase) -> LabelCase:
         said = self._by_case[one.case.id]
         start = draft_of(one.case)
-        candidates: dict[int, Candidate] = {}
+        candidates: dict[int, ProposedGold] = {}
         for name, draft in ((_FILE, start), *((name, e.draft) for name, e in said.items())):
             for gold in draft.golds:
                 place = next((i for i, c in candidates.items() if c.gold == gold), len(candidates))
                 names = candidates[place].names if place in candidates else ()
-                candidates[place] = Candidate(gold=gold, names=(*names, name))
+                candidates[place] = ProposedGold(gold=gold, names=(*names, name))
         notes = [f"{name}: {e.draft.notes}" for name, e in said.items() if e.draft.notes]
         said_apart = differences(said) or (f"{', '.join(said)} agree",)
         doubt = open_points(said)

@@ -216,7 +216,7 @@ def groups_text(groups: Groups | None) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class ProposedGold:
     """A gold with the names of those who proposed it."""
 
     gold: Anchor
@@ -233,7 +233,7 @@ class LabelCase:
     """Decision that is already saved."""
     proposal: Draft | None = None
     """Initial draft instead of ``start``; saved only when the user confirms or changes it."""
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[ProposedGold, ...] = ()
     """Further golds to choose from."""
     doubt: str = ""
     """Reason why an unchanged ``proposal`` needs confirmation; empty: annotators agree on it."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from pytest_rageval.authoring.keyed.session import place_of
 from pytest_rageval.authoring.labelling.draft import (
-    Candidate,
     Draft,
     Fetched,
     LabelCase,
+    ProposedGold,
     gold_for,
     matches,
     parse_groups,
@@ -63,7 +63,7 @@ class CaseMarking:
         """Indices of the chunks that contain ``filter``, found once: they may be documents."""
         self.choice: SnippetChoice | None = None
         """Set while sentences of the current chunk are chosen."""
-        self._loose: tuple[Draft, tuple[Candidate, ...]] | None = None
+        self._loose: tuple[Draft, tuple[ProposedGold, ...]] | None = None
         self._matched: dict[tuple[Anchor, int], bool] = {}
 
     @property
@@ -92,11 +92,11 @@ class CaseMarking:
         return self.fetched.chunks if self.fetched is not None else ()
 
     @property
-    def known_golds(self) -> tuple[Candidate, ...]:
+    def known_golds(self) -> tuple[ProposedGold, ...]:
         """Saved golds, and golds of other annotators."""
         named = self.item.candidates
         before = (
-            next((known for known in named if known.gold == gold), Candidate(gold=gold))
+            next((known for known in named if known.gold == gold), ProposedGold(gold=gold))
             for gold in self.item.start.golds
         )
         return (*before, *named)
@@ -104,7 +104,7 @@ class CaseMarking:
     # --- rows ----------------------------------------------------------------------------------
 
     @property
-    def loose_golds(self) -> tuple[Candidate, ...]:
+    def loose_golds(self) -> tuple[ProposedGold, ...]:
         """Golds that match none of the retrieved chunks; kept unless removed."""
         draft = self.draft
         # Cached, because every row uses them; safe, because a draft is never mutated.
@@ -112,9 +112,9 @@ class CaseMarking:
             self._loose = draft, self._find_loose()
         return self._loose[1]
 
-    def _find_loose(self) -> tuple[Candidate, ...]:
+    def _find_loose(self) -> tuple[ProposedGold, ...]:
         every_chunk = range(len(self.chunks))
-        everything = (*self.known_golds, *(Candidate(gold=gold) for gold in self.draft.golds))
+        everything = (*self.known_golds, *(ProposedGold(gold=gold) for gold in self.draft.golds))
         golds = [candidate.gold for candidate in everything]
         return tuple(
             candidate

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_rageval.authoring.keyed.app import Part, Screen, grid, lines
-from pytest_rageval.authoring.keyed.session import WHOLE, Row
+from pytest_rageval.authoring.keyed.session import WHOLE, ListRow
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.view import (
@@ -53,7 +53,7 @@ def _head(view: SessionView) -> Iterator[str]:
         yield f"{label}: {text}" if label else text
 
 
-def _marked(row: Row) -> str:
+def _marked(row: ListRow) -> str:
     return f"{CURRENT[row.current]} [{MARKED[row.marked]}] {row.number:>2}"
 
 

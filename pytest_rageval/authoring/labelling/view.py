@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.authoring.keyed.session import Row, place_of
+from pytest_rageval.authoring.keyed.session import ListRow, place_of
 from pytest_rageval.authoring.labelling.draft import Draft, groups_text
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
@@ -67,7 +67,7 @@ class SessionView:
     remarks: tuple[str, ...]
     problem: str
     """Reason for missing chunks; empty: there are chunks."""
-    rows: tuple[Row, ...]
+    rows: tuple[ListRow, ...]
     golds: tuple[str, ...]
     """Path, heading and quotes of each marked gold."""
     groups: str
@@ -76,7 +76,7 @@ class SessionView:
     prompt: str
     """Prompt in a text mode; empty in other modes."""
     typed: str
-    passages: tuple[Row, ...]
+    passages: tuple[ListRow, ...]
     """Sentences that can be quoted, each of at most 2,000 characters.
 
     Not empty while a snippet is chosen; at most ``snippets.SHOWN``."""
@@ -97,7 +97,7 @@ class SessionView:
         return tuple([(one.role, shortened(one.content, _PASSAGE)) for one in messages])
 
     @property
-    def current(self) -> Row | None:
+    def current(self) -> ListRow | None:
         """The row that keys act on."""
         return next((row for row in self.rows if row.current), None)
 
@@ -151,7 +151,7 @@ def view_of(session: LabelSession) -> SessionView:
     )
 
 
-def _row_view(marking: CaseMarking, row: int, current: bool) -> Row:
+def _row_view(marking: CaseMarking, row: int, current: bool) -> ListRow:
     marked = marking.golds_of_row(row)
     names = marking.names_of(row)
     if row < len(marking.chunks):
@@ -165,7 +165,7 @@ def _row_view(marking: CaseMarking, row: int, current: bool) -> Row:
         place, scores = place_of(gold), ()
         text = "\n".join(gold.snippets)
         tags = ["not retrieved", *names]
-    return Row(
+    return ListRow(
         number=row + 1,
         marked=bool(marked),
         current=current,
@@ -187,9 +187,9 @@ def _gold_text(gold: Anchor) -> str:
     return f"{place_of(gold)}  {quotes}".rstrip()
 
 
-def _passage_views(choice: SnippetChoice) -> tuple[Row, ...]:
+def _passage_views(choice: SnippetChoice) -> tuple[ListRow, ...]:
     return tuple(
-        Row(
+        ListRow(
             number=i + 1,
             marked=i in choice.picked,
             current=i == choice.cursor,

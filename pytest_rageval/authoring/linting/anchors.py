@@ -45,7 +45,7 @@ from pytest_rageval.values.reply import AskRequest, RetrievedChunk, endpoint_err
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes import Note, Section
+    from pytest_rageval.authoring.notes import NoteFile, NoteSection
 
 _CLOSE_CHARS: Final = 90
 _COMPARED: Final = 5
@@ -61,7 +61,7 @@ _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।])\s*")
 class AnchorIndex:
     """The notes of a vault, indexed for anchors."""
 
-    def __init__(self, notes: Iterable[Note]) -> None:
+    def __init__(self, notes: Iterable[NoteFile]) -> None:
         self._notes = {note.normal_path: note for note in notes}
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._guesses: dict[str, str] = {}
@@ -139,7 +139,7 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2].casefold()
 
 
-def _other_section(note: Note, anchor: Anchor) -> str:
+def _other_section(note: NoteFile, anchor: Anchor) -> str:
     """Suggest the section of the note that now has the anchor's snippets; empty: none has."""
     snippets = [norm_text(snippet) for snippet in anchor.snippets]
     for section in note.sections:
@@ -148,7 +148,7 @@ def _other_section(note: Note, anchor: Anchor) -> str:
     return ""
 
 
-def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
+def _other_text(note: NoteFile, within: Sequence[NoteSection], wanted: str) -> str:
     """Name the section of the note that now has the snippet, or its form with markup."""
     for section in note.sections:
         if wanted in section.normal_text:
@@ -158,7 +158,7 @@ def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
     return ""
 
 
-def _sentence_with_markup(sections: Iterable[Section], wanted: str) -> str | None:
+def _sentence_with_markup(sections: Iterable[NoteSection], wanted: str) -> str | None:
     """Return the shortest sentence that contains a text as a page shows it, without markup."""
     sought, bare = frozenset(words(wanted)), norm_text(plain_text(wanted))
     found = (
@@ -170,7 +170,7 @@ def _sentence_with_markup(sections: Iterable[Section], wanted: str) -> str | Non
     return min(found, key=len, default=None)
 
 
-def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:
+def _nearest_sentence(sections: Iterable[NoteSection], wanted: str) -> str | None:
     sought = frozenset(words(wanted))
     alike = (
         (jaccard(sought, held), sentence)

@@ -33,7 +33,7 @@ _FAILS: Final = "this fails the answer"
 _PARTS: Final[tuple[Part | None, ...]] = (None, "retrieval", "answer")
 
 
-class Mode(Enum):
+class ReviewMode(Enum):
     """Current meaning of the keys."""
 
     READ = "read"
@@ -75,7 +75,7 @@ class ReviewSession:
         self.source = source
         self.reviewer = reviewer
         self.blind = blind
-        self.mode = Mode.READ
+        self.mode = ReviewMode.READ
         self.waiting = "writing ..."
         self.notice = ""
         self.prompt = ""
@@ -94,7 +94,7 @@ class ReviewSession:
         self.reviews = latest_reviews(self._lines, self._hashes)
         self.index = self._first_unread() or 0
         self._n_written = 0
-        self._keys = {Mode.READ: self._reading(), Mode.GROUP: self._grouping()}
+        self._keys = {ReviewMode.READ: self._reading(), ReviewMode.GROUP: self._grouping()}
 
     # --- state ---------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ class ReviewSession:
     @property
     def closed(self) -> bool:
         """Whether the session is over."""
-        return self.mode is Mode.CLOSED
+        return self.mode is ReviewMode.CLOSED
 
     @property
     def typing(self) -> bool:
@@ -174,7 +174,7 @@ class ReviewSession:
             bound()
         elif key.startswith("goto:"):
             self._goto(key.removeprefix("goto:"))
-        elif key.isascii() and key.isdigit() and self.mode is Mode.GROUP:
+        elif key.isascii() and key.isdigit() and self.mode is ReviewMode.GROUP:
             self._goto(key)
             if not self.notice:
                 self._mark()
@@ -227,7 +227,7 @@ class ReviewSession:
         self.help = not self.help
 
     def _close(self) -> None:
-        self.mode = Mode.CLOSED
+        self.mode = ReviewMode.CLOSED
 
     # --- moving --------------------------------------------------------------------------------
 
@@ -257,10 +257,10 @@ class ReviewSession:
 
     def _goto(self, number: str) -> None:
         place = int(number) - 1 if number.isascii() and number.isdigit() else -1
-        rows = self.answer.passages if self.mode is Mode.READ else self.failed
+        rows = self.answer.passages if self.mode is ReviewMode.READ else self.failed
         if not 0 <= place < len(rows):
             self.notice = f"no row {number[:6]}"
-        elif self.mode is Mode.READ:
+        elif self.mode is ReviewMode.READ:
             self.passage = place
         else:
             self.cursor = self.failed[place].key
@@ -346,7 +346,7 @@ class ReviewSession:
 
     def _category(self) -> None:
         targets = [self._failed]
-        if self.mode is Mode.GROUP:
+        if self.mode is ReviewMode.GROUP:
             marked = [one for one in self.failed if one.key in self.marked]
             targets = marked or [one for one in self.failed if one.key == self.cursor]
         fails = part("; {}", targets[0] != self.reviews.get(targets[0].key) and _FAILS)
@@ -392,11 +392,11 @@ class ReviewSession:
         if not self.failed:
             self.notice = "no answer has failed yet"
             return
-        self.mode, self.help, self.marked = Mode.GROUP, False, set()
+        self.mode, self.help, self.marked = ReviewMode.GROUP, False, set()
         self.cursor = self.failed[0].key
 
     def _read(self) -> None:
-        self.mode, self.help = Mode.READ, False
+        self.mode, self.help = ReviewMode.READ, False
 
     def _move_row(self, step: int) -> None:
         keys = [one.key for one in self.failed]

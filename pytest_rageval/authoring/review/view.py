@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.review import ReviewFigures
-from pytest_rageval.authoring.keyed.session import Row, place_of
+from pytest_rageval.authoring.keyed.session import ListRow, place_of
 from pytest_rageval.authoring.review.items import ReadAnswer, hidden
-from pytest_rageval.authoring.review.session import Mode, ReviewSession
+from pytest_rageval.authoring.review.session import ReviewMode, ReviewSession
 from pytest_rageval.report.explain.verdict import expected_answer
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.reply import RetrievedChunk
@@ -58,8 +58,8 @@ class ReviewView:
     review: AnswerReview | None
     facts: tuple[tuple[str, str], ...]
     """Expected answer, our stage and scores, each with its label."""
-    passages: tuple[Row, ...]
-    rows: tuple[Row, ...]
+    passages: tuple[ListRow, ...]
+    rows: tuple[ListRow, ...]
     """Failed answers, while they are grouped, each with its category as tag.
 
     Their text is the note, or the question of an answer without a note."""
@@ -76,7 +76,7 @@ class ReviewView:
 
 def view_of(session: ReviewSession) -> ReviewView:
     """Return the visible state of a session."""
-    grouping = session.mode is Mode.GROUP
+    grouping = session.mode is ReviewMode.GROUP
     answer = hidden(session.answer) if session.blind else session.answer
     share, n = session.source.random_share, len(session.source.answers)
     keys = GROUP_HELP if grouping else READ_HELP
@@ -114,9 +114,9 @@ def _facts(answer: ReadAnswer) -> Iterator[tuple[str, str]]:
         yield "doubts", ", ".join(answer.reasons)
 
 
-def _passage(index: int, chunk: RetrievedChunk, current: bool) -> Row:
+def _passage(index: int, chunk: RetrievedChunk, current: bool) -> ListRow:
     golds = tuple(gold + 1 for gold in chunk.matched_golds or ())
-    return Row(
+    return ListRow(
         number=index + 1,
         current=current,
         marked=bool(golds),
@@ -127,10 +127,10 @@ def _passage(index: int, chunk: RetrievedChunk, current: bool) -> Row:
     )
 
 
-def _rows(session: ReviewSession) -> Iterator[Row]:
+def _rows(session: ReviewSession) -> Iterator[ListRow]:
     questions = {one.key: one.case.question for one in session.source.answers}
     for number, one in enumerate(session.failed, 1):
-        yield Row(
+        yield ListRow(
             number=number,
             current=one.key == session.cursor,
             marked=one.key in session.marked,

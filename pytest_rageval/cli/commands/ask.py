@@ -33,8 +33,8 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import DatasetError, RagEvalError
 
 if TYPE_CHECKING:
-    from pytest_rageval.authoring.prompt import Prompt, Question
-    from pytest_rageval.engine.case import Trial
+    from pytest_rageval.authoring.prompt import AskedQuestion, PromptSession
+    from pytest_rageval.engine.case import CaseRepeat
     from pytest_rageval.project.case_reader import LocatedCase
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.reply import AskResult
@@ -75,7 +75,7 @@ def command(
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
-    from pytest_rageval.authoring.prompt import COMMANDS, Prompt
+    from pytest_rageval.authoring.prompt import COMMANDS, PromptSession
     from pytest_rageval.report.view.asked import asked_document
 
     if question is not None and case_id is not None:
@@ -89,7 +89,7 @@ def command(
     settings = project_settings({**given, "rageval_rag_url": rag_url})
     with ExitStack() as stack:
         desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
-        prompt = Prompt(desk, settings, _cases(settings))
+        prompt = PromptSession(desk, settings, _cases(settings))
         for name, words in _commands(**sent):
             with _as_command_errors(f"--{name}"):
                 list(COMMANDS[name].run(prompt, words))
@@ -162,21 +162,23 @@ class _Desk:
         self._file = file
         self._stack = stack
         self._judge: object = None
-        self._asked: tuple[Trial, AskResult] | None = None
+        self._asked: tuple[CaseRepeat, AskResult] | None = None
 
-    def ask(self, question: Question) -> CaseRecord:
+    def ask(self, question: AskedQuestion) -> CaseRecord:
         """Ask the target; a failure is part of the record."""
-        from pytest_rageval.engine.case import Trial, ask, record_of
+        from pytest_rageval.engine.case import CaseRepeat, ask, record_of
         from pytest_rageval.support.threads import session_loop
 
-        trial = Trial(question.located, question.file, question.settings, before=question.before)
+        trial = CaseRepeat(
+            question.located, question.file, question.settings, before=question.before
+        )
         result = session_loop().run(ask(trial, self._client))
         self._asked = trial, result
         self.failed = self.failed or result.error is not None
         self.record = session_loop().run(record_of(trial, result))
         return self.record
 
-    def judge(self, question: Question) -> CaseRecord:
+    def judge(self, question: AskedQuestion) -> CaseRecord:
         """Judge the last answer with the judge of the project."""
         from pytest_rageval.engine.case import Clients, record_of
         from pytest_rageval.engine.own_code import open_registry
@@ -211,7 +213,7 @@ class _Desk:
 # --- a conversation ------------------------------------------------------------------------
 
 
-def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
+def _converse(prompt: PromptSession, lines: Iterator[str | None]) -> None:
     """Carry out lines until the prompt is closed or they end; None stands for Ctrl-C."""
     from pytest_rageval.authoring.prompt import PromptError
 
@@ -229,7 +231,7 @@ def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
             return
 
 
-def _lines(settings: Settings, prompt: Prompt) -> Iterator[str | None]:
+def _lines(settings: Settings, prompt: PromptSession) -> Iterator[str | None]:
     if not sys.stdin.isatty():
         yield from iter(sys.stdin.readline, "")  # not the file, which :quit would close
         return

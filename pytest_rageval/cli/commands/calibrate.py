@@ -27,7 +27,7 @@ from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import StoredCalibration, usage_of
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
+    from pytest_rageval.analysis.trust.calibration import JudgedAnswer, LabelledAnswer
     from pytest_rageval.metrics.registry import MetricInfo
     from pytest_rageval.support.in_flight import Slots
     from pytest_rageval.values.settings import Settings
@@ -211,7 +211,7 @@ class _Asker:
     judgements: list[Judgement] = field(default_factory=list)
     _in_a_row: int = 0
 
-    def ask(self, requests: Sequence[JudgeRequest]) -> list[Reading]:
+    def ask(self, requests: Sequence[JudgeRequest]) -> list[JudgedAnswer]:
         from pytest_rageval.analysis.trust.calibration import read_judgement
         from pytest_rageval.cli.output import ProgressOnStderr
         from pytest_rageval.judges.asking import ask_rubric
@@ -219,7 +219,7 @@ class _Asker:
 
         wanted = self.wanted
         ask = partial(ask_rubric, self.judge, wanted.asked, slots=self.slots)
-        found: list[Reading] = []
+        found: list[JudgedAnswer] = []
         with (
             closing(in_order((partial(ask, one) for one in requests), self.slots)) as judgements,
             ProgressOnStderr(lambda: f"judged {len(found)} of {len(requests)}"),
@@ -243,7 +243,7 @@ class _Asker:
 
 
 def _probe(
-    asker: _Asker, rows: Sequence[LabelledAnswer], readings: Mapping[str, Reading]
+    asker: _Asker, rows: Sequence[LabelledAnswer], readings: Mapping[str, JudgedAnswer]
 ) -> dict[str, Any]:
     from pytest_rageval.analysis.trust.calibration import pass_line, request_of
     from pytest_rageval.analysis.trust.probes import PROBES, summarise_probe, variant_of
@@ -271,7 +271,7 @@ def _probe(
 def _with_history(
     document: dict[str, Any],
     rows: Sequence[LabelledAnswer],
-    readings: Mapping[str, Reading],
+    readings: Mapping[str, JudgedAnswer],
     settings: Settings,
     wanted: _Wanted,
 ) -> tuple[dict[str, Any], Path | None]:

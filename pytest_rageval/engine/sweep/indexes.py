@@ -39,7 +39,7 @@ class BuildError(RagEvalError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
+class IndexedTarget:
     """The target at one index."""
 
     settings: Settings
@@ -81,7 +81,7 @@ class Indexes(Closing):
         self._environ = environ
         self._opening = opening
         self._stack = ExitStack()
-        self._open: dict[str, Index] = {}
+        self._open: dict[str, IndexedTarget] = {}
         self.n_built = 0
         """Builds so far in this process."""
 
@@ -94,7 +94,7 @@ class Indexes(Closing):
         """Stop the servers and close the clients."""
         self._stack.close()
 
-    def at(self, values: Mapping[str, Any], *, asked: bool = True) -> Index:
+    def at(self, values: Mapping[str, Any], *, asked: bool = True) -> IndexedTarget:
         """Return the target at the index of these values, which is built if it does not stand.
 
         Args:
@@ -113,7 +113,7 @@ class Indexes(Closing):
             self._open[name] = self._opened(values)
         return self._open[name]
 
-    def _opened(self, values: Mapping[str, Any]) -> Index:
+    def _opened(self, values: Mapping[str, Any]) -> IndexedTarget:
         settings, served_at = self._settings, None
         if self._command is not None and values:
             version = settings.index_build_version or index_name(values)
@@ -126,7 +126,7 @@ class Indexes(Closing):
         client = self._stack.enter_context(
             self._opening(settings, served_at=served_at, slots=self._slots)
         )
-        return Index(settings=settings, client=client)
+        return IndexedTarget(settings=settings, client=client)
 
     def _build(self, command: str, values: Mapping[str, Any]) -> None:
         built = {"command": command, "values": dict(values)}

@@ -98,7 +98,7 @@ class NothingToCompareError(RagEvalError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class CutGroup:
     """Configurations that are cut among themselves, before the questions of the next group."""
 
     keys: tuple[str, ...]
@@ -108,7 +108,7 @@ class Group:
     """Number of them that the verdict compares."""
 
 
-def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
+def groups_of(plan: SweepPlan, *, in_place: bool) -> list[CutGroup]:
     """Return the groups of a plan, the baseline's first.
 
     Args:
@@ -119,7 +119,7 @@ def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
     planned = [rung.configurations for rung in plan.rungs]
     if not in_place:
         keys = tuple(plan.by_key)
-        return [Group(keys=keys, sizes=tuple(planned), finalists=plan.finalists)]
+        return [CutGroup(keys=keys, sizes=tuple(planned), finalists=plan.finalists)]
     by_index: dict[str, list[str]] = {}
     for one in plan.configurations:
         by_index.setdefault(index_name(one.index), []).append(one.key)
@@ -130,21 +130,21 @@ def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
         least = min(len(of_index), 2) if plan.baseline in of_index else 1
         share = len(of_index) / len(plan.configurations)
         *sizes, last = (max(least, ceil(n * share)) for n in (*planned, plan.finalists))
-        groups.append(Group(keys=tuple(of_index), sizes=tuple(sizes), finalists=last))
+        groups.append(CutGroup(keys=tuple(of_index), sizes=tuple(sizes), finalists=last))
     return groups
 
 
-def planned_questions(plan: SweepPlan, groups: Sequence[Group]) -> int:
+def planned_questions(plan: SweepPlan, groups: Sequence[CutGroup]) -> int:
     """Count the questions of all groups, of one repeat each."""
     return _questions(plan, groups, range(len(plan.rungs)))
 
 
-def judged_answers(plan: SweepPlan, groups: Sequence[Group]) -> int:
+def judged_answers(plan: SweepPlan, groups: Sequence[CutGroup]) -> int:
     """Count the answers that are judged, of one repeat each: those of judged rungs."""
     return _questions(plan, groups, list(filter(plan.judged_at, range(len(plan.rungs)))))
 
 
-def _questions(plan: SweepPlan, groups: Sequence[Group], numbers: Sequence[int]) -> int:
+def _questions(plan: SweepPlan, groups: Sequence[CutGroup], numbers: Sequence[int]) -> int:
     """Count the questions of some rungs, and those about the cases that are held out."""
     return sum(
         questions([(group.sizes[number], len(plan.rungs[number].cases)) for number in numbers])
@@ -223,7 +223,7 @@ class SweepRunner:
             ],
         )
 
-    def _run_group(self, group: Group) -> None:
+    def _run_group(self, group: CutGroup) -> None:
         plan, keys = self.plan, group.keys
         for number, rung in enumerate(plan.rungs):
             self.stage = f"rung {number + 1} of {len(plan.rungs)}"
@@ -281,7 +281,7 @@ class SweepRunner:
             found = self.runs.finish(found, page=page)
         return {key: measure(run, self.plan.goal, cases) for key, run in found.items()}
 
-    def _cut(self, group: Group, number: int, measures: Mapping[str, Measures]) -> Cut:
+    def _cut(self, group: CutGroup, number: int, measures: Mapping[str, Measures]) -> Cut:
         """Cut a group down to its share of the next rung."""
         plan = self.plan
         if len(group.keys) == len(plan.configurations):

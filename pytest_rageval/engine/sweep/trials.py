@@ -24,7 +24,7 @@ from pytest_rageval.engine.preparing import (
     refuse_select,
     run_thresholds,
 )
-from pytest_rageval.engine.run import Run
+from pytest_rageval.engine.run import RunRecorder
 from pytest_rageval.engine.run_cases import by_attempt, is_finished
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.judges import spot_check
@@ -114,8 +114,8 @@ class SweepRuns(Closing):
     second_judge: object = None
     step: str = ""
     """Work under way other than asking: ``3 of 40 answers judged``; empty: none."""
-    _open: dict[str, Run] = field(default_factory=dict)
-    _asked: tuple[Run, ...] = ()
+    _open: dict[str, RunRecorder] = field(default_factory=dict)
+    _asked: tuple[RunRecorder, ...] = ()
     _before: int = 0
 
     def ask(
@@ -214,7 +214,7 @@ class SweepRuns(Closing):
             limited=self.slots.limited,
         )
 
-    def _run(self, trial: Trial, *, judged: bool) -> Run:
+    def _run(self, trial: Trial, *, judged: bool) -> RunRecorder:
         """Return the run of a configuration, opened or made."""
         settings = trial.settings if judged else replace(trial.settings, judge="none")
         known = self._open.get(trial.run_id)
@@ -242,7 +242,7 @@ class SweepRuns(Closing):
             labels=self.cases.labels if judged else None,
         )
         state.asked.add(configured_target(settings))
-        run = Run(state)
+        run = RunRecorder(state)
         if there:
             try:
                 run.resume()

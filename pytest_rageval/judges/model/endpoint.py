@@ -75,7 +75,7 @@ _MIN_HEAD: Final = 8
 
 
 @dataclass(slots=True, kw_only=True)
-class Answer:
+class EndpointAnswer:
     """Outcome of one question, its retries included."""
 
     body: Any = None
@@ -182,7 +182,7 @@ class ChatEndpoint:
         if self._http is not None:
             self._http.close()
 
-    async def ask(self, body: Mapping[str, Any], tokens: int, form: Form) -> Answer:
+    async def ask(self, body: Mapping[str, Any], tokens: int, form: Form) -> EndpointAnswer:
         """Send one request and its retries; failures are data.
 
         Args:
@@ -215,7 +215,7 @@ class ChatEndpoint:
             return await self.pacing.in_slot(once)
 
         last, calls = await self.pacing.until_settled(in_line, retries=self.settings.retries)
-        return Answer(
+        return EndpointAnswer(
             body=last.body,
             failure=None if last.is_success else self._failure(last, calls),
             instead=instead,

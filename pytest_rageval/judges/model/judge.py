@@ -43,7 +43,7 @@ from pytest_rageval.values.verdict import (
 )
 
 if TYPE_CHECKING:
-    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric
+    from pytest_rageval.judges.rubrics.load import Prompt, PromptMessage, Rubric
 
 MOST_CHARS: Final = 1_000_000
 """Characters of a prompt that is sent: more fits into no model, and would be paid for."""
@@ -263,7 +263,7 @@ class OpenAIJudge(Closing):
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
     async def _turn(
-        self, question: _Question, messages: Sequence[Message], tally: _Tally
+        self, question: _Question, messages: Sequence[PromptMessage], tally: _Tally
     ) -> _Said | Form:
         from pytest_rageval.judges.rubrics.reply import parse_reply
 
@@ -379,5 +379,5 @@ class OpenAIJudge(Closing):
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
 
 
-def _prompt_tokens(messages: Sequence[Message]) -> int:
+def _prompt_tokens(messages: Sequence[PromptMessage]) -> int:
     return count_prompt_tokens(message.text for message in messages)

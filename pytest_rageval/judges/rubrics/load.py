@@ -107,7 +107,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class PromptMessage:
     """One message of a chat."""
 
     role: Literal["system", "user"]
@@ -118,7 +118,7 @@ class Message:
 class Prompt:
     """Messages and response schema for one answer under one rubric."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     """Instructions and scale; then the fenced data."""
     sha256: str
     """Hash of rubric version, response schema and messages: 64 hex digits, part of cache keys."""
@@ -374,7 +374,7 @@ def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) 
     digest = digest.copy()
     digest.update(data.encode())
     return Prompt(
-        messages=(system, Message(role="user", text=data)),
+        messages=(system, PromptMessage(role="user", text=data)),
         sha256=digest.hexdigest(),
         shape=shape,
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(fitting) :]),
@@ -398,7 +398,7 @@ def _shape(rubric: Rubric, n_facts: int, asks_conflict: bool) -> Shape:
 @lru_cache(maxsize=256)
 def _render_system(
     rubric: Rubric, variables: tuple[tuple[str, int], ...], shape: Shape, shows_schema: bool
-) -> tuple[Message, _Hash]:
+) -> tuple[PromptMessage, _Hash]:
     """Render the first message, which depends on the shape of a request but on no text of it.
 
     Returns:
@@ -412,7 +412,7 @@ def _render_system(
     text = re.sub(r"\n{3,}", "\n\n", frame).strip()
     # Parts cannot run together: no text contains the separator.
     parts = (rubric.version, shape.text, "system", text, "user", "")
-    return Message(role="system", text=text), hashlib.sha256("\x00".join(parts).encode())
+    return PromptMessage(role="system", text=text), hashlib.sha256("\x00".join(parts).encode())
 
 
 def _key_facts(request: JudgeRequest) -> str | None:
@@ -482,7 +482,9 @@ def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, 
     return "\n\n".join(blocks)
 
 
-def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> tuple[Message, ...]:
+def repair_messages(
+    prompt: Prompt, reply_text: str, failure: JudgeFailure
+) -> tuple[PromptMessage, ...]:
     """Return the messages of the one repair turn.
 
     The second message names the fault and contains the bad reply as fenced data: a reply may repeat
@@ -503,4 +505,4 @@ def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> t
         " one JSON object of the shape given, and nothing else.\n\n"
         f"{fence('earlier reply', reply, boundary)}"
     )
-    return (*before, Message(role=data.role, text=f"{data.text}\n\n{repair}"))
+    return (*before, PromptMessage(role=data.role, text=f"{data.text}\n\n{repair}"))

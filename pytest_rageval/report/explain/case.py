@@ -44,9 +44,9 @@ from pytest_rageval.report.explain.values import (
     ChunkReason,
     CitationReason,
     Explanation,
-    LeftOut,
     MetricReason,
     MetricStatus,
+    UnreadPart,
 )
 from pytest_rageval.report.explain.verdict import (
     explain_expectations,
@@ -106,14 +106,14 @@ def explain_record(
     )
 
 
-def _left_out(answer: str) -> Iterator[LeftOut]:
+def _left_out(answer: str) -> Iterator[UnreadPart]:
     """Yield the parts of an answer that are not read as what it states."""
     prepared = PreparedAnswer(answer)
     cites = _LISTED_APART if prepared.cites_in_prose else _LISTED
     for one in prepared.spans:
         if reason := cites if one.kind == "sources" else _REASONS.get(one.kind):
             text = answer[one.start : one.end].strip()
-            yield LeftOut(kind=one.kind, text=text, reason=reason)
+            yield UnreadPart(kind=one.kind, text=text, reason=reason)
 
 
 def _sentences(

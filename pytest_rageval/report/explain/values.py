@@ -218,7 +218,7 @@ SHOWN_OF_RECORD: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class UnreadPart:
     """A part of an answer that is not read as what it states."""
 
     kind: Kind
@@ -240,7 +240,7 @@ class Explanation:
     chunks: tuple[ChunkReason, ...] | None = None
     """In rank order; None: not reported."""
     citations: tuple[CitationReason, ...] | None = None
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[UnreadPart, ...] = ()
     """Parts of the answer that are not read as what it states, in order."""
     judgements: tuple[JudgementReason, ...] = ()
     """Every requested verdict."""

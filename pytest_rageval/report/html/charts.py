@@ -252,7 +252,7 @@ def histogram(one: Histogram) -> Element:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendPoint:
+class ChartPoint:
     """One run's figure."""
 
     run_id: str
@@ -281,7 +281,7 @@ class Trend:
 
     key: str
     title: str
-    points: Sequence[TrendPoint]
+    points: Sequence[ChartPoint]
     scale: tuple[float, float]
     """Lowest and highest possible value."""
     limits: Sequence[float] = ()
@@ -332,12 +332,12 @@ def _short(value: float) -> str:
     return format_value(value, "ms" if value >= 100 else "score")[:6].removesuffix(".")
 
 
-def _described(point: TrendPoint) -> str:
+def _described(point: ChartPoint) -> str:
     marks = ["changed"] * bool(point.breaks) + ["failed"] * point.failed + ["baseline"] * point.base
     return f"{' '.join([*marks, point.run_id])} {point.text}"
 
 
-def _names(points: Sequence[TrendPoint], xs: Sequence[float]) -> Iterator[Element]:
+def _names(points: Sequence[ChartPoint], xs: Sequence[float]) -> Iterator[Element]:
     """Yield the names of runs below the axis, as many as fit; the last and the baseline first."""
     order = sorted(range(len(points)), key=lambda n: (not points[n].base, -n))
     taken: list[tuple[float, float]] = []
@@ -351,7 +351,7 @@ def _names(points: Sequence[TrendPoint], xs: Sequence[float]) -> Iterator[Elemen
             yield label(x, _TREND.height - 8, name, style, "middle")
 
 
-def _dot(point: TrendPoint, x: float, at: Callable[[float], float]) -> Element:
+def _dot(point: ChartPoint, x: float, at: Callable[[float], float]) -> Element:
     place = at(point.value or 0.0)
     parts = []
     if point.low is not None and point.high is not None:
@@ -387,7 +387,7 @@ def _ends(one: Trend) -> tuple[float, float]:
     )
 
 
-def _tracks(points: Sequence[TrendPoint]) -> Iterator[list[tuple[int, float]]]:
+def _tracks(points: Sequence[ChartPoint]) -> Iterator[list[tuple[int, float]]]:
     """Yield the stretches of comparable values, as places and values."""
     track: list[tuple[int, float]] = []
     for place, point in enumerate(points):
@@ -400,7 +400,7 @@ def _tracks(points: Sequence[TrendPoint]) -> Iterator[list[tuple[int, float]]]:
         yield track
 
 
-def sparkline(points: Sequence[TrendPoint]) -> Element | None:
+def sparkline(points: Sequence[ChartPoint]) -> Element | None:
     """Draw the values as a small line without numbers, which stand beside it and in the trend.
 
     None: no two runs that compare have a value.
@@ -530,7 +530,7 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class RankedChunk:
     """One chunk of a list."""
 
     rank: int
@@ -544,7 +544,7 @@ _MOVES: Final = (34, 200)
 """X of the two columns of ranks."""
 
 
-def rank_moves(old: Sequence[Ranked], new: Sequence[Ranked]) -> Element:
+def rank_moves(old: Sequence[RankedChunk], new: Sequence[RankedChunk]) -> Element:
     """Draw a line from the rank of each chunk in the baseline to its rank now."""
     height = _ROW * max(len(old), len(new), 1) + 24
     left, right = _MOVES
@@ -576,7 +576,7 @@ def _y(rank: int) -> float:
     return 30.0 + _ROW * (rank - 1)
 
 
-def _end(one: Ranked, x: int, aside: int, word: str, at: int) -> Iterator[Element]:
+def _end(one: RankedChunk, x: int, aside: int, word: str, at: int) -> Iterator[Element]:
     """Yield the end of a line: a dot, its rank, and a word."""
     y = _y(one.rank)
     yield circle(x, y, 4, f"end {GOLD[one.gold]}")

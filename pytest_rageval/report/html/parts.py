@@ -82,7 +82,7 @@ _Notes = Sequence[Sequence[tuple[str, str, Status]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class CellPiece:
     """One value of a cell."""
 
     text: str
@@ -171,23 +171,25 @@ def _notes(line: Iterable[tuple[str, Status]], links: Links = NO_LINKS) -> _Note
     return [one for one in lines if one]
 
 
-def cells_of(row: Row | Note, links: Links = NO_LINKS, public: bool = False) -> list[list[Piece]]:
+def cells_of(
+    row: Row | Note, links: Links = NO_LINKS, public: bool = False
+) -> list[list[CellPiece]]:
     """Return the cells of a row as the macros take them."""
     if isinstance(row, Note):
-        return [[Piece(text=plain(row))]]
-    return [[*_pieces(value, links, public)] or [Piece(text="")] for value in row]
+        return [[CellPiece(text=plain(row))]]
+    return [[*_pieces(value, links, public)] or [CellPiece(text="")] for value in row]
 
 
-def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[Piece]:
+def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[CellPiece]:
     match value:
         case Cells():
             for one in value.parts:
                 yield from _pieces(one, links, public)
         case Scale():
-            yield Piece(text="", drawn=scale_bar(value))
+            yield CellPiece(text="", drawn=scale_bar(value))
         case Cell():
             text = cell_text(value, public=public)
-            yield Piece(
+            yield CellPiece(
                 text=text,
                 status=value.status,
                 notes=_notes(((value.note, ""),) if isinstance(value.note, str) else value.note),
@@ -196,7 +198,7 @@ def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[Piece]:
             )
         case tuple():
             first, *rest = value or (("", ""),)
-            yield Piece(
+            yield CellPiece(
                 text=first[0].strip(),
                 status=first[1],
                 notes=_notes(rest, links),
@@ -204,4 +206,4 @@ def _pieces(value: CellValue, links: Links, public: bool) -> Iterator[Piece]:
             )
         case _:
             text = cell_text(value).strip()
-            yield Piece(text=text, link=links.get(text, ""))
+            yield CellPiece(text=text, link=links.get(text, ""))

@@ -10,7 +10,7 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.charts import ScatterPoint, scatter
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.parts import NO_LINKS, parts
-from pytest_rageval.report.html.run.panels import Section
+from pytest_rageval.report.html.run.panels import OverviewSection
 from pytest_rageval.report.view.blocks import Row, Table
 from pytest_rageval.report.view.sweep import VERDICTS, view_of_sweep
 from pytest_rageval.support.text import format_value
@@ -43,9 +43,9 @@ def render_sweep(
     )
 
 
-def _sections(outcome: SweepOutcome) -> Iterator[Section]:
+def _sections(outcome: SweepOutcome) -> Iterator[OverviewSection]:
     if charts := pareto_charts(outcome):
-        yield Section(
+        yield OverviewSection(
             id="pareto",
             title="Pareto front",
             legend="Filled points are on the front: no other finalist is better in one objective "
@@ -57,7 +57,7 @@ def _sections(outcome: SweepOutcome) -> Iterator[Section]:
         (str(number), rung.configurations, rung.cases, YES[rung.judged])
         for number, rung in enumerate(outcome.rungs, start=1)
     ]
-    yield Section(
+    yield OverviewSection(
         id="rungs",
         title="Rungs",
         legend="Each rung asks more cases of fewer configurations; the baseline is in all of them.",

@@ -20,8 +20,8 @@ from pytest_rageval.report.explain.values import (
     ClaimReason,
     Explanation,
     JudgementReason,
-    LeftOut,
     MetricReason,
+    UnreadPart,
     ranks,
 )
 from pytest_rageval.report.explain.verdict import (
@@ -388,7 +388,7 @@ def _chunk(one: ChunkReason) -> Row:
     return f"{one.rank:>4}", ((mark, style),), passage
 
 
-def _left_out(parts: Sequence[LeftOut]) -> Iterator[Block]:
+def _left_out(parts: Sequence[UnreadPart]) -> Iterator[Block]:
     for one in parts:
         quoted = f'"{cut(one.text, 80)}"'
         yield _beside("  ", f"{one.kind.replace('_', '-')} {quoted}: {one.reason}")

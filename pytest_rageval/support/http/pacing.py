@@ -178,7 +178,7 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PaceTimes:
     """Content of the file: times in seconds of the machine's monotonic clock."""
 
     seen: float = 0.0
@@ -189,12 +189,12 @@ class Line:
     """The same by the limit of tokens."""
 
 
-_LINES: Final = msgspec.json.Decoder(Line)
+_LINES: Final = msgspec.json.Decoder(PaceTimes)
 
 
 def take_place(
-    line: Line, now: float, tokens: float, per_request_s: float, per_token_s: float
-) -> tuple[float, Line]:
+    line: PaceTimes, now: float, tokens: float, per_request_s: float, per_token_s: float
+) -> tuple[float, PaceTimes]:
     """Give a request the first place that both limits allow.
 
     Args:
@@ -214,9 +214,9 @@ def take_place(
     105.0
     """
     if now < line.seen:
-        line = Line()  # the machine was restarted, and its clock with it
+        line = PaceTimes()  # the machine was restarted, and its clock with it
     start = max(now, line.request, line.token)
-    return start, Line(
+    return start, PaceTimes(
         seen=now,
         request=start + per_request_s,
         token=start + tokens * per_token_s,
@@ -330,15 +330,15 @@ def _spacing(name: str, per_minute: float | None) -> float:
     return _MINUTE_S / per_minute
 
 
-def _read(file: IO[str]) -> Line:
+def _read(file: IO[str]) -> PaceTimes:
     """Read the line; a damaged file counts as empty, since only waiting times are lost."""
     file.seek(0)
     with suppress(ValueError, RecursionError):
         return _LINES.decode(file.read(_MAX_STATE_CHARS))
-    return Line()
+    return PaceTimes()
 
 
-def _write(file: IO[str], line: Line) -> None:
+def _write(file: IO[str], line: PaceTimes) -> None:
     file.seek(0)
     json.dump(asdict(line), file)
     # After writing: a file that was cut to nothing is written to the disk when ext4 closes it,

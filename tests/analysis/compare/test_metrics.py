@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.compare.metrics import (
-    Comparison,
     ComparisonSettings,
+    PairedComparison,
     compare_records,
 )
-from pytest_rageval.analysis.compare.pairs import LeftOut
+from pytest_rageval.analysis.compare.pairs import UnpairedCase
 from pytest_rageval.analysis.stats.paired import mcnemar
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.values.record import CaseRecord
@@ -21,7 +21,7 @@ from tests.build.records import failed, record
 from tests.build.runs import random_churn, run_of, scored
 
 
-def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> Comparison:
+def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> PairedComparison:
     return compare_records(base, new, ComparisonSettings(**settings))
 
 
@@ -128,7 +128,7 @@ def test_one_changed_question_leaves_199_cases() -> None:
     found = compared(base, new)
     assert (found.n_paired, found.n_left_out) == (199, 1)
     assert found.pairing.left_out == (
-        LeftOut(file="evals/set.jsonl", case_id="c-007", reason="content_changed"),
+        UnpairedCase(file="evals/set.jsonl", case_id="c-007", reason="content_changed"),
     )
     assert found.metrics["recall_at_k"].n == 199
 

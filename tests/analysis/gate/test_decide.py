@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.analysis.gate.differences import Difference
 from pytest_rageval.analysis.stats.difference_test import difference_test
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, Selection, Thresholds
 from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, check, gate, limit
@@ -385,7 +385,7 @@ def test_a_required_baseline_that_is_missing_fails() -> None:
 
 def test_differences_from_a_baseline_are_decided_with_the_rest() -> None:
     base, cand = [1.0] * 30, [1.0] * 20 + [0.0] * 10
-    test = difference_test(base, cand, Scale(binary=True))
+    test = difference_test(base, cand, MetricScale(binary=True))
     assert test is not None
     difference = Difference(estimate=test.diff, n=30, test=test)
     found = gate(hits(*cand), DROP, NEWLY, baseline={DROP: difference})

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rageval.analysis.gate.differences import Difference, decide_differences
 from pytest_rageval.analysis.stats.difference_test import difference_test
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.values.gate import Check, CheckResult, Decide, needs_baseline
 
 
@@ -28,7 +28,7 @@ def decided(check: Check, held: Difference) -> CheckResult:
 
 def lost(n_lost: int, n: int = 50) -> Difference:
     """Difference of a 0/1 metric that some of the cases lost."""
-    test = difference_test([1] * n, [0] * n_lost + [1] * (n - n_lost), Scale(binary=True))
+    test = difference_test([1] * n, [0] * n_lost + [1] * (n - n_lost), MetricScale(binary=True))
     return Difference(estimate=-n_lost / n, n=n, test=test)
 
 

@@ -12,14 +12,14 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.difference_test import IGNORED_FREEDOM, difference_test
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import Scale, mean_interval
+from pytest_rageval.analysis.stats.intervals import MetricScale, mean_interval
 
-BINARY = Scale(binary=True)
+BINARY = MetricScale(binary=True)
 SCALES = {
     "binary": (BINARY, st.integers(0, 1).map(float)),
-    "share": (Scale(), st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0])),
-    "grade": (Scale(0, 5), st.floats(0, 5)),
-    "time": (Scale(0.0, None), st.floats(0, 1e6)),
+    "share": (MetricScale(), st.sampled_from([0.0, 0.25, 1 / 3, 0.5, 1.0])),
+    "grade": (MetricScale(0, 5), st.floats(0, 5)),
+    "time": (MetricScale(0.0, None), st.floats(0, 1e6)),
 }
 
 
@@ -29,7 +29,7 @@ def runs(lost: int, gained: int, n: int) -> tuple[list[float], list[float]]:
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> tuple[Scale, list[float], list[float], list[int] | None, bool]:
+def pairs(draw: st.DrawFn) -> tuple[MetricScale, list[float], list[float], list[int] | None, bool]:
     scale, values = SCALES[draw(st.sampled_from(sorted(SCALES)))]
     n = draw(st.integers(2, 40))
     base, cand = (draw(st.lists(values, min_size=n, max_size=n)) for _ in range(2))
@@ -39,7 +39,7 @@ def pairs(draw: st.DrawFn) -> tuple[Scale, list[float], list[float], list[int] |
 
 @given(pairs(), st.sampled_from([0.0, 0.01, 0.05, 0.5]), st.sampled_from([0.2, 0.05, 0.01, 0.002]))
 def test_p_is_below_alpha_if_and_only_if_the_interval_excludes_the_margin(
-    drawn: tuple[Scale, list[float], list[float], list[int] | None, bool],
+    drawn: tuple[MetricScale, list[float], list[float], list[int] | None, bool],
     margin: float,
     alpha: float,
 ) -> None:
@@ -60,7 +60,7 @@ def test_p_is_below_alpha_if_and_only_if_the_interval_excludes_the_margin(
 
 @given(pairs())
 def test_swapping_the_runs_mirrors_everything(
-    drawn: tuple[Scale, list[float], list[float], list[int] | None, bool],
+    drawn: tuple[MetricScale, list[float], list[float], list[int] | None, bool],
 ) -> None:
     scale, base, cand, clusters, whole = drawn
     one = difference_test(base, cand, scale, clusters=clusters, whole_clusters=whole)
@@ -87,13 +87,13 @@ def test_values_between_0_and_1_take_the_plus_two_t() -> None:
     found = difference_test(base, cand)
     assert found is not None
     differences = [c - b for b, c in zip(base, cand, strict=True)]
-    want = mean_interval(cluster_sums(differences), Scale(-1, 1), sided=1)
+    want = mean_interval(cluster_sums(differences), MetricScale(-1, 1), sided=1)
     assert found.bounds(0.05) == pytest.approx((want.low, want.high))
 
 
 def test_an_unbounded_scale_takes_the_t_test_of_scipy() -> None:
     base, cand = [100.0, 120, 80, 95, 130, 60], [130.0, 118, 99, 120, 180, 61]
-    found = difference_test(base, cand, Scale(0, None))
+    found = difference_test(base, cand, MetricScale(0, None))
     assert found is not None
     want = stats.ttest_rel(cand, base, alternative="greater").pvalue
     assert found.p_above() == pytest.approx(want)
@@ -142,10 +142,10 @@ def test_too_little_is_no_test() -> None:
 
 
 def test_equal_differences_of_an_unbounded_scale_are_certain() -> None:
-    found = difference_test([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], Scale(0, None))
+    found = difference_test([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], MetricScale(0, None))
     assert found is not None
     assert (found.p_above(), found.p_below(), found.bounds(0.05)) == (0.0, 1.0, (1.0, 1.0))
-    none = difference_test([1.0, 2.0], [1.0, 2.0], Scale(0, None))
+    none = difference_test([1.0, 2.0], [1.0, 2.0], MetricScale(0, None))
     assert none is not None
     assert (none.p_above(), none.p_below()) == (1.0, 1.0)
 

@@ -14,7 +14,7 @@ from pytest_rageval.analysis.stats.distributions import cluster_indices, cluster
 from pytest_rageval.analysis.stats.intervals import (
     BOOTSTRAP_SEED,
     Interval,
-    Scale,
+    MetricScale,
     beta_credible,
     bootstrap_means,
     clopper_pearson,
@@ -110,19 +110,19 @@ def test_equal_values_still_have_width() -> None:
 @pytest.mark.parametrize(
     ("values", "clusters", "scale", "method", "n_clusters"),
     [
-        ([], None, Scale(), None, None),
-        ([0.5], None, Scale(), None, None),
-        ([0.5] * 5, ["a"] * 5, Scale(), None, 1),
-        ([1.0], None, Scale(binary=True), "wilson", None),
-        ([1, 1, 0, 0], ["a", "a", "b", "b"], Scale(binary=True), "plus_two", 2),
-        ([1.0, 5.0, 80.0], None, Scale(hi=None), "bootstrap", None),
-        ([1.0], None, Scale(hi=None), None, None),
+        ([], None, MetricScale(), None, None),
+        ([0.5], None, MetricScale(), None, None),
+        ([0.5] * 5, ["a"] * 5, MetricScale(), None, 1),
+        ([1.0], None, MetricScale(binary=True), "wilson", None),
+        ([1, 1, 0, 0], ["a", "a", "b", "b"], MetricScale(binary=True), "plus_two", 2),
+        ([1.0, 5.0, 80.0], None, MetricScale(hi=None), "bootstrap", None),
+        ([1.0], None, MetricScale(hi=None), None, None),
     ],
 )
 def test_scale_cases_and_clusters_decide_the_method(
     values: list[float],
     clusters: list[str] | None,
-    scale: Scale,
+    scale: MetricScale,
     method: str | None,
     n_clusters: int | None,
 ) -> None:
@@ -133,8 +133,8 @@ def test_scale_cases_and_clusters_decide_the_method(
 
 def test_clusters_that_hold_one_case_each_change_nothing() -> None:
     values = [1.0, 0.0, 1.0, 1.0]
-    alone = mean_interval(cluster_sums(values, ["a", "b", None, None]), Scale(binary=True))
-    assert alone == mean_interval(cluster_sums(values), Scale(binary=True))
+    alone = mean_interval(cluster_sums(values, ["a", "b", None, None]), MetricScale(binary=True))
+    assert alone == mean_interval(cluster_sums(values), MetricScale(binary=True))
     assert alone.clusters is None
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.intervals import Scale
+from pytest_rageval.analysis.stats.intervals import MetricScale
 from pytest_rageval.analysis.stats.paired import (
     mcnemar,
     paired_difference,
@@ -38,7 +38,7 @@ def test_runs_of_different_length_are_refused() -> None:
 def test_52_identical_pairs_are_the_least_that_prove_a_drop_below_five_points(
     n: int, proves: bool
 ) -> None:
-    found = paired_difference([1.0] * n, [1.0] * n, Scale(binary=True), sided=1)
+    found = paired_difference([1.0] * n, [1.0] * n, MetricScale(binary=True), sided=1)
     assert found.interval.low is not None
     assert (found.interval.low > -0.05) is proves
 
@@ -47,8 +47,8 @@ def test_52_identical_pairs_are_the_least_that_prove_a_drop_below_five_points(
 def test_swapping_the_runs_mirrors_the_interval(pairs: list[tuple[int, int]]) -> None:
     base, cand = [b for b, _ in pairs], [c for _, c in pairs]
     for binary in (True, False):
-        one = paired_difference(base, cand, Scale(binary=binary)).interval
-        other = paired_difference(cand, base, Scale(binary=binary)).interval
+        one = paired_difference(base, cand, MetricScale(binary=binary)).interval
+        other = paired_difference(cand, base, MetricScale(binary=binary)).interval
         assert one.low is not None
         assert other.high is not None
         assert one.low == pytest.approx(-other.high)
@@ -58,7 +58,9 @@ def test_swapping_the_runs_mirrors_the_interval(pairs: list[tuple[int, int]]) ->
 def test_the_interval_holds_the_difference_and_stays_on_the_scale(
     pairs: list[tuple[int, int]],
 ) -> None:
-    found = paired_difference([b for b, _ in pairs], [c for _, c in pairs], Scale(binary=True))
+    found = paired_difference(
+        [b for b, _ in pairs], [c for _, c in pairs], MetricScale(binary=True)
+    )
     assert found.diff is not None
     assert found.interval.low is not None
     assert found.interval.high is not None
@@ -67,19 +69,23 @@ def test_the_interval_holds_the_difference_and_stays_on_the_scale(
 
 def test_pairs_in_shared_clusters_use_the_clustered_t() -> None:
     base, cand = runs(2, 1, 5)
-    found = paired_difference(base, cand, Scale(binary=True), clusters=[0, 0, 1, 1, 2, 2, 3, 3])
+    found = paired_difference(
+        base, cand, MetricScale(binary=True), clusters=[0, 0, 1, 1, 2, 2, 3, 3]
+    )
     assert found.interval.method == "plus_two"
 
 
 def test_one_cluster_has_no_interval() -> None:
     base, cand = runs(2, 1, 5)
-    found = paired_difference(base, cand, Scale(binary=True), clusters=["a"] * 8)
+    found = paired_difference(base, cand, MetricScale(binary=True), clusters=["a"] * 8)
     assert found.diff == pytest.approx(-0.125)
     assert found.interval.low is None
 
 
 def test_unbounded_differences_are_bootstrapped() -> None:
-    assert paired_difference([1, 2, 3], [2, 4, 9], Scale(hi=None)).interval.method == "bootstrap"
+    assert (
+        paired_difference([1, 2, 3], [2, 4, 9], MetricScale(hi=None)).interval.method == "bootstrap"
+    )
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 1), (2, 7), (7, 2), (5, 5), (0, 12), (40, 61)])

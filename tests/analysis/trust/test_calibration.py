@@ -10,8 +10,8 @@ from pytest_rageval.analysis.stats.agreement import auroc, kappa, precision_reca
 from pytest_rageval.analysis.trust.admission import is_dev
 from pytest_rageval.analysis.trust.calibration import (
     CalibrationRubric,
+    JudgedAnswer,
     LabelledAnswer,
-    Reading,
     answer_hash,
     calibrate,
     read_judgement,
@@ -84,28 +84,28 @@ def test_a_hash_names_what_is_judged_and_not_what_people_said() -> None:
 @pytest.mark.parametrize(
     ("rubric", "verdict", "expected"),
     [
-        ("groundedness", Verdict(scores={"groundedness": 4.5}), Reading(score=4.5)),
-        ("groundedness", Verdict(scores={"groundedness": 0}), Reading(score=0.0)),
-        ("groundedness", Verdict(scores={"correctness": 4}), Reading(error="unparseable")),
-        ("groundedness", Verdict(scores={"groundedness": 5.1}), Reading(error="out_of_range")),
+        ("groundedness", Verdict(scores={"groundedness": 4.5}), JudgedAnswer(score=4.5)),
+        ("groundedness", Verdict(scores={"groundedness": 0}), JudgedAnswer(score=0.0)),
+        ("groundedness", Verdict(scores={"correctness": 4}), JudgedAnswer(error="unparseable")),
+        ("groundedness", Verdict(scores={"groundedness": 5.1}), JudgedAnswer(error="out_of_range")),
         (
             "groundedness",
             Verdict(scores={"groundedness": float("nan")}),
-            Reading(error="out_of_range"),
+            JudgedAnswer(error="out_of_range"),
         ),
         (
             "groundedness",
             Verdict(not_applicable={"groundedness": "no claims"}),
-            Reading(not_applicable="no claims"),
+            JudgedAnswer(not_applicable="no claims"),
         ),
-        ("correctness", Verdict(scores={"correctness": 3}), Reading(score=3.0)),
-        ("abstention", Verdict(abstained=True), Reading(score=1.0)),
-        ("abstention", Verdict(abstained=False), Reading(score=0.0)),
-        ("abstention", Verdict(scores={"abstention": 1}), Reading(error="unparseable")),
+        ("correctness", Verdict(scores={"correctness": 3}), JudgedAnswer(score=3.0)),
+        ("abstention", Verdict(abstained=True), JudgedAnswer(score=1.0)),
+        ("abstention", Verdict(abstained=False), JudgedAnswer(score=0.0)),
+        ("abstention", Verdict(scores={"abstention": 1}), JudgedAnswer(error="unparseable")),
     ],
 )
 def test_a_verdict_gives_a_valid_score_or_an_error(
-    rubric: CalibrationRubric, verdict: Verdict, expected: Reading
+    rubric: CalibrationRubric, verdict: Verdict, expected: JudgedAnswer
 ) -> None:
     assert read_judgement(rubric, judgement(verdict)) == expected
 
@@ -113,15 +113,15 @@ def test_a_verdict_gives_a_valid_score_or_an_error(
 def test_a_score_of_an_own_rubric_that_a_judge_leaves_out_is_not_applicable() -> None:
     own = MetricInfo(key="style.tone", title="Tone", population="answers", level="judged")
     found = judgement(Verdict(scores={"style.brevity": 1.0}))
-    assert read_judgement("style.tone", found, own) == Reading(not_applicable=NOT_GIVEN)
+    assert read_judgement("style.tone", found, own) == JudgedAnswer(not_applicable=NOT_GIVEN)
 
 
 # --- agreement -----------------------------------------------------------------------------------
 
 
-def readings(**scores: float | None) -> dict[str, Reading]:
+def readings(**scores: float | None) -> dict[str, JudgedAnswer]:
     return {
-        name: Reading(error="refused") if score is None else Reading(score=score)
+        name: JudgedAnswer(error="refused") if score is None else JudgedAnswer(score=score)
         for name, score in scores.items()
     }
 
@@ -149,8 +149,8 @@ def test_another_line_is_chosen_on_one_part_and_measured_on_the_other() -> None:
         for (name, score), question in zip(plan.items(), questions, strict=True):
             label = "grounded" if name.startswith("good") else "not_grounded"
             rows.append(row(f"{name}-{part}", label, question=question))
-            read[f"{name}-{part}"] = Reading(score=score)
-    read["bad2-1"] = Reading(score=4.0)
+            read[f"{name}-{part}"] = JudgedAnswer(score=score)
+    read["bad2-1"] = JudgedAnswer(score=4.0)
     found = calibrate(rows, read, rubric="groundedness").best_threshold
     assert found is not None
     # From 3 on only bad2 is bad: agreement .8, by chance .6 * .8 + .4 * .2 = .56.
@@ -198,7 +198,7 @@ def test_ten_answers_to_one_question_weigh_as_one() -> None:
         for copy in range(10):
             name = f"{question}-{copy}"
             rows.append(row(name, label, question=f"Q{question}"))
-            read[name] = Reading(score=score)
+            read[name] = JudgedAnswer(score=score)
     clustered = calibrate(rows, read, rubric="groundedness").overall
     alone = calibrate(
         [replace(one, question="", source=one.id) for one in rows], read, rubric="groundedness"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.target import Asked, check_replies, inspected
+from pytest_rageval.authoring.doctor.target import AskedTwice, check_replies, inspected
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.client import HttpRagClient
@@ -39,7 +39,7 @@ def diagnose(
     client = HttpRagClient(target, environ={})
     request = AskRequest(question=question, k=k)
     with contextlib.closing(client):
-        asked = Asked(case or Case(id="q", question=question), k)
+        asked = AskedTwice(case or Case(id="q", question=question), k)
         first, asked = inspected(client, request, asked)
         second = None if first.response is None else ask_client(client, request)
     return list(check_replies(first, second, asked))

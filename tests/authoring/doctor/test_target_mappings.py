@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.target import Asked, check_replies
+from pytest_rageval.authoring.doctor.target import AskedTwice, check_replies
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
 from tests.authoring.doctor.test_target import Reply, diagnose, good
@@ -113,12 +113,12 @@ def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
     for path, level in (("/srv/docs/gates.md", "warn"), ("gates.md", "ok"), ("x/y.md", "ok")):
         reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": path}]}}
         answered = ask_client(lambda request, reply=reply: reply, AskRequest(question="q"))
-        found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
+        found = {one.check: one for one in check_replies(answered, None, AskedTwice(case, 3))}
         assert found["rel_path"].level == level
     both = [{"rel_path": "docs/gates.md"}, {"rel_path": "gates.md"}]
     reply = {"answer": "a", "debug": {"retrieved_chunks": both}}
     answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    [ok] = [x for x in check_replies(answered, None, Asked(case, 3)) if x.check == "rel_path"]
+    [ok] = [x for x in check_replies(answered, None, AskedTwice(case, 3)) if x.check == "rel_path"]
     assert ok.level == "ok"
 
 
@@ -131,7 +131,7 @@ def test_one_name_for_all_chunks_is_said(names: str, level: str) -> None:
     case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
     reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
     answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
+    found = {one.check: one for one in check_replies(answered, None, AskedTwice(case, 3))}
     assert found["rel_path"].level == level
     assert ("all 2 chunks are named 'blob'" in found["rel_path"].message) == (level == "warn")
 
@@ -166,7 +166,7 @@ def proposed(found: Finding) -> dict[str, Any]:
 def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
     reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
     answered = ask_client(lambda request: reply, AskRequest(question="q"))
-    found = [*check_replies(answered, None, Asked(Case(id="q", question="q"), 3))]
+    found = [*check_replies(answered, None, AskedTwice(Case(id="q", question="q"), 3))]
     fixes = {one.check: one.fix.partition(" in your client")[0] for one in found if one.fix}
     assert fixes == {
         "chunks": "return debug.retrieved_chunks, or an AskResponse with retrieved_chunks,",

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.generation.drafts import Question, as_question, drafts_of
+from pytest_rageval.authoring.generation.drafts import DraftQuestion, as_question, drafts_of
 from pytest_rageval.authoring.generation.model import comparable, grounded
 from pytest_rageval.authoring.notes import parse_note
 
 
-def drafts(text: str, path: str = "notes/bike.md") -> list[Question]:
+def drafts(text: str, path: str = "notes/bike.md") -> list[DraftQuestion]:
     note = parse_note(path, text.encode())
     dropped: Counter[str] = Counter()
     found = list(grounded(drafts_of(note), note, dropped))
@@ -19,7 +19,7 @@ def drafts(text: str, path: str = "notes/bike.md") -> list[Question]:
     return found
 
 
-def only(text: str) -> Question:
+def only(text: str) -> DraftQuestion:
     [found] = drafts(text)
     return found
 

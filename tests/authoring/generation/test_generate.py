@@ -13,7 +13,7 @@ from pytest_rageval.authoring.generation.generate import (
 )
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import PlacedCase
-from pytest_rageval.authoring.notes import Note, parse_note, read_notes
+from pytest_rageval.authoring.notes import NoteFile, parse_note, read_notes
 from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_reader import load_cases, parse_case
@@ -54,7 +54,7 @@ The cargo bike is a bicycle with a box in front.
 """
 
 
-def notes(**texts: str) -> list[Note]:
+def notes(**texts: str) -> list[NoteFile]:
     return [parse_note(f"{name}.md", text.encode()) for name, text in sorted(texts.items())]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.authoring.keyed.session import EARLY
-from pytest_rageval.authoring.labelling.draft import Candidate, Fetched, LabelCase
+from pytest_rageval.authoring.labelling.draft import Fetched, LabelCase, ProposedGold
 from pytest_rageval.authoring.labelling.page import CONFLICT
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.values.case import Anchor
@@ -102,7 +102,7 @@ def hostile_session() -> LabelSession:
         "review": "generated",
     }
     case = label_case(fields)
-    case = replace(case, remarks=(NASTY,), candidates=(Candidate(gold=gold, names=(NASTY,)),))
+    case = replace(case, remarks=(NASTY,), candidates=(ProposedGold(gold=gold, names=(NASTY,)),))
     return LabelSession([case, replace(case, start=replace(case.start, notes=""))], desk)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.case import Trial
+from pytest_rageval.engine.case import CaseRepeat
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.documents import redact
 from pytest_rageval.runs.store import RunWriter, write_document
@@ -63,14 +63,14 @@ def measured(server: ServerHandle) -> list[CaseRecord]:
     client = HttpRagClient(TargetSettings(url=server.url))
     located = [LocatedCase(case=parse_case(c), lineno=n) for n, c in enumerate(CASES, 1)]
     records = [
-        measure(Trial(one, "evals/set.jsonl", settings), client, clock=time.monotonic)
+        measure(CaseRepeat(one, "evals/set.jsonl", settings), client, clock=time.monotonic)
         for one in located
     ]
     client.close()
     dead = HttpRagClient(TargetSettings(url=f"http://127.0.0.1:{unused_port()}", retries=0))
     lost = parse_case({**CASES[0], "id": "lost"})
     found = measure(
-        Trial(LocatedCase(case=lost, lineno=9), "evals/set.jsonl", settings),
+        CaseRepeat(LocatedCase(case=lost, lineno=9), "evals/set.jsonl", settings),
         dead,
         clock=time.monotonic,
     )

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
@@ -36,7 +36,7 @@ def record(
     response = AskResponse(answer="There.", retrieved_chunks=tuple(map(chunk, chunks)))
     result = AskResult(response=response, error=None, total_ms=1.0)
     scored = at_once(
-        record_of(Trial(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
+        record_of(CaseRepeat(LocatedCase(case=of, lineno=3), file, Settings(rootdir=".")), result)
     )
     return changed(scored, **fields)
 

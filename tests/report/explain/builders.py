@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pytest_rageval.engine.case import Trial, record_of
+from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
@@ -37,7 +37,7 @@ def recorded(
     if reply is not None:
         result = answered(reply, total_ms=1.0)
     located = LocatedCase(case=of, lineno=1)
-    trial = Trial(located, "evals/set.jsonl", Settings(rootdir=".", judge="none", **settings))
+    trial = CaseRepeat(located, "evals/set.jsonl", Settings(rootdir=".", judge="none", **settings))
     return at_once(record_of(trial, result))
 
 

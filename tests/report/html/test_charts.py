@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.report.html.charts import (
+    ChartPoint,
     CountRow,
     Histogram,
     ScatterPoint,
     Trend,
-    TrendPoint,
     histogram,
     scale_bar,
     scatter,
@@ -74,15 +74,15 @@ def test_bars_are_as_high_as_their_numbers_and_lead_to_their_cases() -> None:
 SCALE = (0.0, 1.0)
 
 
-def point(value: float | None, **fields: Any) -> TrendPoint:
+def point(value: float | None, **fields: Any) -> ChartPoint:
     given = {
         "run_id": "r", "name": "r", "link": "", "low": None, "high": None, "text": "-",
         "interval": "-", "breaks": (), "current": False, **fields,
     }  # fmt: skip
-    return TrendPoint(value=value, **given)
+    return ChartPoint(value=value, **given)
 
 
-def trend(*points: TrendPoint, **fields: Any) -> ET.Element:
+def trend(*points: ChartPoint, **fields: Any) -> ET.Element:
     given = {"key": "mrr", "title": "mrr", "scale": SCALE, **fields}
     return ET.fromstring(trend_chart("t", Trend(points=points, **given)))
 

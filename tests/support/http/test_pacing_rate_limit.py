@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.http.pacing import Line, RateLimiter, take_place
+from pytest_rageval.support.http.pacing import PaceTimes, RateLimiter, take_place
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.errors import ConfigError
 
@@ -135,7 +135,7 @@ def test_a_limit_that_is_no_number_above_0_is_refused(tmp_path: Path, wrong: flo
 def test_no_minute_holds_more_than_the_limits(
     arrivals: list[tuple[float, int]], per_minute: int, tokens_per_minute: int
 ) -> None:
-    line, now = Line(), 0.0
+    line, now = PaceTimes(), 0.0
     starts: list[tuple[float, int]] = []
     for pause, tokens in arrivals:
         now += pause

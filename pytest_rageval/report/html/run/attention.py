@@ -32,7 +32,7 @@ _JUDGED: Final = ("groundedness", "correctness")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class CaseToRead:
     """One case to read first."""
 
     anchor: str
@@ -44,7 +44,7 @@ class Reading:
 
 def worth_reading(
     rows: Sequence[CaseRow], flips: Iterable[CaseFlip] = (), *, redact: bool = False
-) -> tuple[Reading, ...]:
+) -> tuple[CaseToRead, ...]:
     """Choose at most five cases, each once, with the reason to read it.
 
     Args:
@@ -60,7 +60,7 @@ def worth_reading(
         (_WORST, [*islice(_worst(first), 2 * _SHOWN)]),
         (1, [*_uncertain(rows)]),
     )
-    chosen: dict[str, Reading] = {}
+    chosen: dict[str, CaseToRead] = {}
     for one in (
         *(one for quota, found in groups for one in found[:quota]),
         *(one for quota, found in groups for one in found[quota:]),
@@ -72,7 +72,7 @@ def worth_reading(
 
 def _flipped(
     rows: Sequence[CaseRow], flips: Iterable[CaseFlip], *, redact: bool
-) -> Iterator[Reading]:
+) -> Iterator[CaseToRead]:
     """Yield the cases that are worse, the largest fall of the outcome first."""
     anchors = {(row.record.file, row.record.name): row.anchor for row in reversed(rows)}
     worse = [flip for flip in flips if flip.direction == "worse"]
@@ -80,14 +80,14 @@ def _flipped(
         if anchor := anchors.get((flip.file, flip.case_id)):
             reason = flip.brief_reason if redact else flip.reason
             why = ": ".join(filter(None, (flip_value(flip), reason)))
-            yield Reading(anchor=anchor, case_id=flip.case_id, kind="newly worse", why=why)
+            yield CaseToRead(anchor=anchor, case_id=flip.case_id, kind="newly worse", why=why)
 
 
 def _rise(flip: CaseFlip) -> int:
     return BADNESS.get(flip.base_outcome, 1) - BADNESS.get(flip.new_outcome, 1)
 
 
-def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+def _worst(rows: Sequence[CaseRow]) -> Iterator[CaseToRead]:
     """Yield the worst case of each kind of failure, then the rest.
 
     The most frequent kind comes first, and cases that were not asked last.
@@ -125,7 +125,7 @@ def _failed(row: CaseRow) -> bool:
     return row.outcome not in {"passed", "unchecked"}
 
 
-def _lowest(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+def _lowest(rows: Sequence[CaseRow]) -> Iterator[CaseToRead]:
     scored = [
         (value, row) for row in rows if (value := row.record.scores.metrics.get("mrr")) is not None
     ]
@@ -134,8 +134,8 @@ def _lowest(rows: Sequence[CaseRow]) -> Iterator[Reading]:
             yield _reading(row, "lowest", f"passed, with the lowest mrr: {format_value(value)}")
 
 
-def _reading(row: CaseRow, kind: str, why: str) -> Reading:
-    return Reading(anchor=row.anchor, case_id=row.case_id, kind=kind, why=why)
+def _reading(row: CaseRow, kind: str, why: str) -> CaseToRead:
+    return CaseToRead(anchor=row.anchor, case_id=row.case_id, kind=kind, why=why)
 
 
 def _scores(record: CaseRecord) -> str:
@@ -149,7 +149,7 @@ def _scores(record: CaseRecord) -> str:
     return part(": {}", shown[:2])
 
 
-def _uncertain(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+def _uncertain(rows: Sequence[CaseRow]) -> Iterator[CaseToRead]:
     """Yield cases whose judged score may as well be another: judges disagree, or a close score."""
     found = ((-doubt, place, why) for place, row in enumerate(rows)
              for doubt, why in _doubts(row.record))  # fmt: skip

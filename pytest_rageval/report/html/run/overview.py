@@ -18,7 +18,7 @@ from pytest_rageval.report.html.links import cases_link
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.parts import Links, Part, parts
 from pytest_rageval.report.html.run.attention import (
-    Reading,
+    CaseToRead,
     check_rules,
     erred_cases,
     worth_reading,
@@ -110,7 +110,7 @@ class FirstScreen:
     bars: Sequence[Bar]
     meanings: Sequence[tuple[str, str]]
     """Words of the bars, each with a sentence."""
-    reading: Sequence[Reading]
+    reading: Sequence[CaseToRead]
 
 
 def first_screen(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
-from pytest_rageval.report.html.charts import Ranked, phase_bar, rank_moves
+from pytest_rageval.report.html.charts import RankedChunk, phase_bar, rank_moves
 from pytest_rageval.report.html.markup import Element, harmless, script_json, visible
 from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.figures import numbers_of
@@ -158,7 +158,10 @@ def parts_of_case(blocks: Sequence[Block], detail: CaseDetail, number: int) -> l
 
 def _moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
     first, second = (
-        [Ranked(rank=one.rank, elsewhere=one.elsewhere, gold=bool(one.golds)) for one in chunks]
+        [
+            RankedChunk(rank=one.rank, elsewhere=one.elsewhere, gold=bool(one.golds))
+            for one in chunks
+        ]
         for chunks in (old, new)
     )
     return rank_moves(first, second)

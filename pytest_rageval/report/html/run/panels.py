@@ -60,7 +60,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class OverviewSection:
     """A part of the overview below the first screen."""
 
     id: str

@@ -13,7 +13,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, stored_registry
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.html.charts import Trend, TrendPoint, sparkline, trend_chart
+from pytest_rageval.report.html.charts import ChartPoint, Trend, sparkline, trend_chart
 from pytest_rageval.report.html.links import report_beside
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of, known_metrics
@@ -88,7 +88,7 @@ def view_trend(
     return TrendView(columns=keys, n=len(shown), charts=charts, table=Table(head, rows))
 
 
-def _row(run: StoredRun, points: Sequence[TrendPoint]) -> Row:
+def _row(run: StoredRun, points: Sequence[ChartPoint]) -> Row:
     one = points[0]
     names = dict.fromkeys(name for point in points for name in point.breaks)
     cells = [Cell(p.text, note="" if p.interval == "-" else p.interval) for p in points]
@@ -121,7 +121,7 @@ def _points(
     current: str = "",
     address: Callable[[str], str] = lambda run_id: "",
     base: str = "",
-) -> list[TrendPoint]:
+) -> list[ChartPoint]:
     """Return a figure of each run, with what makes it incomparable with the one before."""
     points = []
     for run, of_run in zip(runs, breaks, strict=True):
@@ -129,7 +129,7 @@ def _points(
         mean, low, high = (None,) * 3 if found is None else (found.mean, found.low, found.high)
         is_current = run.run_id == current
         points.append(
-            TrendPoint(
+            ChartPoint(
                 run_id=run.run_id,
                 name=run.tags[0] if run.tags else run.run_id.rpartition("-")[2],
                 link="" if is_current else address(run.run_id),

@@ -30,7 +30,7 @@ from pytest_rageval.report.html.run.figures import (
 from pytest_rageval.report.html.run.groups import group_changes, heat_maps
 from pytest_rageval.report.html.run.overview import FirstScreen, first_screen
 from pytest_rageval.report.html.run.panels import (
-    Section,
+    OverviewSection,
     abstention_panel,
     context_panel,
     latency_panel,
@@ -86,7 +86,7 @@ class ReportView:
     reason: str
     """Text beside the verdict."""
     first: FirstScreen
-    sections: Sequence[Section]
+    sections: Sequence[OverviewSection]
     notes: Sequence[str]
     cases: CasesView
     data: Mapping[str, Any]
@@ -183,17 +183,17 @@ def _sections(
     history: Sequence[StoredRun],
     links: Links,
     options: ReportOptions,
-) -> Iterator[Section]:
+) -> Iterator[OverviewSection]:
     registry = stored_registry(run.config)
     if baseline is not None:
-        yield Section(
+        yield OverviewSection(
             id="compare",
             title=f"Compared with {baseline.base.run_id}",
             parts=[*parts(compared_blocks(baseline, options), links, public=options.redact)],
         )
     if figures:
         table = metrics_table(figures, compared=baseline is not None)
-        yield Section(
+        yield OverviewSection(
             id="metrics",
             title="Metrics",
             legend=_LEGEND_OF_METRICS + (_LEGEND_OF_CHANGES if baseline else ""),
@@ -203,15 +203,17 @@ def _sections(
     keys = [one.key for one in figures if one.change is not None]
     changes = group_changes(pairs, keys) if pairs and keys else {}
     if maps := heat_maps(run.numbers, registry, cases.rows, changes):
-        yield Section(id="groups", title="By group", legend=_LEGEND_OF_GROUPS, parts=[*parts(maps)])
+        yield OverviewSection(
+            id="groups", title="By group", legend=_LEGEND_OF_GROUPS, parts=[*parts(maps)]
+        )
     yield from _spread(run, figures, registry)
     if not options.redact:  # a section may quote documents
         for number, one in enumerate(section_groups(run.sections)):
             body = [*parts(one.blocks, title=one.title)]
-            yield Section(id=f"own-{number}", title=one.title, parts=body)
+            yield OverviewSection(id=f"own-{number}", title=one.title, parts=body)
     base = "" if baseline is None else baseline.base.run_id
     if trend := view_trend(history, run.run_id, options.address, base):
-        yield Section(
+        yield OverviewSection(
             id="trend",
             title="Trend",
             legend=_LEGEND_OF_TREND.format(n=trend.n),
@@ -220,10 +222,12 @@ def _sections(
             folded="As a table",
         )
     yield _time_and_cost(run, baseline)
-    yield Section(id="made", title="Run details", parts=[*parts(_facts(run))])
+    yield OverviewSection(id="made", title="Run details", parts=[*parts(_facts(run))])
 
 
-def _read_by_people(found: ReviewFindings | None, options: ReportOptions) -> Iterator[Section]:
+def _read_by_people(
+    found: ReviewFindings | None, options: ReportOptions
+) -> Iterator[OverviewSection]:
     if found is None or not found.figures:
         return
     if options.redact:  # readers and their categories have names
@@ -233,7 +237,7 @@ def _read_by_people(found: ReviewFindings | None, options: ReportOptions) -> Ite
         ]
         found = replace(found, figures=tuple(unnamed), agreement=())
     blocks = [*review_blocks(found)]
-    yield Section(
+    yield OverviewSection(
         id="reviews",
         title="Read by people",
         legend=_LEGEND_OF_REVIEWS,
@@ -254,7 +258,9 @@ def compared_blocks(found: RunComparison, options: ReportOptions) -> Iterator[Bl
         yield block
 
 
-def _spread(run: StoredRun, figures: Sequence[Figure], registry: Registry) -> Iterator[Section]:
+def _spread(
+    run: StoredRun, figures: Sequence[Figure], registry: Registry
+) -> Iterator[OverviewSection]:
     shown = [one.key for one in figures if one.headline]
     # Those of documents say little more where sections are compared.
     twice = {f"doc_{key}" for key in shown}
@@ -265,7 +271,7 @@ def _spread(run: StoredRun, figures: Sequence[Figure], registry: Registry) -> It
     first = [one for one in made if one]
     repeats = " A case that was asked several times counts as often."
     if panels or first:
-        yield Section(
+        yield OverviewSection(
             id="spread",
             title="Distributions",
             legend="Every bar leads to its cases. Dashed line: mean."
@@ -275,7 +281,7 @@ def _spread(run: StoredRun, figures: Sequence[Figure], registry: Registry) -> It
         )
 
 
-def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> Section:
+def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> OverviewSection:
     reviewed = [record for record in run.records if record.counted]
     panel = latency_panel(reviewed, run.numbers.latency)
     in_flight = run.config.concurrency
@@ -287,7 +293,7 @@ def _time_and_cost(run: StoredRun, baseline: RunComparison | None) -> Section:
         times_table(run.numbers, baseline),
         costs_table(run, None if baseline is None else baseline.base),
     )
-    return Section(
+    return OverviewSection(
         id="time",
         title="Time and cost",
         legend=". ".join(filter(None, (measured, problem))),

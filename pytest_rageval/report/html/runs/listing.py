@@ -11,7 +11,7 @@ from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.metrics.built_in import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.links import report_beside
-from pytest_rageval.report.html.parts import Part, Piece, cells_of, parts
+from pytest_rageval.report.html.parts import CellPiece, Part, cells_of, parts
 from pytest_rageval.report.html.run.figures import COST, LATENCY, figure_of
 from pytest_rageval.report.html.run.overview import news_blocks
 from pytest_rageval.report.html.run.trend import TrendView, breaks_of_runs, view_trend
@@ -53,7 +53,7 @@ class RunRow:
     problems: Sequence[str]
     comparable: bool
     """Whether its records are stored."""
-    cells: Sequence[Sequence[Piece]]
+    cells: Sequence[Sequence[CellPiece]]
     """Gate with the checks that failed, outcomes with what is new, and each figure."""
     words: str
     """Words that a search looks in."""

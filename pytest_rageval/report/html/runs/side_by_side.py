@@ -14,7 +14,7 @@ from pytest_rageval.report.html.links import Links
 from pytest_rageval.report.html.parts import Part, parts
 from pytest_rageval.report.html.run.cases import case_anchors
 from pytest_rageval.report.html.run.overview import news_blocks
-from pytest_rageval.report.html.run.panels import Section
+from pytest_rageval.report.html.run.panels import OverviewSection
 from pytest_rageval.report.html.run.view import case_links
 from pytest_rageval.report.view.asked import diff_words
 from pytest_rageval.report.view.blocks import Cell, Line, Row, Table
@@ -64,7 +64,7 @@ class SideBySide:
     """Table of the cases: those that differ, each with its whole conversation, then the others."""
     n_cases: int
     n_differing: int
-    sections: Sequence[Section]
+    sections: Sequence[OverviewSection]
     """The comparison of each of the others."""
     redacted: bool
 
@@ -129,10 +129,10 @@ def _addresses(found: RunComparison, links: Links) -> dict[str, str]:
     return {name: f"{page}{anchor}" for name, anchor in of_cases.items()}
 
 
-def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -> Section:
+def _section(number: int, found: RunComparison, links: Links, *, redact: bool) -> OverviewSection:
     view = view_of_comparison(CheckedComparison(found=found))
     addresses = _addresses(found, links)
-    return Section(
+    return OverviewSection(
         id=f"compare-{number}",
         title=f"{found.new.run_id} compared with {found.base.run_id}",
         legend="".join(text for text, _ in view.title),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from pytest_rageval.analysis.compare.flips import CaseFlip, Direction
-from pytest_rageval.report.html.run.attention import Reading, worth_reading
+from pytest_rageval.report.html.run.attention import CaseToRead, worth_reading
 from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
@@ -24,7 +24,7 @@ def flip(case_id: str, direction: Direction = "worse") -> CaseFlip:
     )
 
 
-def chosen(records: list[CaseRecord], *flips: CaseFlip) -> list[Reading]:
+def chosen(records: list[CaseRecord], *flips: CaseFlip) -> list[CaseToRead]:
     rows = view_cases(run(records), ReportOptions()).rows
     return [*worth_reading(rows, flips)]
 
