@@ -258,7 +258,7 @@ def _escaped(character: str) -> str:
 
 
 def plan_lines(document: Mapping[str, Any]) -> Iterator[Block]:
-    """Lay out the forecast of a sweep, the document of ``engine.sweep.forecast``."""
+    """Lay out the forecast of a sweep, the document of ``engine.sweep.runner``."""
     yield Table(("", ""), [*_forecast(document)])
     yield from map(paragraph, (*document["notes"], "nothing was asked"))
 
