@@ -19,7 +19,9 @@ eval: $(STAMP) ## Evaluate the embedded RAG server on the example cases.
 replay: $(STAMP) ## Replay the recorded cases without a network.
 	$(BIN)/python -m pytest evals/ -k "recency or specificity" --record-mode=none --block-network
 
-test: check ## Run what must hold before every commit, in minutes.
+# Types are checked beside the tests.
+test: ## Run what must hold before every commit, in minutes.
+	@$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j2) --no-print-directory check
 
 check: format lint types tests ## Format check, lint, strict types, quick tests.
 
