@@ -30,6 +30,7 @@ from pytest_rageval.metrics.view import (
     NotApplicable,
     Score,
     Scores,
+    Verdicts,
     gold_population,
     view_case,
 )
@@ -241,10 +242,10 @@ def _utilization(view: CaseView, held: tuple[bool, ...]) -> Score:
         return blocked
     if not any(held):
         return NotApplicable("The context states no key fact.")
-    verdicts, stated = view.verdicts, view.evidence.facts_stated
+    verdicts, stated = view.verdicts or Verdicts(), view.evidence.facts_stated
     if stated is None or len(stated) != len(held):
-        asked = verdicts is not None and "key_fact_recall" in verdicts.scores
-        if verdicts is not None and (why := verdicts.not_applicable.get("key_fact_recall")):
+        asked = "key_fact_recall" in verdicts.scores
+        if why := verdicts.not_applicable.get("key_fact_recall"):
             return NotApplicable(why)
         return FAILED if asked else NotApplicable("No rubric in use looks for key facts.")
     facts = zip(held, stated, view.case.vital_facts, strict=True)

@@ -122,7 +122,7 @@ def score_case(
     met = metrics[evidence_key(view.case, metrics)] in (None, 1.0) and all(
         metrics[key] in (None, want) for key, want in EXPECTED.items()
     )
-    met = met or (asks_back and stage is None)
+    met = met or asks_back
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
     unsure = view.verdicts is not None and "correctness" in view.verdicts.unsure
@@ -157,10 +157,7 @@ _NO_REPLY: Final = ErrorInfo(kind="timeout", message="not asked", attempts=1)
 
 
 def outside_population(
-    case: Case,
-    settings: ScoreSettings,
-    known_by: Container[str],
-    judged_keys: Iterable[str] | None = None,
+    case: Case, settings: ScoreSettings, known_by: Container[str]
 ) -> frozenset[str]:
     """Return the metrics that do not apply to a case, as it or the settings alone tell.
 
@@ -168,11 +165,8 @@ def outside_population(
         case: which keeps its place among the cases of each other metric, whatever the reply.
         settings: of the scores.
         known_by: some of ``case`` and ``settings``.
-        judged_keys: metrics that a judge gives; None: no verdict is looked for.
     """
-    verdicts = None if judged_keys is None else Verdicts(judged_keys=frozenset(judged_keys))
-    view = replace(view_case(case, None, settings, error=_NO_REPLY), verdicts=verdicts)
-    found = _scores(view).items()
+    found = _scores(view_case(case, None, settings, error=_NO_REPLY)).items()
     return frozenset(
         key for key, one in found if isinstance(one, NotApplicable) and one.known_by in known_by
     )

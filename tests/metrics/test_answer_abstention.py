@@ -55,6 +55,30 @@ def test_the_judge_classifies_where_the_target_does_not_say(
     assert (status(scores, "abstention_accuracy") if value is None else value) == expected
 
 
+@pytest.mark.parametrize(
+    ("answer", "flag", "judge", "expected"),
+    [
+        ("**Kein  Treffer!**\nTicket 4", None, True, 1.0),
+        ("Hello! Kein Treffer", None, False, 1.0),
+        ("Kein Treffer", False, False, 0.0),
+        ("Kein Treffer im Lager.", None, False, 0.0),
+        ("Kein Treffer im Lager.", None, True, "error"),  # the judge has to say
+        ("-", None, False, 0.0),
+    ],
+)
+def test_an_answer_abstains_whose_first_line_is_a_text_of_the_settings(
+    answer: str, flag: bool | None, judge: bool, expected: float | str
+) -> None:
+    scores = score(
+        case(answerable=False),
+        response(answer=answer, abstained=flag),
+        abstention_texts=("KEIN TREFFER.", "--"),
+        judge_configured=judge,
+    )
+    value = scores.metrics["abstention_accuracy"]
+    assert (status(scores, "abstention_accuracy") if value is None else value) == expected
+
+
 def test_the_flag_of_the_target_wins_over_the_judge() -> None:
     scores = score(
         case(answerable=False),

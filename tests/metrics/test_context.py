@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics.context import estimate_tokens, within_budget
-from pytest_rageval.values.record import CaseScores
+from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.values.record import CaseScores, Evidence
 from tests.build.scores import TIMEOUT, case, chunk, response, score
 
 PATHS = ("a.md", "b.md", "c.md", "x.md")
@@ -118,3 +120,22 @@ def test_the_estimate_of_a_text_is_at_most_that_of_its_parts(one: str, other: st
     both = estimate_tokens(one + other)
     assert max(estimate_tokens(one), estimate_tokens(other)) <= both
     assert both <= estimate_tokens(one) + estimate_tokens(other)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (Verdicts(), "No rubric in use looks for key facts."),
+        (Verdicts(not_applicable={"key_fact_recall": "No claims."}), "No claims."),
+        (Verdicts(scores={"key_fact_recall": None}), "error"),
+    ],
+)
+def test_facts_that_were_not_looked_up_in_the_answer_are_an_error_if_the_judge_was_asked(
+    verdicts: Verdicts, expected: str
+) -> None:
+    of = case("a.md", expected_key_facts=("a",))
+    reply = response(retrieved_chunks=(chunk("a.md", text="a"),))
+    verdicts = replace(verdicts, evidence=Evidence(facts=((1,),)))
+    found = score(of, reply, verdicts=verdicts, judge_configured=True)
+    assert found.metrics["context_utilization"] is None
+    assert found.not_applicable.get("context_utilization", "error") == expected

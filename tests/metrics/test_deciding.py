@@ -12,6 +12,7 @@ from hypothesis import given
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
     decide_chunks,
+    is_at,
     relevant_facts,
     rules_of_cut,
     unreadable_anchor,
@@ -50,7 +51,9 @@ def decided(of: Anchor, one: RetrievedChunk, settings: ScoreSettings = BARE) -> 
 def test_the_first_rule_decides_that_chunk_and_anchor_allow(
     one: RetrievedChunk, expected: Any
 ) -> None:
-    assert decided(replace(QUOTED, pages=(1, 2)), one) == expected
+    anchor = replace(QUOTED, pages=(1, 2))
+    assert decided(anchor, one) == expected
+    assert is_at(anchor, one, BARE) is {(0,): True, (): False, None: None}[expected[0]]
 
 
 def test_a_chunk_of_several_anchors_names_every_rule() -> None:
@@ -220,3 +223,13 @@ def test_an_earlier_decision_is_replaced_where_no_anchor_is_in_the_document() ->
     )
     [found] = decide_chunks(asked, (told,), ScoreSettings())
     assert (found.matched_golds, found.matched_by, found.irrelevant) == ((), None, False)
+
+
+def test_what_parts_of_a_run_report_the_whole_run_reports() -> None:
+    whole, paged = ReportedParts(), ReportedParts(citations=True)
+    whole.extend(ReportedParts())
+    assert whole.found() == Reported(headings=True, texts=True, pages=True, citations=False)
+    paged.add([chunk("a.md", pages=(1,))])
+    whole.extend(paged)
+    whole.extend(ReportedParts())
+    assert whole.found() == Reported(headings=False, texts=False, pages=True, citations=True)

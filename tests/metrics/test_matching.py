@@ -76,6 +76,8 @@ def test_a_normal_path_stays_as_it_is(path: str) -> None:
 )
 def test_text_compares_caselessly_without_compatibility_mapping(text: str, normal: str) -> None:
     assert norm_text(text) == normal
+    length = 100_001  # from which on it is normalised in another way
+    assert norm_text(f"{text}\n {'A' * length}") == f"{normal} {'a' * length}".strip()
 
 
 @pytest.mark.parametrize(

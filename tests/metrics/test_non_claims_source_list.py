@@ -82,3 +82,41 @@ def test_a_list_may_name_what_was_retrieved_without_a_bullet() -> None:
     assert found is not None
     assert answer[: found[0]].rstrip() == STATED
     assert closing_sources(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "longest"),
+    [
+        ("Miller et al, Effects", 60),
+        ("Effects of care, 2020,", 60),
+        ("Effects of care 2020", 12),
+        ("Guide for our clients", 16),
+        ("a.md - Guide", 25),
+    ],
+)
+def test_an_entry_of_a_list_has_a_largest_number_of_words(entry: str, longest: int) -> None:
+    words = longest - len(entry.split())
+    for more, found in ((words, True), (words + 1, False)):
+        listed = f"{STATED}\n\nSources:\n- {entry}{' on' * more}"
+        assert (closing_sources(listed) is not None) is found
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("read more in a.md.", True),
+        ("now read more in a.md.", False),
+        ("now read more in a.md", True),
+        ("a.md says more.", False),
+        ("the a.md - a guide to all.", True),
+        ("of the a.md - a guide to all.", False),
+    ],
+)
+def test_an_entry_that_names_a_document_states_nothing_of_it(entry: str, found: bool) -> None:
+    assert (closing_sources(f"{STATED}\n\nSources:\n- {entry}") is not None) is found
+
+
+def test_courtesies_after_a_list_are_read_up_to_a_length() -> None:
+    for n, found in ((1000, True), (1001, False)):
+        answer = f"{STATED}\n\nSources:\n- a.md\n\n{'Thanks! ' * 124}{'Thanks!':<{n - 992}}"
+        assert (closing_sources(answer) is not None) is found

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.registry import MetricInfo, unit_of
 from pytest_rageval.support.text import Unit
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_code import Section
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,13 @@ def test_every_metric_is_described() -> None:
     assert len(set(titles)) == len(titles)
     assert all(info.title and info.population for info in infos)
     assert all(info.scale == (0.0, 1.0) for info in BUILT_IN.cases.values() if info.binary)
+
+
+def test_a_judged_metric_is_a_share_or_one_of_five_points() -> None:
+    scales = {key: info.scale for key, info in BUILT_IN.cases.items() if info.judged}
+    points = {key for key, scale in scales.items() if scale == (0.0, 5.0)}
+    assert points == {"groundedness", "correctness"}
+    assert {scales[key] for key in scales.keys() - points} == {(0.0, 1.0)}
 
 
 def test_only_judged_and_answer_metrics_judge_the_answer() -> None:
@@ -121,6 +130,20 @@ def test_own_metrics_come_after_the_built_in_ones() -> None:
     assert found.resolve("acme.n") == "acme.n"
     assert not BUILT_IN.own
     assert BUILT_IN.resolve("acme.a") is None
+
+
+def test_the_metrics_of_a_source_are_those_of_cases() -> None:
+    found = BUILT_IN.with_([own("acme.a"), own("acme.n", level="run"), own("b.c", source="b")])
+    assert (found.of("acme.metrics"), found.of("b"), found.of("c")) == (("acme.a",), ("b.c",), ())
+
+
+def test_records_are_read_by_sections_and_by_figures_that_code_computes() -> None:
+    total = own("acme.n", level="run")
+    computed = replace(total, compute=lambda run: 1.0)
+    section = Section(title="S")
+    assert not BUILT_IN.with_([own("acme.a"), total]).reads_records
+    assert BUILT_IN.with_([own("acme.a"), computed]).reads_records
+    assert replace(BUILT_IN, sections=(section,)).reads_records
 
 
 @pytest.mark.parametrize(

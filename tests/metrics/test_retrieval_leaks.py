@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.metrics.retrieval import leaked_chunks
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores
-from tests.build.scores import TIMEOUT, case, gold, response, score
+from tests.build.scores import TIMEOUT, case, gold, response, score, view
 
 ANA = {"metadata": {"user": "ana"}}
 SECRET = {"irrelevant_supports": (gold("hr/salaries.md"),)}
@@ -51,6 +52,8 @@ def test_a_leak_below_the_cut_is_one_and_the_case_is_missed() -> None:
     assert (found.metrics["hit_at_k"], found.metrics["specificity_accuracy"]) == (1, 1)
     assert leak(found) == 1
     assert (found.outcome, found.failure_stage) == ("missed", "irrelevant_retrieved")
+    seen = view(case("a.md", **ANA, **SECRET), response("a.md", "hr/salaries.md"), k=1)
+    assert [(rank, one.rel_path) for rank, one in leaked_chunks(seen)] == [(2, "hr/salaries.md")]
 
 
 @pytest.mark.parametrize("of", [case(**SECRET), case(**ANA), case(tags=("acl",))])

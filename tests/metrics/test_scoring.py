@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.metrics.scoring import case_cluster, with_own_scores
+from pytest_rageval.metrics.scoring import case_cluster, outside_population, with_own_scores
 from pytest_rageval.metrics.view import FAILED, NotApplicable, Score, Verdicts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
@@ -68,6 +68,23 @@ def test_retrieval_only_leaves_out_the_answer_side(reply: AskResponse | None) ->
         if info.answer_side:
             assert status(scores, key) == "not_applicable", key
     assert (status(scores, "mrr") == "not_applicable") == (reply is REPLIES[1])
+
+
+@pytest.mark.parametrize("of", CASES)
+@pytest.mark.parametrize("reply", REPLIES)
+@pytest.mark.parametrize("only_retrieval", [True, False])
+def test_a_metric_outside_its_population_does_not_apply_whatever_the_reply(
+    of: Case, reply: AskResponse | None, only_retrieval: bool
+) -> None:
+    settings = ScoreSettings(retrieval_only=only_retrieval)
+    scores = score_reply(of, reply, settings, error=None if reply else TIMEOUT)
+    known = outside_population(of, settings, ("case", "settings"))
+    assert known <= scores.not_applicable.keys()
+    by_case = outside_population(of, settings, ("case",))
+    assert known - by_case == {"recall_at_tokens"}  # no budget is set
+    assert ("hit_at_k" in by_case) is not bool(of.gold_supports)
+    answered = {"abstention_accuracy", "over_abstention_rate"} & by_case
+    assert len(answered) == (0 if only_retrieval else 1)
 
 
 def test_chunks_come_back_in_rank_order_and_decided() -> None:

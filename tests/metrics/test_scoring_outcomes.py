@@ -143,6 +143,24 @@ def test_a_stored_outcome_is_decided_again_by_its_stage(
     assert (again.scores.outcome, again.scores.failure_stage) == (by_answer, stage)
 
 
+@pytest.mark.parametrize(
+    ("metrics", "stored", "unchecked"),
+    [
+        ({}, True, True),
+        ({}, False, False),  # scored by metrics that it does not hold any more
+        ({"hit_at_k": 1.0}, True, False),
+        ({"correctness": 5.0}, True, False),
+        ({"correctness": 5.0, "groundedness": None}, False, False),
+        ({"answer_rules_pass_rate": None}, False, False),
+    ],
+)
+def test_a_case_without_scores_of_its_answer_is_not_unchecked_that_was_checked(
+    metrics: dict[str, float | None], stored: bool, unchecked: bool
+) -> None:
+    kept = record("a", metrics, unchecked=stored)
+    assert decided_by(kept, ("retrieval", "answer")).scores.unchecked is unchecked
+
+
 def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:
     kept = record("a", {"hit_at_k": 1.0, "doc_hit_at_k": 1.0})
     assert decided_by(kept, ("retrieval", "answer")) is kept

@@ -20,8 +20,10 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
 )
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judgement
 from tests.build.records import changed, cut_to_begins
 from tests.build.scores import case, chunk, cite, gold, response, score_reply
+from tests.build.verdicts import judged_by
 
 SETTINGS = Settings(rootdir="", judge="none")
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
@@ -159,6 +161,24 @@ def test_a_margin_over_anchors_that_cannot_be_told_does_not_stand() -> None:
     guessed = asked(of, reply)
     assert guessed.scores.metrics["similarity_margin"] == pytest.approx(1.0)
     assert "similarity_margin" in settled(of, guessed, reported=False).scores.not_applicable
+
+
+@pytest.mark.parametrize(
+    ("judgements", "without_evidence"),
+    [
+        (judged_by("abstention", abstained=True), 0),
+        (judged_by("abstention", abstained=False), 1),
+        (judged_by("abstention", error=("refused", "no")), None),
+        ({}, None),
+    ],
+)
+def test_a_record_settles_with_the_verdict_of_its_judge_on_abstention(
+    judgements: dict[str, Judgement], without_evidence: float | None
+) -> None:
+    record = changed(asked(case(GOLD), response("a.md")), judgements=judgements)
+    found = settled(case(GOLD), record, reported=True)
+    assert found.scores.metrics["sufficient_context"] == 0
+    assert found.scores.metrics["answered_without_evidence"] == without_evidence
 
 
 def test_scores_of_a_rubric_of_ones_own_outlive_the_settling() -> None:

@@ -32,6 +32,7 @@ def read(answer: str) -> list[tuple[str | None, str | None]]:
         ("See (File: x.md, Section: New).", [("x.md", "New")]),
         ("See [docs/x.md, Section: New].", [("docs/x.md", "New")]),
         ("See [file: x.md].", [("x.md", None)]),
+        ("See (file: x.md).", [("x.md", None)]),
         ("[File: x.md, Section: ]", [("x.md", None)]),
         ('[File: `x y.md`, Section: "New"]', [("x y.md", "New")]),
         ("(see [File: x.md, Section: New] for more)", [("x.md", "New")]),

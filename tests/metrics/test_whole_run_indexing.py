@@ -52,7 +52,9 @@ def test_sums_that_do_not_add_up_are_said(change: dict[str, Any], warning: str) 
     assert found.consistent is False
 
 
-def test_an_empty_index_has_no_rates() -> None:
+def test_an_index_of_one_document_has_rates_and_an_empty_one_has_none() -> None:
+    found = indexing_numbers({"docs_processed": 1, "docs_with_0_chunks": 1})
+    assert found.no_chunks_generated_rate == 1
     found = indexing_numbers({"docs_processed": 0, "docs_with_0_chunks": 0, "chunks_attempted": 0})
     assert found.no_chunks_generated_rate is None
     assert found.chunks_skipped_rate is None
@@ -71,7 +73,7 @@ def test_document_types_have_their_own_rates() -> None:
     assert list(found.coverage_by_doc_type) == ["markdown"]
 
 
-@pytest.mark.parametrize("odd", [True, "8500", None, float("nan"), 10**400, [1]])
+@pytest.mark.parametrize("odd", [True, "8500", None, float("nan"), 10**400, 10**18, -(10**18), [1]])
 def test_what_is_no_count_is_not_reported(odd: object) -> None:
     found = indexing_numbers({**SEED, "chunks_attempted": odd})
     assert found.chunks_skipped_rate is None

@@ -16,17 +16,20 @@ from pytest_rageval.runs.baseline import (
     FoundBaseline,
     approval_path,
     approve_run,
+    failed_before,
     find_baseline,
+    find_last,
     read_approval,
+    refuse_missing_baseline,
 )
-from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.read import read_documents, select_failed
 from pytest_rageval.runs.store import write_document
 from pytest_rageval.values.baseline import Approval
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.settings import Settings
 from tests.build.repository import NEEDS_GIT, Repository, forget_git
-from tests.build.runs import run_of
+from tests.build.runs import SETTINGS, run_of
 
 pytestmark = NEEDS_GIT
 N = 5
@@ -189,3 +192,84 @@ def test_a_run_that_has_not_ended_cannot_be_approved(here: Repository) -> None:
     (here.path / "evals" / "results" / "base" / "metrics.json").unlink()
     with pytest.raises(StorageError, match="has not ended"):
         approve(here, "base")
+
+
+# --- the last run --------------------------------------------------------------------------------
+
+
+def test_the_last_run_that_can_be_compared_is_found_and_those_since_are_named(
+    here: Repository,
+) -> None:
+    results = here.path / "evals" / "results"
+    new = read_documents(results / "new")
+    assert find_last(new, project(here)) == FoundBaseline(folder=results / "base")
+    assert find_last(new, project(here), parts=["base"]) == FoundBaseline()
+    here.store("bare", run_of(N), day=3)
+    (results / "bare" / "results.jsonl").unlink()
+    stopped = here.store("stopped", run_of(N), day=4)
+    gate = GateResult(verdict="not_evaluated", sentence="", complete=False)
+    write_document(stopped, "gate.json", gate)
+    fail(here.store("failing", run_of(N), day=5, settings=replace(SETTINGS, token_budget=9)))
+    here.store("other", run_of(N), day=6, settings=replace(SETTINGS, k=3, token_budget=9))
+    found = find_last(new, project(here))
+    assert found.folder == results / "failing"  # of which one metric differs
+    assert found.choice is not None
+    assert (found.choice.run_id, found.choice.code) == ("failing", "last")
+    assert found.choice.facts["runs"] == "other (other k)"
+    shutil.rmtree(results / "failing")
+    found = find_last(new, project(here))
+    assert found.folder == results / "base"
+    assert found.choice is not None
+    assert found.choice.facts["runs"] == (
+        "other (other k), stopped (incomplete), bare (without results.jsonl)"
+    )
+
+
+def test_the_cases_that_failed_before_are_those_of_the_run_that_is_meant(here: Repository) -> None:
+    whole: dict[str, Any] = {"set": {"hash": "whole", "n_cases": 9}}
+    here.store("part", run_of(3, missed=[2]), day=3, **whole, dataset_hash="part")
+    here.store("full", run_of(3, missed=[1]), day=4, **whole, dataset_hash="whole")
+    here.store("late", run_of(3), day=5, **whole, dataset_hash="part")
+    for name, failed in {
+        None: "01", "last": "01", "part": "02", "auto": "0", "gone": "",
+    }.items():  # fmt: skip
+        found = failed_before(project(here), name)
+        assert found == {f"evals/set.jsonl::c-00{n}" for n in failed}, name
+
+
+def test_failed_cases_are_selected_that_the_set_still_has(here: Repository) -> None:
+    here.store("lost", run_of(3, missed=[1]), day=3)
+    cases = [("evals/set.jsonl", f"c-00{n}") for n in range(3)]
+
+    def select(known: list[tuple[str, str]], run: str = "lost", **fields: Any) -> tuple[Any, int]:
+        found = select_failed(project(here, failed_from=run), known, **fields)
+        return found.cases, len(found.notes)
+
+    assert select(cases) == ({*cases[:2]}, 0)
+    assert select(cases[1:]) == ({cases[1]}, 1)
+    assert select([]) == (frozenset(), 1)
+    assert select(cases, file="evals/set.jsonl") == ({*cases[:2]}, 0)
+    assert select(cases, file="evals/other.jsonl") == (frozenset(), 1)
+    here.store("good", run_of(3)[1:], day=4)
+    assert select(cases, "good") == (frozenset(), 1)
+
+
+def test_only_a_baseline_that_is_named_now_is_missed_when_it_is_absent(here: Repository) -> None:
+    (here.path / "evals" / "results" / "new" / "results.jsonl").unlink()
+
+    def fault(origin: str, **fields: Any) -> str | None:
+        settings = project(here, **fields, origins=dict.fromkeys(fields, origin))
+        try:
+            refuse_missing_baseline(settings)
+        except StorageError as error:
+            return error.faults[0].code
+        return None
+
+    for origin in ("flag --x", "env X"):
+        assert fault(origin, baseline="gone") == "not_found"
+        assert fault(origin, baseline="new") == "no_results"
+        assert fault(origin, runs="gone") == "absent"
+        assert fault(origin, runs="bot.txt") == "not_unpacked"
+        assert fault(origin, runs="evals", baseline="base") is None
+        assert fault(origin, baseline="auto") is fault(origin, baseline="last") is None
+    assert fault("pyproject.toml", baseline="gone", runs="gone") is None

@@ -13,7 +13,9 @@ import pytest
 from pytest_rageval.runs.documents import RunFacts, versions
 from pytest_rageval.runs.git import git_state
 from pytest_rageval.values.run import GitState
+from pytest_rageval.values.settings import Settings
 from tests.build.records import record
+from tests.build.runs import config_of
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -88,3 +90,17 @@ def test_versions_name_python_and_the_packages_that_are_installed() -> None:
 def test_the_version_of_the_index_may_be_a_number(said: object, kept: object) -> None:
     facts = RunFacts.of([record("a", indexing_coverage={"index_version": said})])
     assert facts.index_version == kept
+
+
+def test_versions_are_those_of_the_settings_or_else_as_the_target_reports_them() -> None:
+    models = {"embedding_model": "e1", "llm_model": "m1"}
+    records = [record("a", models=models, indexing_coverage={"index_version": 7})]
+
+    def stored(**settings: Any) -> list[object]:
+        found = config_of(records, Settings(rootdir=".", judge="none", **settings))
+        assert found.dataset_hash is not None
+        return [getattr(found, name) for name in named] + [found.dataset_version]
+
+    named = {"index_build_version": "i2", "retriever_version": "r2", "answerer_version": "a2"}
+    assert stored() == [7, "e1", "m1", config_of(records).dataset_hash]
+    assert stored(**named, dataset_version="d2") == ["i2", "r2", "a2", "d2"]

@@ -93,6 +93,15 @@ def test_the_main_branch_can_be_named_and_may_be_absent(upstream: Repository) ->
     assert not (upstream.path / "x").exists()
 
 
+def test_the_main_branch_is_the_one_that_the_remote_names(upstream: Repository) -> None:
+    upstream.branch("trunk")
+    upstream.commit("two")
+    here = clone(upstream)
+    assert history(here).main == "origin/trunk"
+    here.git("remote", "set-head", "origin", "--delete")
+    assert history(here).main == "origin/main"
+
+
 def test_a_repository_without_a_commit_is_not_the_lack_of_one(tmp_path: Path) -> None:
     assert history(Repository(tmp_path / "new")).problem == "no_commit"
     assert read_history(tmp_path, None, git_state(tmp_path)).problem == "no_repository"

@@ -10,10 +10,11 @@ import pytest
 
 from pytest_rageval.engine.case import CaseRepeat, record_of
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.read import decided_run, open_run, read_documents
+from pytest_rageval.runs.read import decided_run, failed_cases, open_run, read_documents
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.run import NO_CONFIG, StoredRun
@@ -67,6 +68,29 @@ def test_the_last_record_of_each_case_and_repeat_counts() -> None:
     assert run.run_id == "one"
     found = [(r.case.id, r.repeat, r.scores.outcome) for r in run.records]
     assert found == [("a", 0, "passed"), ("a", 1, "passed"), ("b", 0, "passed")]
+
+
+def test_two_records_of_a_case_in_a_run_that_has_ended_are_refused() -> None:
+    again = [record("a", SECTION), record("a", "x.md | # X")]
+    assert len(opened(again).records) == 1
+    write_text_document(Path("evals/results/one"), "metrics.json", "{}")
+    with pytest.raises(StorageError) as raised:
+        open_run("last", {})
+    [fault] = raised.value.faults
+    assert (fault.code, Path(fault.file).name) == ("repeated_records", "results.jsonl")
+
+
+def test_an_item_failed_that_did_not_pass_in_every_repeat() -> None:
+    run = opened(
+        [
+            record("c", SECTION, outcome="flawed", failure_stage="not_cited"),
+            record("a", SECTION),
+            record("a", "x.md | # X", repeat=1),
+            record("a", "x.md | # X", repeat=2),
+            record("b", SECTION),
+        ]
+    )
+    assert failed_cases(run) == [("set.jsonl", "c"), ("set.jsonl", "a")]
 
 
 def test_settings_of_the_run_are_read() -> None:

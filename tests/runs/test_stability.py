@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.stability import case_stability, runs_of_main
+from pytest_rageval.runs.stability import CaseStability, case_stability, runs_of_main
 from pytest_rageval.values.settings import Settings
 from tests.build.repository import NEEDS_GIT, Repository, forget_git
 from tests.build.runs import scored
@@ -41,6 +41,16 @@ def test_only_runs_of_the_main_branch_count_and_only_what_varies_is_unstable(
         "never": (0.0, 6, False), "varies": (0.5, 6, True), "good": (1.0, 6, False),
     }  # fmt: skip
     assert [one.runs for one in case_stability(runs, last=2)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "unstable"),
+    [(0.8, 5, False), (0.79, 5, True), (0.79, 4, False), (0.01, 9, True), (0.0, 9, False)],
+)
+def test_a_case_is_unstable_that_passed_in_some_of_five_runs_and_not_in_four_of_five(
+    rate: float, runs: int, unstable: bool
+) -> None:
+    assert CaseStability(nodeid="a", rate=rate, runs=runs).unstable is unstable
 
 
 def test_a_run_is_compared_with_those_of_its_own_history(here: Repository) -> None:

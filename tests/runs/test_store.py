@@ -17,6 +17,7 @@ from pytest_rageval.runs.store import (
     new_run_id,
     no_runs,
     read_json,
+    read_record,
     read_records,
     resolve_run,
     write_document,
@@ -101,6 +102,14 @@ def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) ->
     with pytest.raises(StorageError, match=message):
         writer.close()
     assert writer._lines.closed
+
+
+def test_a_discarded_run_leaves_nothing_and_its_name_is_free(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        writer.append(RECORD)
+        writer.discard()
+        assert not writer.path.exists()
+    assert read_records(write_run(tmp_path, "r")) == [RECORD]
 
 
 def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
@@ -233,6 +242,27 @@ def test_a_broken_line_before_the_last_is_named(tmp_path: Path, line: bytes, mes
     path.write_bytes(whole + line + b"\n" + whole)
     with pytest.raises(StorageError, match=message):
         read_records(path)
+
+
+def test_one_record_is_read_by_the_place_of_its_line(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        places = [writer.append(replace(RECORD, repeat=n)) for n in range(3)]
+    assert [read_record(writer.path, place).repeat for place in places] == [0, 1, 2]
+    with pytest.raises(StorageError) as raised:
+        read_record(writer.path, places[2] + 1)
+    assert [(fault.code, fault.line) for fault in raised.value.faults] == [("broken_record", 3)]
+
+
+def test_records_take_the_place_of_those_that_were_written_and_others_follow(
+    tmp_path: Path,
+) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        for n in range(3):
+            writer.append(replace(RECORD, repeat=n))
+        places = writer.rewrite(replace(RECORD, repeat=n) for n in (7, 8))
+        last = writer.append(replace(RECORD, repeat=9))
+    assert [record.repeat for record in read_records(writer.path)] == [7, 8, 9]
+    assert [read_record(writer.path, place).repeat for place in (*places, last)] == [7, 8, 9]
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,8 @@ def test_a_document_without_a_path_is_refused_with_the_keys_it_has() -> None:
         ValueError, match=r"documents\[1\]: no path .* \(its keys: title; looked for"
     ):
         from_documents(documents)
+    with pytest.raises(ValueError, match=r"\(its keys: title; looked for: doc\)"):
+        from_documents(documents[1:], path="doc")
 
 
 def test_the_advice_on_an_object_is_not_cut_where_a_client_raises_it() -> None:

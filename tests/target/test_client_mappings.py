@@ -12,6 +12,11 @@ from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import fake_target, http_reply, json_reply
 from tests.target.test_client import ask_once, failure
 
+TABLE = "[tool.rageval.target.request]"
+RPC = {"request": {"jsonrpc": "'2.0'", "params.q": "question"}}
+DIFY = {"preset": "dify"}
+OF_DIFY = {"preset": "dify", "vars": "user"}
+
 
 def test_mappings_speak_to_an_api_of_another_shape() -> None:
     theirs = {"out": {"text": "Monthly."}, "hits": [{"file": "a.md", "sim": "0.5"}]}
@@ -50,6 +55,38 @@ def test_a_refusal_without_a_reason_may_be_of_a_server_that_reads_a_form() -> No
     # Of this one the field can be mapped.
     refused.append(http_reply(b"query is required", "400 Bad Request", content_type="text/plain"))
     assert [form in failure(one)[1] for one in refused] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "settings", "code", "facts"),
+    [
+        (400, "Missing session ID", RPC, "http_session", {"setting": "auth"}),
+        (400, "Missing session ID", {}, "http_fields", {"sent": "question"}),
+        (404, "x", {}, "http_not_found", {"setting": "path"}),
+        (404, "x", DIFY, "http_not_found", {"write": "path", **OF_DIFY}),
+        (405, "x", {}, "http_method", {"method": "POST"}),
+        (405, "x", DIFY, "http_method", {"write": "path", **OF_DIFY}),
+        (418, "x", {}, "http_status", {}),
+        (422, "q is required", {}, "http_fields", {"sent": "question", "lines": 'q = "question"'}),
+        (400, "question is missing", {}, "http_fields", {"sent": "question", "missed": "question"}),
+        (400, "q is required", {"method": "GET"}, "http_fields",
+            {"query": "question", "lines": 'q = "question"'}),
+        (400, "q is required", DIFY, "http_fields",
+            {"sent": "question", "write": f"path or a field of {TABLE}", **OF_DIFY}),
+    ],
+)  # fmt: skip
+def test_a_status_that_the_settings_can_change_names_which(
+    status: int, said: str, settings: dict[str, Any], code: str, facts: dict[str, str]
+) -> None:
+    with fake_target(json_reply({"error": said}, f"{status} X")) as target:
+        client = HttpRagClient(TargetSettings(url=target.url, **settings))
+        error = client.ask_result(AskRequest(question="q")).error
+        client.close()
+    assert error is not None
+    known = {"status": status, "reason": said, "address": f"{target.url}/api/v1/ask"}
+    if code == "http_fields" and "write" not in facts:
+        known["table"] = TABLE
+    assert (error.code, error.facts) == (code, {**known, **facts})
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,25 @@ FOUND = two(at=PATHS, words=TEXTS)
             {"x": two(at=PATHS, score=("0.9", "0.4"), words=TEXTS)},
             "x[].{rel_path: at, text: words}",
         ),
+        (
+            {"x": two(at=PATHS, ref=("n-1", "n-2"), uid=("x-1", "x-2"), words=TEXTS)},
+            "x[].{rel_path: at, text: words, chunk_id: uid}",
+        ),
+        # Of two equal texts the outer one; of headings lists, and before texts those named so.
+        (
+            {"x": two(at=PATHS, m=tuple({"words": text} for text in TEXTS), words=TEXTS)},
+            "x[].{rel_path: at, text: words}",
+        ),
+        (
+            {"x": two(at="a.md", under=(["Gate"], ["Fee"]), section=("East", "West"), words=TEXTS)},
+            "x[].{rel_path: at, text: words, heading_path: some(join(' > ', under || `[]`))}",
+        ),
+        (
+            {"x": two(at="a.md", part=("North", "South"), section=("East", "West"), words=TEXTS)},
+            "x[].{rel_path: at, text: words, heading_path: section}",
+        ),
+        (FOUND[0], ""),  # no list
+        ({"x": two(at=PATHS, **{"it's": tuple([{"words": one}] for one in TEXTS)})}, ""),
         ({"x": two(at=PATHS)}, ""),  # no texts
         ({"x": two(words=TEXTS)}, ""),  # of no document
         ({"x": two(role=("user", "bot"), words=TEXTS)}, ""),
@@ -212,12 +231,33 @@ def test_what_was_retrieved_is_more_than_what_is_cited() -> None:
     assert likely_references({"seen": FOUND, "of": ["c.md"]}, {*PATHS}) == ""
 
 
+@pytest.mark.parametrize(
+    ("values", "score"),
+    [
+        ((0.9, 0.4, 0.4), "s"),
+        ((0.1, 0.4, 0.4), "negative(s)"),
+        ((0.1, 0.4, 0.2), None),
+        ((0.4, 0.9, 0.1), None),
+    ],
+)
+def test_scores_may_be_equal_but_not_fall_and_rise(
+    values: tuple[float, ...], score: str | None
+) -> None:
+    items = [{**FOUND[n % 2], "at": f"{n}.md", "s": value} for n, value in enumerate(values)]
+    more = f", score_final: {score}" if score else ""
+    assert likely_chunks(items) == f"[].{{rel_path: at, text: words{more}}}"
+
+
 def test_values_that_golds_name_decide_between_several() -> None:
     reply = {"x": two(file=PATHS, key=("Gates", "Fees"), part=("North", "South"), words=TEXTS)}
     assert likely_chunks(reply) == "x[].{rel_path: file, text: words}"
     assert likely_chunks(reply, ["Gates", "North"]) == (
         "x[].{rel_path: key, text: words, heading_path: part}"
     )
+    lists = {"above": (["Open"], ["Shut"]), "below": (["North"], ["South"])}
+    reply = {"x": two(file="a.md", words=TEXTS, **lists)}
+    assert "join(' > ', above" in likely_chunks(reply)
+    assert "join(' > ', below" in likely_chunks(reply, ["South"])
 
 
 def test_chunks_under_numbers_are_proposed_in_the_order_of_the_numbers() -> None:

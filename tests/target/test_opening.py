@@ -230,3 +230,13 @@ def test_the_index_is_kept_beside_a_test_path_that_is_a_file(tmp_path: Path, vau
     (tmp_path / "set.jsonl").write_text("", encoding="utf-8")
     given = replace(settings(tmp_path, vault=vault.name), testpaths=("set.jsonl",))
     assert embedded_config(given).cache_dir == tmp_path / "cache/reference"
+
+
+def test_an_opened_target_pauses_between_attempts_as_it_is_told(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    with fake_target(http_reply(b"", "503 Busy"), json_reply({"answer": "Seven."})) as target:
+        of = settings(tmp_path, url=target.url, retries=1)
+        with open_target(of, environ={}, sleep=pauses.append) as client:
+            assert isinstance(client, HttpRagClient)
+            assert client.ask_result(QUESTION).attempts == 2
+    assert len(pauses) == 1

@@ -94,6 +94,8 @@ def test_a_skeleton_is_bounded_and_has_no_control_characters() -> None:
     assert len(lines) == 31
     assert max(map(len, lines)) <= 240
     assert skeleton(None) == skeleton({}) == ()
+    assert [len(skeleton({str(i): i for i in range(n)})) for n in (30, 31)] == [30, 31]
+    assert skeleton({str(i): i for i in range(31)})[-1] == "..."
     assert skeleton({"lists": [[["x" * 50]]], "objects": [{"c": {"d": {"e": 1}}}], "none": []}) == (
         f'lists[1][1][1] "{"x" * 21}..."',
         "objects[1] {c {d {...}}}",

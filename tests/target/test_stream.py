@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_rageval.support.http.transport import Stopwatch
 from pytest_rageval.target import stream
 from pytest_rageval.target.stream import LinesParser, SseParser, StreamReader, StreamRules
 from pytest_rageval.values.errors import ConfigError, EndpointError
@@ -307,3 +308,12 @@ def test_an_event_that_reports_an_error_ends_the_stream(body: bytes, message: st
 def test_a_bad_expression_is_named_by_its_key(key: str) -> None:
     with pytest.raises(ConfigError, match=rf"\[tool\.rageval\.target\] {key}: bad JMESPath"):
         rules(**{key: "data.["})
+
+
+def test_events_that_one_piece_holds_are_not_read_beyond_the_limit_of_time() -> None:
+    watch = Stopwatch()
+    reader = StreamReader(rules(), watch=watch)
+    reader.feed("text/event-stream", sse("a"))
+    watch.ends_at = 0.0
+    with pytest.raises(TimeoutError):
+        reader.feed("text/event-stream", sse("a") * 64)

@@ -70,6 +70,13 @@ def test_no_data_fails_and_says_why() -> None:
     assert found.message == "no data: no case was scored (1 not applicable, 1 error)"
 
 
+def test_a_metric_that_is_newer_than_the_run_was_not_measured() -> None:
+    found = check(hits(1), Check(metric="acme.new", kind="min", limit=0.5))
+    assert (found.status, found.message) == ("fail", "no data: the run did not measure acme.new")
+    found = check(hits(1), replace(HIT, table="tag", group="t"))
+    assert (found.status, found.message) == ("fail", "no data: no case of tag t was run")
+
+
 def test_no_case_at_all_fails() -> None:
     assert gate([], HIT).verdict == "fail"
 
@@ -86,6 +93,32 @@ def test_the_missed_cases_are_the_worst_first_and_at_most_ten() -> None:
     records = [record(f"c{i:02}", {"mrr": 1 / (1 + i)}) for i in range(15)]
     found = check(records, Check(metric="mrr", kind="min", limit=0.9))
     assert found.missed_cases == tuple(f"c{i:02}" for i in range(14, 4, -1))
+
+
+@pytest.mark.parametrize(("past", "missed"), [(0.0, ()), (6e-10, ()), (2e-9, ("a",))])
+def test_a_case_within_the_tolerance_of_the_limit_is_not_missed(
+    past: float, missed: tuple[str, ...]
+) -> None:
+    for of, sign in ((Check(metric="mrr", kind="min", limit=0.9), -1), (limit("mrr", 0.9), 1)):
+        assert check([record("a", {"mrr": 0.9 + sign * past})], of).missed_cases == missed
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "estimate", "missed"),
+    [("pass_hat_k", "min", 1 / 3, ("b", "c")), ("flaky_rate", "max", 1 / 3, ("b",))],
+)
+def test_repeats_pass_that_all_pass_and_are_flaky_where_only_some_do(
+    metric: str, kind: Any, estimate: float, missed: tuple[str, ...]
+) -> None:
+    repeats = {"a": (1, 1), "b": (1, 0), "c": (0, 0), "once": (1,)}
+    records = [
+        record(name, outcome="passed" if value else "missed", repeat=n)
+        for name, values in repeats.items()
+        for n, value in enumerate(values)
+    ]
+    found = check(records, Check(metric=metric, kind=kind, limit=0.5))
+    assert found.estimate == pytest.approx(estimate)
+    assert (found.n, found.missed_cases) == (3, missed)
 
 
 def test_of_two_files_with_one_id_both_cases_are_named_with_their_file() -> None:
@@ -225,6 +258,16 @@ def test_figures_of_the_run(metric: str, estimate: float, missed: tuple[str, ...
 def test_a_censored_percentile_says_that_it_is_a_lower_bound() -> None:
     found = check(SYSTEM, limit("latency_ms.p95", 500), timeout_s=1.0)
     assert found.message == "930 (a lower bound: calls timed out) is above max 500"
+
+
+def test_a_bound_of_a_percentile_among_calls_that_timed_out_is_unknown() -> None:
+    answered = [record(f"c{n}", latency={"total_ms": float(n)}) for n in range(1, 13)]
+    median = limit("latency_ms.p50", 20)
+    late = [failed(f"t{n}", "timeout") for n in range(8)]
+    found = check([*answered, *late], median)
+    assert (found.low, found.high, found.proof) == (6.0, None, "unproven")
+    found = check(answered, median)
+    assert (found.low, found.high, found.proof) == (3.0, 10.0, "proven_pass")
 
 
 def test_an_unknown_price_is_no_data() -> None:

@@ -69,6 +69,8 @@ def test_a_drop_that_is_not_proven_passes_prove_fail() -> None:
 def test_a_run_that_is_not_proven_as_good_fails_prove_pass() -> None:
     found = decided(drop(decide="prove_pass"), lost(1))
     assert (found.status, found.proof) == ("fail", "unproven")
+    assert found.message.startswith("drop ")
+    assert found.message.endswith(", not proven")
 
 
 def test_a_proof_without_an_interval_is_no_data() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.compare.pairs import verdict
-from pytest_rageval.analysis.gate.figures import decide_limit
+from pytest_rageval.analysis.gate.figures import decide_limit, is_past_limit
 from pytest_rageval.values.gate import CheckKind, Decide
 
 KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
@@ -33,6 +33,25 @@ bound = st.floats(-1, 1)
 )
 def test_boundaries(kind: CheckKind, limit: float, estimate: float, outcome: str) -> None:
     assert decide_limit(kind, limit, estimate=estimate).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "change", "past"),
+    [
+        ("max_drop", 0.05, -0.06, True),
+        ("max_drop", 0.05, -0.05 - 5e-10, False),
+        ("max_drop", 0.05, 0.06, False),
+        ("max_rise", 0.05, 0.06, True),
+        ("max_rise", 0.05, -0.06, False),
+        ("max_rise", 0.05, None, False),
+        ("max_rise", None, 0.06, False),
+        ("max", 0.05, 0.06, False),
+    ],
+)
+def test_only_a_change_for_the_worse_can_be_past_its_limit(
+    kind: str, limit: float | None, change: float | None, past: bool
+) -> None:
+    assert is_past_limit(kind, limit, change) is past
 
 
 @pytest.mark.parametrize("kind", KINDS)

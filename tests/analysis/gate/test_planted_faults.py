@@ -67,8 +67,10 @@ def test_a_refusal_has_the_flag_of_a_target_that_reports_it_and_cites_nothing() 
     assert (found.abstained, found.references) == (True, ())
 
 
-def test_a_thought_comes_before_the_answer() -> None:
-    found = PLANT["thoughts left in"](reply(), ())
+def test_a_thought_of_the_first_three_passages_comes_before_the_answer() -> None:
+    found = PLANT["thoughts left in"](reply(n=4), ())
+    seen = "Passage 1 is from 0.md. Passage 2 is from 1.md. Passage 3 is from 2.md. I"
+    assert seen in found.answer
     assert found.answer.endswith(reply().answer)
     assert len(found.answer) > 2 * len(reply().answer)
 

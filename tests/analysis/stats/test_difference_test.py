@@ -81,10 +81,16 @@ def test_p_of_0_1_values_is_near_the_mid_p_of_mcnemar(lost: int, gained: int) ->
     assert found.p_below() == pytest.approx(mid, abs=0.008)
 
 
-def test_values_between_0_and_1_take_the_plus_two_t() -> None:
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [([0, 0.25, 0.5, 1], MetricScale()), ([0, 1], MetricScale()), ([0, 0.5, 1], BINARY)],
+)
+def test_values_that_are_not_those_of_a_binary_metric_take_the_plus_two_t(
+    values: list[float], scale: MetricScale
+) -> None:
     rng = np.random.default_rng(1)
-    base, cand = (rng.choice([0, 0.25, 0.5, 1], size=30).tolist() for _ in range(2))
-    found = difference_test(base, cand)
+    base, cand = (rng.choice(values, size=30).tolist() for _ in range(2))
+    found = difference_test(base, cand, scale)
     assert found is not None
     differences = [c - b for b, c in zip(base, cand, strict=True)]
     want = mean_interval(cluster_sums(differences), MetricScale(-1, 1), sided=1)
@@ -124,6 +130,14 @@ def test_one_large_document_counts_as_few() -> None:
     found = difference_test(base, cand, BINARY, clusters=clusters)
     assert found is not None
     assert (found.clusters, found.design_effect) == (16, 1.0)
+
+
+@pytest.mark.parametrize("clusters", ["aabb", "aaab"])
+def test_two_documents_leave_one_degree_of_freedom_between_them(clusters: str) -> None:
+    base, cand = [1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0]
+    found = difference_test(base, cand, BINARY, clusters=[*clusters], whole_clusters=True)
+    assert found is not None
+    assert (found.clusters, found.df) == (2, 1.0)
 
 
 def test_cases_that_differ_in_no_pair_still_leave_room() -> None:

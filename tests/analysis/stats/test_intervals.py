@@ -51,9 +51,9 @@ def test_wilson_agrees_with_scipy(k: int, n: int, confidence: float) -> None:
     assert bounds(got) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-def test_wilson_touches_the_ends_exactly() -> None:
-    assert wilson(0, 7).low == 0.0
-    assert wilson(7, 7).high == 1.0
+@pytest.mark.parametrize("n", [1, 7, 13, 40])
+def test_wilson_touches_the_ends_exactly(n: int) -> None:
+    assert (wilson(0, n).low, wilson(n, n).high) == (0.0, 1.0)
 
 
 def test_one_sided_bound_is_that_of_a_wider_two_sided_interval() -> None:

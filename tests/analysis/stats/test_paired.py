@@ -65,6 +65,9 @@ def test_the_interval_holds_the_difference_and_stays_on_the_scale(
     assert found.interval.low is not None
     assert found.interval.high is not None
     assert -1 <= found.interval.low <= found.diff <= found.interval.high <= 1
+    width = found.interval.high - found.interval.low
+    assert found.interval.se == pytest.approx(width / 2 / 1.959964, rel=1e-6)
+    assert found.interval.detectable_se == found.interval.se
 
 
 def test_pairs_in_shared_clusters_use_the_clustered_t() -> None:
@@ -73,6 +76,11 @@ def test_pairs_in_shared_clusters_use_the_clustered_t() -> None:
         base, cand, MetricScale(binary=True), clusters=[0, 0, 1, 1, 2, 2, 3, 3]
     )
     assert found.interval.method == "plus_two"
+
+
+def test_one_pair_of_a_binary_metric_has_an_interval_and_one_of_shares_has_none() -> None:
+    for scale, method in ((MetricScale(binary=True), "mover_wilson"), (MetricScale(), None)):
+        assert paired_difference([1.0], [0.0], scale).interval.method == method
 
 
 def test_one_cluster_has_no_interval() -> None:

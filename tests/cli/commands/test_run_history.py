@@ -189,6 +189,13 @@ def test_a_command_whose_index_is_down_warns_and_does_its_work(
     assert "sesame" not in captured.err
 
 
+def test_a_damaged_run_is_put_in_as_far_as_it_can_be_read(capsys: Output, index: str) -> None:
+    Path("evals/results/r1/metrics.json").write_text("{", encoding="utf-8")
+    assert cli.run(["runs", "tag", "r1", "main"]) == 0
+    assert "metrics.json" in capsys.readouterr().err
+    assert rows(index, "evaluation_runs", "run_id") == [("r1",)]
+
+
 def test_a_scored_run_that_is_saved_is_put_in(capsys: Output, index: str) -> None:
     Path("cases.jsonl").write_text('{"id": "a", "question": "?"}\n', encoding="utf-8")
     Path("responses.jsonl").write_text('{"id": "a", "response": {"answer": "!"}}\n', "utf-8")

@@ -16,6 +16,8 @@ from tests.build.postgres import execute
 from tests.build.root_rights import without_root_rights
 from tests.runs.history.builders import indexed_runs, rows, some_runs, sync
 
+UNREADABLE = "a URL that cannot be read"
+
 
 def opened(url: str, *, write: bool = True) -> str:
     with IndexDatabase(url, rootdir=Path.cwd(), write=write) as database:
@@ -42,29 +44,30 @@ def test_a_new_folder_keeps_the_index_out_of_git(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "got"),
     [
-        "mysql://ann:sesame@host/db",
-        "postgresql+nothing://ann:sesame@host/db",
-        "postgresql://ann:sesame@host:port/db",
-        "postgresql:/ann:sesame@host/db",
-        "postgresql+psycopg:ann:sesame@host/db",
-        "ann:sesame@host/db",
-        ":sesame@host/db",
-        "//ann:sesame@host/db",
-        "postgres//ann:sesame@host/db",
-        "mysql:/ann:sesame/@host/db",
-        "ann:ses@me@host:5432/db",
-        "sqlite://",
-        "sqlite:///:memory:",
+        ("mysql://ann:sesame@host/db", "a URL of 'mysql'"),
+        ("postgresql+nothing://ann:sesame@host/db", "a URL of 'postgresql+nothing'"),
+        ("postgresql://ann:sesame@host:port/db", UNREADABLE),
+        ("postgresql:/ann:sesame@host/db", UNREADABLE),
+        ("postgresql+psycopg:ann:sesame@host/db", UNREADABLE),
+        ("ann:sesame@host/db", UNREADABLE),
+        (":sesame@host/db", UNREADABLE),
+        ("//ann:sesame@host/db", UNREADABLE),
+        ("postgres//ann:sesame@host/db", UNREADABLE),
+        ("mysql:/ann:sesame/@host/db", UNREADABLE),
+        ("ann:ses@me@host:5432/db", UNREADABLE),
+        ("sqlite://", "a database in memory"),
+        ("sqlite:///:memory:", "a database in memory"),
     ],
 )
 def test_what_is_no_place_for_an_index_is_refused_without_its_password(
-    url: str, project: Path
+    url: str, got: str, project: Path
 ) -> None:
     with pytest.raises(ConfigError, match=r"^index of runs: .*, expected a path") as caught:
         opened(url)
     assert "sesame" not in str(caught.value)
+    assert [fault.facts["found"] for fault in caught.value.faults] == [got]
     assert list(project.iterdir()) == []
 
 
