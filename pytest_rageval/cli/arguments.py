@@ -253,7 +253,6 @@ def _documents(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _settings() -> Settings:
-    from pytest_rageval.cli.target import project_settings
 
     return project_settings({})
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Required
 from typing_extensions import TypedDict
 
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, OWN_LABELS, LabelledAnswer
-from pytest_rageval.analysis.trust.reliability import SCALE, HumanLabel, JudgeLabels
+from pytest_rageval.analysis.trust.reliability import SCALE, HumanLabel, JudgeLabels, labels_by_case
 from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, read_set
@@ -272,7 +272,6 @@ def read_labels_of(cases: Iterable[tuple[str, str]], settings: Settings) -> Judg
     given = settings.judging.labels
     if given is None:
         return None
-    from pytest_rageval.analysis.trust.reliability import labels_by_case
 
     try:
         labels = load_judge_labels(Path(settings.rootdir) / given, display=given)

@@ -23,6 +23,7 @@ from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below, write_file
 from pytest_rageval.support.text import clean
+from pytest_rageval.target.opening import open_target, serve_vault
 from pytest_rageval.values.errors import EndpointError, target_error
 from pytest_rageval.values.settings import Settings
 
@@ -81,8 +82,6 @@ class Cassettes:
     @contextmanager
     def open_target(self) -> Iterator[object]:
         """Yield a client for the target; the embedded server is started only to record."""
-        from pytest_rageval.target.opening import open_target, serve_vault
-
         with ExitStack() as stack:
             served_at = None
             if target_kind(self._settings) == "vault":

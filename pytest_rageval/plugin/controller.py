@@ -54,6 +54,7 @@ from pytest_rageval.plugin.workers import INPUT, Workers
 from pytest_rageval.project.case_reader import nodeid_of
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import no_target, target_kind
+from pytest_rageval.report.faces.terminal import show
 from pytest_rageval.report.step_summary import append_step_summary
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.files import shown_below
@@ -504,7 +505,6 @@ class Controller:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")
             return
-        from pytest_rageval.report.faces.terminal import show
         from pytest_rageval.report.view.summary import session_view
 
         verbosity = self.config.option.verbose

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_rageval.judges.spot_check import choose_cases
 from pytest_rageval.plugin.client_fixtures import judges_by_fixtures, make_sync
 from pytest_rageval.plugin.controller import Controller
 from pytest_rageval.plugin.items import CaseFile, CaseItem, attach_record
@@ -106,8 +107,6 @@ class Reporting:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note who judges, and choose the cases that are judged twice, the same everywhere."""
-        from pytest_rageval.judges.spot_check import choose_cases
-
         items = [*session.items, *self._other_parts]
         cases = [(i.file, t.case) for i in items if isinstance(i, CaseItem) for t in i.turns]
         own = (item for item in session.items if isinstance(item, CaseItem))

@@ -22,6 +22,7 @@ from pytest_rageval.values.errors import ConfigError, Fault
 from pytest_rageval.values.lenient import number as finite
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import ID_FIELD, trace_link
+from pytest_rageval.values.settings import AUTO, RUN_ID_RULE, is_run_id
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that other options or cases set."""
@@ -130,7 +131,6 @@ def _trace_url(text: str) -> str:
 
 
 def _repeats(value: object) -> object:
-    from pytest_rageval.values.settings import AUTO
 
     if value != AUTO and (type(value) is not int or not 1 <= value <= 1000):
         raise Unfit('an integer of at least 1 and at most 1000, or "auto"')
@@ -138,7 +138,6 @@ def _repeats(value: object) -> object:
 
 
 def _run_id(text: str) -> str:
-    from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
     if not is_run_id(text, new=True):
         raise Unfit(RUN_ID_RULE)

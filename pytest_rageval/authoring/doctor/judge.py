@@ -16,9 +16,11 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_
 from pytest_rageval.judges.calibrations import read_admissions
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatModel
+from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.wire import ModelReply
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.judges.opening import check_offline, is_named, open_named_judge
+from pytest_rageval.judges.opening import check_offline, given_client, is_named, open_named_judge
+from pytest_rageval.support.http.pacing import Pacing
 from pytest_rageval.support.text import part
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.diagnoses.judge import judge_advice
@@ -153,11 +155,8 @@ def _asked(
     probe_chars: int,
     sleep: Callable[[float], None],
 ) -> Generator[Finding, None, list[Judgement]]:
-    from pytest_rageval.judges.model.endpoint import ChatEndpoint
     from pytest_rageval.judges.model.judge import OpenAIJudge
     from pytest_rageval.judges.model.memory import unpinned_alias
-    from pytest_rageval.judges.opening import given_client
-    from pytest_rageval.support.http.pacing import Pacing
 
     asked = []
     root, pacing = Path(settings.rootdir), Pacing(sleep=sleep)

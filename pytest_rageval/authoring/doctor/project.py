@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
-from pytest_rageval.engine.preparing import check_target
+from pytest_rageval.engine.preparing import check_results_dir, check_target, run_thresholds
+from pytest_rageval.project.case_reader import other_file_note, other_file_notes, read_set
 from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import config_warnings
@@ -81,8 +82,6 @@ def check_preset(settings: Settings) -> Iterator[Finding]:
 
 def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
     """Read every case file of the project."""
-    from pytest_rageval.project.case_reader import other_file_note, read_set
-
     found = {path: read_set(path, Path(settings.rootdir)) for path in project_files(settings)}
     return [
         one
@@ -95,8 +94,6 @@ def check_case_files(
     settings: Settings, sets: Sequence[LoadedSet | DatasetError]
 ) -> Iterator[Finding]:
     """Check that the case files can be read, and report their contents."""
-    from pytest_rageval.project.case_reader import other_file_notes
-
     if not sets:
         where = " or ".join(settings.testpaths)
         message = " and ".join(other_file_notes(settings)) or f"no .jsonl file below {where}"
@@ -118,7 +115,6 @@ def check_case_files(
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
     """Check that the thresholds can be read."""
     from pytest_rageval.engine.own_code import open_registry
-    from pytest_rageval.engine.preparing import run_thresholds
 
     readable = [found for found in sets if not isinstance(found, DatasetError)]
     whole = bool(sets) and len(readable) == len(sets)
@@ -155,8 +151,6 @@ def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
 
 def check_results_folder(settings: Settings) -> Finding:
     """Check that runs can be stored, as pytest does, and by writing and removing a file."""
-    from pytest_rageval.engine.preparing import check_results_dir
-
     folder = settings.results_folder
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     try:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from pytest_rageval.authoring.keyed.session import EARLY, MAX_INPUT, KeySession
 from pytest_rageval.authoring.loopback import GuardedServer, json_body, refused
 from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.templating import content_policy, page_asset
+from pytest_rageval.report.html.templating import content_policy, page_asset, page_environment
 from pytest_rageval.support.threads import computed
 
 STALE: Final = (
@@ -141,7 +141,6 @@ class KeyPage(ABC, Generic[View]):
     def _template(self, name: str, **values: Any) -> str:
         """Render a page or a part; texts are escaped and hidden characters made visible."""
         # Imported here, since jinja2 is slow to import.
-        from pytest_rageval.report.html.templating import page_environment
 
         found = page_environment().get_template(f"keyed/{name}.html.j2")
         return found.render(command=self.command, **values)

@@ -17,6 +17,7 @@ from pytest_rageval.cli.output import (
     PATH,
     CommandError,
     ExitCode,
+    ProgressOnStderr,
     face_option,
     print_result,
     switch,
@@ -213,7 +214,6 @@ class _Asker:
 
     def ask(self, requests: Sequence[JudgeRequest]) -> list[JudgedAnswer]:
         from pytest_rageval.analysis.trust.calibration import read_judgement
-        from pytest_rageval.cli.output import ProgressOnStderr
         from pytest_rageval.judges.asking import ask_rubric
         from pytest_rageval.support.in_flight import in_order
 

@@ -26,6 +26,8 @@ from pytest_rageval.cli.output import (
 from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.reading import hint
 from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.values.case import TURN_FIELDS
+from pytest_rageval.values.lenient import items, word
 
 if TYPE_CHECKING:
     from pytest_rageval.project.case_edit import FileLine
@@ -123,7 +125,6 @@ def add(path: Path | None, case_id: str | None, face: str | None, **given: Any) 
     """Add a case, or a conversation of several turns, at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
-    from pytest_rageval.values.lenient import items, word
 
     fields = _fields(given)
     question = next((word(turn, "question") for turn in items(fields, "turns")), None)
@@ -262,8 +263,6 @@ def _promoted(line: dict[str, Any], inbox: Path) -> dict[str, Any]:
 
 def _turn_of(lines: Mapping[str, FileLine], case_id: str) -> tuple[str, int]:
     """Return the id of the line that a case is of, and its turn from 1; 0: it is the line."""
-    from pytest_rageval.values.lenient import items
-
     talk, _, number = case_id.rpartition("#")
     if case_id in lines or talk not in lines:
         return case_id, 0
@@ -280,8 +279,6 @@ def _refuse_misplaced(
     Raises:
         CommandError: with the case to name instead.
     """
-    from pytest_rageval.values.case import TURN_FIELDS
-
     of_turns = [name for name in changes if name in TURN_FIELDS]
     if not turn and value.get("turns") and of_turns:
         raise CommandError.of(case_id, "in_turns", field=of_turns[0], id=case_id)

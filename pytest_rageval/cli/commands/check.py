@@ -21,6 +21,7 @@ from pytest_rageval.cli.output import (
     switch,
     warn,
 )
+from pytest_rageval.cli.target import opened_target, project_settings
 from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.case import count_cases
 from pytest_rageval.values.errors import ConfigError, DatasetError
@@ -133,7 +134,6 @@ def _over_runs(
     """Find cases that stored runs show to be wrong or to tell nothing."""
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
     from pytest_rageval.authoring.linting.over_runs import audit_runs
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.runs.list import is_partial_run
     from pytest_rageval.runs.read import read_compared
     from pytest_rageval.runs.store import list_runs, resolve_run
@@ -179,7 +179,6 @@ def _try_gate(runs: tuple[Path, ...], *, strict: bool, face: str | None) -> Exit
     """Plant faults in a stored run, and say which of them its gate catches."""
     from msgspec import to_builtins
 
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.finish import gate_of
     from pytest_rageval.engine.planting import try_gate
     from pytest_rageval.report.view.gate import view_of_tried_gate
@@ -322,7 +321,6 @@ def _in_index(
 ) -> tuple[list[LintFinding], dict[str, Any]]:
     """Look anchors up in a target, and return what is lost with the name and the counts."""
     from pytest_rageval.authoring.linting.anchors import lost_anchors
-    from pytest_rageval.cli.target import opened_target, project_settings
     from pytest_rageval.target.opening import configured_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
@@ -338,7 +336,6 @@ def _in_index(
 def _unread_fields() -> Iterator[LintFinding]:
     """Warn of names in the settings of the target that nobody reads."""
     from pytest_rageval.authoring.linting.findings import LintFinding
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.target.mapping import unread_fields
 
     try:

@@ -14,10 +14,12 @@ from pytest_rageval.cli.output import (
     PATH,
     CommandError,
     ExitCode,
+    add_to_step_summary,
     face_option,
     print_result,
     switch,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
@@ -57,7 +59,6 @@ def command(
     newly_missed) fails with BASE as the baseline; 3 if the runs are not comparable; 5 if a target
     was down, so that nothing can be told.
     """
-    from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
     from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.view.comparison import view_of_comparison
@@ -131,7 +132,6 @@ def _assumed_base(newest: Path, project: Settings) -> Path:
 
 
 def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> CheckedComparison:
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.comparing import compare_stored
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.runs.read import read_compared

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.output import ExitCode, face_option, print_result, switch
+from pytest_rageval.report.faces.terminal import show
 from pytest_rageval.report.view.blocks import Block, Command, Fact
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ def command(verbose: bool, face: str | None) -> ExitCode:
 
 
 def _blocks(comparison: Comparison, verbose: bool) -> Iterator[Block]:
-    from pytest_rageval.report.faces.terminal import show
     from pytest_rageval.report.view.comparison import flip_blocks, view_of_comparison
 
     found = comparison.view.found

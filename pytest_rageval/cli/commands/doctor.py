@@ -18,8 +18,10 @@ from pytest_rageval.cli.output import (
     switch,
 )
 from pytest_rageval.cli.target import judge_options, opened_target, project_settings
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.view.blocks import Block, Note, Status, Table
 from pytest_rageval.support.text import clean, part
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -128,7 +130,6 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor.findings import Findings, missing_variable
     from pytest_rageval.authoring.doctor.target import ask_case, check_replies
     from pytest_rageval.project.settings import no_target, target_kind
-    from pytest_rageval.values.case import Case
 
     if target_kind(settings) == "none":
         if settings.target.preset is not None:
@@ -157,7 +158,6 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
 
 
 def _show_config(flags: dict[str, object], face: str | None) -> ExitCode:
-    from pytest_rageval.project.options import OPTIONS
     from pytest_rageval.project.settings import stored_settings
 
     settings = stored_settings(project_settings(flags))

@@ -20,6 +20,7 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few, first_repeated
 
@@ -186,7 +187,6 @@ def _alone(case: Case) -> Case:
 
 
 def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.project.documents import (
         documents_path,
         find_loader,

@@ -8,7 +8,15 @@ import click
 from msgspec import to_builtins
 
 from pytest_rageval.cli.arguments import complete_run, run_argument, run_or_last
-from pytest_rageval.cli.output import PATH, ExitCode, face_option, print_result, switch
+from pytest_rageval.cli.output import (
+    PATH,
+    ExitCode,
+    add_to_step_summary,
+    face_option,
+    print_result,
+    switch,
+)
+from pytest_rageval.cli.target import project_settings
 
 
 @click.command("gate")
@@ -36,8 +44,6 @@ def command(
     default the last run. Exit code 1 if the gate fails, as it does for a run that is INCOMPLETE; 3
     if it does not, but the baseline is not comparable.
     """
-    from pytest_rageval.cli.output import add_to_step_summary
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.report.faces.markdown import render
     from pytest_rageval.report.view.gate import view_of_gate

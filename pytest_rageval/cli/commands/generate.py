@@ -14,6 +14,7 @@ import click
 
 from pytest_rageval.cli.arguments import read_vault, target_vault
 from pytest_rageval.cli.output import FILE_PATH, PATH, CommandError, face_option, print_result
+from pytest_rageval.cli.target import project_settings
 from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
@@ -130,7 +131,6 @@ def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel |
     if model is None:
         yield None
         return
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.judges.model.chat import ChatModel
     from pytest_rageval.judges.opening import given_client
 

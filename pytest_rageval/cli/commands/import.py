@@ -13,6 +13,7 @@ import click
 
 from pytest_rageval.authoring.inbox.messages import LOGS, STRATA
 from pytest_rageval.authoring.interchange.registry import FORMATS
+from pytest_rageval.authoring.interchange.values import ReadOptions, Source, json_text
 from pytest_rageval.cli.output import (
     FILE_PATH,
     FOLDER_PATH,
@@ -23,6 +24,7 @@ from pytest_rageval.cli.output import (
     print_result,
     switch,
 )
+from pytest_rageval.project.documents import check_documents, document_lines, documents_path
 from pytest_rageval.report.view.blocks import Block
 from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.errors import DatasetError, Fault
@@ -30,7 +32,7 @@ from pytest_rageval.values.errors import DatasetError, Fault
 if TYPE_CHECKING:
     from pytest_rageval.authoring.inbox.messages import Tally
     from pytest_rageval.authoring.interchange.files import Fetch, OnClash
-    from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
+    from pytest_rageval.authoring.interchange.values import Imported
     from pytest_rageval.project.documents import Document
 
 _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -176,7 +178,6 @@ def command(
 
 
 def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
-    from pytest_rageval.authoring.interchange.values import ReadOptions
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
     if delimiter is not None and len(delimiter) != 1:
@@ -211,7 +212,6 @@ def _columns(given: Iterable[str]) -> dict[str, str]:
 
 def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool) -> Imported:
     from pytest_rageval.authoring.interchange.files import fetch_text, open_source
-    from pytest_rageval.authoring.interchange.values import Source
 
     fetcher = fetch_text if fetch else None
     chosen = FORMATS[name]
@@ -271,7 +271,6 @@ class _Plan:
 
 def _plan(found: Imported, output: Path, on_clash: OnClash, responses: Path | None) -> _Plan:
     from pytest_rageval.authoring.interchange.files import refuse_existing, without_clashes
-    from pytest_rageval.authoring.interchange.values import json_text
     from pytest_rageval.project.case_reader import load_cases
 
     warnings = _check(found.cases)
@@ -317,7 +316,6 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _planned_documents(found: Imported, output: Path) -> dict[Path | None, Sequence[str]]:
-    from pytest_rageval.project.documents import check_documents, document_lines, documents_path
 
     if not found.documents:
         return {}
@@ -406,7 +404,6 @@ def _import_log(
     from pytest_rageval.authoring.inbox.collect import collect
     from pytest_rageval.authoring.inbox.readers import PLAIN_FIELDS
     from pytest_rageval.authoring.interchange.files import refuse_existing, write_new
-    from pytest_rageval.authoring.interchange.values import json_text
 
     by = [one.strip().replace("-", "_") for one in (options["by"] or "random").split(",")]
     columns = _columns(options["columns"])

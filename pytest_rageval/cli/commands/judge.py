@@ -17,6 +17,7 @@ from msgspec import to_builtins
 from pytest_rageval.cli.arguments import run_argument, stored_run
 from pytest_rageval.cli.output import (
     CommandError,
+    ProgressOnStderr,
     UnreachableError,
     face_option,
     print_result,
@@ -30,6 +31,7 @@ from pytest_rageval.cli.target import (
     warn_of_cache,
 )
 from pytest_rageval.report.view.blocks import Block, Table
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, counted, free_name
 from pytest_rageval.values.verdict import usage_of
 
@@ -159,7 +161,6 @@ def _judge(run: str | None, settings: Settings, *, dry_run: bool, face: str | No
 
 
 def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:
-    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.judging import JudgeWatch, rejudge
     from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.judges.spot_check import choose_cases
@@ -246,7 +247,6 @@ def _save(
     from pytest_rageval.engine.judging import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.runs.store import write_text_document, write_versioned
-    from pytest_rageval.support.files import shown_below
 
     rubrics = settings.judging.rubrics
     versions, second = dict(document["rubrics"]), document["second_judge"]

@@ -22,7 +22,9 @@ from pytest_rageval.cli.output import (
     switch,
     warn,
 )
-from pytest_rageval.cli.target import opened_target, raised_text
+from pytest_rageval.cli.target import opened_target, project_settings, raised_text
+from pytest_rageval.metrics.deciding import anchors_of
+from pytest_rageval.metrics.matching import with_own_names
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, did_you_mean
@@ -129,7 +131,6 @@ def _has_generated(path: Path) -> bool:
 
 
 def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
-    from pytest_rageval.cli.target import project_settings
     from pytest_rageval.project.case_edit import load_editable
     from pytest_rageval.project.settings import no_target, target_kind
 
@@ -173,9 +174,6 @@ class _Asked:
 
     def __call__(self, case: Case) -> AskResult:
         from pytest_rageval.engine.case import ask_request
-        from pytest_rageval.metrics.deciding import anchors_of
-        from pytest_rageval.metrics.matching import with_own_names
-        from pytest_rageval.metrics.scoring import score_settings
         from pytest_rageval.support.threads import session_loop
         from pytest_rageval.target.calling import call_client
 

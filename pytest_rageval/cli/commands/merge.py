@@ -12,6 +12,7 @@ from pytest_rageval.cli.arguments import complete_run
 from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
+    add_to_step_summary,
     face_option,
     no_report_option,
     print_result,
@@ -41,7 +42,6 @@ def command(
     not comparable with the baseline; 1 if the gate fails, which it also does if cases of the set
     are missing.
     """
-    from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.merge import merge_parts
     from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
     from pytest_rageval.runs.store import resolve_run

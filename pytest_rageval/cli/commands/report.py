@@ -12,6 +12,7 @@ import click
 from pytest_rageval.cli.arguments import complete_run, run_argument, stored_run
 from pytest_rageval.cli.output import FILE_PATH, switch, write_page
 from pytest_rageval.cli.target import project_settings
+from pytest_rageval.support.files import refuse_link
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import AUTO, is_run_id
 
@@ -59,7 +60,6 @@ def command(
     from pytest_rageval.report.html.run.page import report_page
     from pytest_rageval.report.html.run.values import ReportOptions
     from pytest_rageval.runs.store import REPORT
-    from pytest_rageval.support.files import refuse_link
 
     page = report_page(stored, baseline=base, options=ReportOptions(redact=redact, full=full))
     target = output or stored.folder / REPORT

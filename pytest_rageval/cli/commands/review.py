@@ -24,6 +24,7 @@ from pytest_rageval.cli.output import (
     warn,
     write_page,
 )
+from pytest_rageval.support.files import check_person
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 
@@ -129,7 +130,6 @@ def _reviewer(given: str | None) -> str:
     import re
 
     from pytest_rageval.runs.git import run_git
-    from pytest_rageval.support.files import check_person
 
     if given is not None:
         return check_person(given, "--as")

@@ -17,6 +17,7 @@ from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.output import (
     PATH,
     JsonList,
+    ProgressOnStderr,
     face_option,
     no_report_option,
     print_result,
@@ -111,7 +112,6 @@ def _score(
     cases: Path, responses: Path, settings: Settings, *, run_id: str | None, face: str | None
 ) -> tuple[ScoredRun, list[Block]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
-    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.judging import JudgeWatch
     from pytest_rageval.engine.own_code import open_registry
     from pytest_rageval.engine.recorded import RecordedRun
@@ -173,7 +173,6 @@ def _score_in_shards(
 ) -> None:
     """Score in many processes and print the numbers."""
     from pytest_rageval.analysis.aggregate.run import aggregate_rows
-    from pytest_rageval.cli.output import ProgressOnStderr
     from pytest_rageval.engine.distributed import open_client, score_shards
     from pytest_rageval.judges.opening import open_judge
     from pytest_rageval.report.view.judging import score_lines

@@ -25,6 +25,7 @@ from pytest_rageval.cli.output import (
     switch,
 )
 from pytest_rageval.cli.target import opened_target, project_settings
+from pytest_rageval.values.settings import TargetSettings
 
 if TYPE_CHECKING:
     from pytest_rageval.api.run import Run
@@ -201,7 +202,6 @@ def _asked(prepared: PreparedSuite, given: _Given, settings: Settings) -> tuple[
     """Return the target in words, and an ordinary run in the folder of the suite."""
     from pytest_rageval.api.evaluation import evaluate, option_settings
     from pytest_rageval.target.opening import configured_target
-    from pytest_rageval.values.settings import TargetSettings
 
     asked = settings
     if not given.indexed:

@@ -26,6 +26,8 @@ from pytest_rageval.cli.output import (
     warn,
 )
 from pytest_rageval.cli.target import opened_target, project_settings
+from pytest_rageval.report.view.blocks import paragraph
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
@@ -249,9 +251,7 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
 
 
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, face: str | None) -> None:
-    from pytest_rageval.report.view.blocks import paragraph
     from pytest_rageval.report.view.sweep import view_of_sweep
-    from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
     view = view_of_sweep(outcome)

@@ -22,7 +22,7 @@ from pytest_rageval.support.http.bodies import TransportError, page_text, reply_
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.pacing import is_retryable, long_pause_s, requested_pause_s
 from pytest_rageval.support.http.route import find_route
-from pytest_rageval.support.http.transport import Stopwatch
+from pytest_rageval.support.http.transport import WATCH, Stopwatch, fault_of
 from pytest_rageval.support.text import clean, part
 from pytest_rageval.values.diagnoses.target import http_code, tls_code
 from pytest_rageval.values.errors import EndpointError, target_error
@@ -180,7 +180,6 @@ async def send(http: Sender, request: Request) -> Reply:
     # The first time, this imports libraries, which must not count for the limit. Where rich is
     # installed, httpx would import its command line with it, as long as all else of httpx.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
-    from pytest_rageval.support.http.transport import WATCH, fault_of
 
     WATCH.set(request.watch)
     found, watch = Reply(), request.watch

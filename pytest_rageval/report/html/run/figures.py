@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import MetricChange, UnpairedChange
 from pytest_rageval.analysis.two_runs import RunComparison, past_limits, verdict_word
 from pytest_rageval.metrics.built_in import BUILT_IN, stored_registry
@@ -34,8 +35,6 @@ CHANGE_STATUS: Final[Mapping[str, Status]] = {"better": "good", "worse": "bad", 
 
 def numbers_of(run: StoredRun) -> Aggregate:
     """Return the numbers of a stored run, computed anew where they were never written."""
-    from pytest_rageval.analysis.aggregate.run import aggregate
-
     registry, path_case = stored_registry(run.config), run.settings.path_case
     return run.aggregate or aggregate(run.records, registry=registry, path_case=path_case)
 

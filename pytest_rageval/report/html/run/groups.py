@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.table import ScoreTable
 from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
@@ -60,8 +61,6 @@ def heat_maps(
 
 def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
     """Return the mean change of each metric since the baseline, for every group of the new run."""
-    from pytest_rageval.analysis.aggregate.table import ScoreTable
-
     kept = [*pairs]
     base = ScoreTable.of([pair.base for pair in kept], [*keys])
     new = ScoreTable.of([pair.new for pair in kept], [*keys])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, case_names, group_repeats
 from pytest_rageval.analysis.aggregate.operational import group_errors
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.two_runs import RunComparison
@@ -197,8 +197,6 @@ def _changes(flips: Sequence[CaseFlip]) -> Iterator[CountRow]:
 
 def _error_rows(run: StoredRun, anchors: Mapping[str, str], *, redact: bool) -> Iterator[Row]:
     """Yield the errors of the target by cause; redacted without its words."""
-    from pytest_rageval.analysis.aggregate.case_groups import case_names
-
     groups = group_errors(run.whole(one) for one in run.records if one.error)
     names = case_names(run.records) if groups else {}
     for group in groups[:_CAUSES]:

@@ -21,7 +21,7 @@ from pytest_rageval.report.html.run.page import PageFrame, report_page
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.runs.listing import RunList, view_runs
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
-from pytest_rageval.report.html.templating import TEMPLATES, content_policy, page_asset
+from pytest_rageval.report.html.templating import TEMPLATES, content_policy, page_asset, render_page
 from pytest_rageval.runs.documents import encode_text
 from pytest_rageval.runs.list import (
     documents_of_runs,
@@ -123,7 +123,6 @@ def render_fault(sentence: str, links: Links) -> Iterator[str]:
 
 def _render(name: str, scripts: tuple[str, ...], links: Links, **values: Any) -> Iterator[str]:
     # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import render_page
 
     return render_page(
         f"runs/{name}.html.j2", scripts=scripts, served=not links.static, links=links, **values
