@@ -135,7 +135,7 @@ def difference_test(
         None for fewer than two pairs, or than two clusters with ``whole_clusters``.
 
     >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
-    >>> found = difference_test(lost + [1] * 41, gained + [1] * 41, Scale(binary=True))
+    >>> found = difference_test(lost + [1] * 41, gained + [1] * 41, MetricScale(binary=True))
     >>> found.diff, round(found.p_below(), 3), round(found.bounds(0.05)[1], 4)
     (-0.1, 0.057, 0.0044)
     """

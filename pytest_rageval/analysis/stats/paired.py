@@ -114,7 +114,7 @@ def paired_difference(
 
     >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
     >>> found = paired_difference(
-    ...     lost + [1] * 41, gained + [1] * 41, Scale(binary=True), sided=1
+    ...     lost + [1] * 41, gained + [1] * 41, MetricScale(binary=True), sided=1
     ... )
     >>> found.diff, round(found.interval.low, 3), round(found.interval.high, 4)
     (-0.1, -0.205, 0.0005)

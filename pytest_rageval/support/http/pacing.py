@@ -207,7 +207,7 @@ def take_place(
     Returns:
         Time at which the request may leave, not before ``now``, and the line behind it.
 
-    >>> when, line = take_place(Line(), 100.0, 10, per_request_s=2.0, per_token_s=0.5)
+    >>> when, line = take_place(PaceTimes(), 100.0, 10, per_request_s=2.0, per_token_s=0.5)
     >>> when, line.request, line.token
     (100.0, 102.0, 105.0)
     >>> take_place(line, 100.0, 10, per_request_s=2.0, per_token_s=0.5)[0]
