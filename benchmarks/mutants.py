@@ -180,10 +180,11 @@ class Mutants:
                 few = min(EXAMPLES, used.max_examples)
                 setattr(test, PROPERTY, settings(used, max_examples=few, database=None))
         calls: dict[Name, list[int]] = in_fork(lambda: self._calls(session.items))
+        places = [ROOT / "pytest_rageval" / folder for folder in self.folders]
         files = [
             str(path)
-            for folder in self.folders
-            for path in sorted((ROOT / "pytest_rageval" / folder).rglob("*.py"))
+            for place in places
+            for path in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
         ]
         found = [change for file in files for change in changes(file)]
         chosen = random.Random(self.seed).sample(found, min(self.number, len(found)))
@@ -308,7 +309,9 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def main() -> int:
     """Run the script."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folders", nargs="*", default=FOLDERS, help="folders of the package")
+    parser.add_argument(
+        "folders", nargs="*", default=FOLDERS, help="folders or files of the package"
+    )
     parser.add_argument("--number", type=int, default=200, help="changes to make (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
     parser.add_argument("--json", action="store_true", help="print figures as one object")
@@ -317,13 +320,14 @@ def main() -> int:
     if args.imported:
         return _imported(args.imported)
     mutants = Mutants(args.folders, args.number, args.seed)
-    packages = tuple(f"{folder.replace('/', '.')}." for folder in args.folders)
+    packages = tuple(one.removesuffix(".py").replace("/", ".") for one in args.folders)
     beside = [
         f"{file}.py"
         for file, modules in TESTED_BY.items()
         if any(module.startswith(packages) for module in modules.split())
     ]
-    tests = [str(ROOT / "tests" / one) for one in (*args.folders, *beside)]
+    folders = [str(Path(one).parent if one.endswith(".py") else one) for one in args.folders]
+    tests = [str(ROOT / "tests" / one) for one in (*folders, *beside)]
     options = ["-q", "-s", "-m", "not slow", "-p", "no:cacheprovider"]
     code = pytest.main([*options, *tests], plugins=[mutants])
     if code not in {0, 5}:
