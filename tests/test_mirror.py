@@ -34,9 +34,9 @@ WITHOUT_BEHAVIOUR = {"values.verdict": "records, which the tests of every judge 
 TESTED_BY = {
     "engine/test_case_evidence": "judges.evidence metrics.context report.explain.golds",
     "analysis/compare/test_conclusion": "analysis.compare.pairs",
-    "analysis/compare/test_metrics_groups": "analysis.two_runs",
+    "analysis/compare/test_metrics": "analysis.two_runs",
     "api/test_evaluation": "engine.asking",
-    "authoring/labelling/test_store_agreement": "report.view.judging",
+    "authoring/labelling/test_store": "report.view.judging",
     "authoring/labelling/test_screen_tmux": "authoring.keyed.app",
     "authoring/labelling/test_page": "authoring.keyed.page",
     "authoring/review/test_session": "authoring.keyed.session report.view.judging",

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.engine.run_cases import RunCases
+import pytest
+
+from pytest_rageval.engine.run_cases import RunCases, resume_command
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
@@ -101,3 +103,29 @@ def test_records_come_settled_in_the_order_of_the_set() -> None:
         ("b", 0),
         ("b", 1),
     ]
+
+
+# ---
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ([], "pytest --rageval-resume r"),
+        (["evals", "--rag-k", "3"], "pytest evals --rag-k 3 --rageval-resume r"),
+        (["-k", "a or b"], "pytest -k 'a or b' --rageval-resume r"),
+        (["--rageval-resume", "last", "-n2"], "pytest -n2 --rageval-resume r"),
+        (["evals", "--sw", "--stepwise-skip", "-v"], "pytest evals -v --rageval-resume r"),
+        (["--rageval-run-id=x", "--rageval-resume=r"], "pytest --rageval-resume r"),
+        (
+            ["--rag-param", "api_key=hunter2", "--rag-param=apiToken=hunter2"],
+            "pytest --rag-param 'api_key=***' '--rag-param=apiToken=***' --rageval-resume r",
+        ),
+        (
+            ["--rag-param", "max_tokens=5", "-k", "secret"],
+            "pytest --rag-param max_tokens=5 -k secret --rageval-resume r",
+        ),
+    ],
+)
+def test_what_was_typed_is_repeated_under_the_name_of_the_run(typed: list[str], shown: str) -> None:
+    assert resume_command(typed, "r") == shown

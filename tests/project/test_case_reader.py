@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -11,8 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_reader import case_fields, case_hash, load_cases, parse_case
-from pytest_rageval.values.case import Anchor, Case, Difficulty, KeyFact, RecencyRule
+from pytest_rageval.project.case_reader import (
+    case_fields,
+    case_hash,
+    case_json_schema,
+    load_cases,
+    parse_case,
+)
+from pytest_rageval.values.case import LABEL_PATTERN, Anchor, Case, Difficulty, KeyFact, RecencyRule
 from pytest_rageval.values.errors import DatasetError
 from tests.build.cases import FULL
 from tests.build.files import write_lines
@@ -335,3 +342,21 @@ def test_the_name_of_a_turn_is_taken(tmp_path: Path) -> None:
     with pytest.raises(DatasetError) as error:
         load_cases(path)
     assert [(fault.line, fault.code) for fault in error.value.faults] == [(2, "duplicate")]
+
+
+# --- fields of a line of a case file in its JSON Schema
+
+
+def test_the_schema_knows_every_field_and_its_default() -> None:
+    schema = case_json_schema()
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert (schema["additionalProperties"], schema["required"]) == (False, ["id"])
+    assert schema["oneOf"] == [{"required": ["question"]}, {"required": ["turns"]}]
+    assert schema["$defs"]["Anchor"]["additionalProperties"] is False
+    assert schema["properties"]["id"]["pattern"] == LABEL_PATTERN
+    for kind, made in ((Case, schema), (Anchor, schema["$defs"]["Anchor"])):
+        least: dict[str, Any] = dict.fromkeys(made["required"], "a")
+        values = json.loads(json.dumps(dataclasses.asdict(kind(**least))))
+        values.pop("talk", None)  # not of a line
+        properties = made["properties"].items()
+        assert {name: one.get("default", values[name]) for name, one in properties} == values

@@ -1,10 +1,14 @@
+""""""
+
 from __future__ import annotations
 
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 
-from pytest_rageval.support.process import interrupted_by_termination
+from pytest_rageval.support.process import Closing, import_whole, interrupted_by_termination
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
@@ -84,3 +88,55 @@ def test_a_handler_of_somebody_else_stays() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == [signal.SIGTERM]
+
+
+# --- closing of objects at the end of a with-statement
+
+
+class Door(Closing):
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+def test_the_end_of_a_block_closes_what_it_was_entered_with() -> None:
+    door = Door()
+    with door as entered:
+        assert entered is door
+        assert door.calls == []
+    assert door.calls == ["close"]
+
+
+# --- imports that an interrupt does not cut in half
+
+INTERRUPTED = """
+import signal
+
+began = True
+signal.raise_signal(signal.SIGNAL)
+ended = True
+"""
+
+
+@pytest.fixture(params=["SIGINT", "SIGTERM"])
+def module(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = "interrupted_while_it_loads"
+    text = INTERRUPTED.replace("SIGNAL", request.param)
+    (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    return name
+
+
+@pytest.mark.parametrize("ctrl_c", [False, True])
+def test_an_interrupt_takes_effect_once_the_module_is_there(module: str, ctrl_c: bool) -> None:
+    def load() -> None:
+        with interrupted_by_termination(ctrl_c=ctrl_c):
+            import_whole(module)
+
+    with pytest.raises(KeyboardInterrupt):
+        load()
+    loaded = sys.modules.pop(module)
+    assert loaded.ended

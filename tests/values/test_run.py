@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.values.run import ASSUMED, NO_CONFIG, StoredRun
+from pytest_rageval.values.record import ANSWER_STAGES, STAGES, FailureStage
+from pytest_rageval.values.run import ASSUMED, NO_CONFIG, StoredRun, part_of
 from tests.build.records import record
 from tests.build.runs import config_from
 
@@ -91,3 +92,12 @@ def test_a_run_without_a_core_left_says_that_its_latencies_may_hold_waiting(
     sentence = replace(EMPTY, config=config_from(**config)).saturation
     assert sentence.startswith("the process needed 96 % of a core" if said else "")
     assert bool(sentence) == said
+
+
+# --- parts of a system in which our stages lie
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_stages_of_an_answer_lie_in_the_answer(stage: FailureStage) -> None:
+    of_answer = {*ANSWER_STAGES, "wrongly_abstained", "hallucinated"}
+    assert part_of(stage) == ("answer" if stage in of_answer else "retrieval")

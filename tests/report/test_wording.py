@@ -1,14 +1,42 @@
-"""Sentences on replies that lack retrieved chunks."""
+"""The rules of matching in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_rageval.report.wording import chunk_sentences
+import pytest
+
+from pytest_rageval.report.wording import chunk_sentences, rules_text
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.analysis.aggregate.test_operational_target_faults import headed, replied, retrieved
+
+ALONE = (
+    "without a heading, text or page to compare, such a case is matched by document (doc_hit_at_k)"
+)
+
+
+@pytest.mark.parametrize(
+    ("matching", "text"),
+    [
+        ({}, ""),
+        ({"heading": 12}, ""),
+        ({"heading": 12, "snippet": 0}, ""),
+        (
+            {"snippet": 40, "heading": 812, "undecided": 2},
+            f"heading 812, snippet 40; 2 by document alone: {ALONE}",
+        ),
+        ({"undecided": 5}, f"document alone 5: {ALONE}"),
+        ({"document": 3}, "document 3"),
+        ({"other": 4}, ""),
+    ],
+)
+def test_rules_are_named_unless_headings_decided_alone(matching: dict[str, int], text: str) -> None:
+    assert rules_text(matching) == text
+
+
+# --- sentences on replies that lack retrieved chunks
 
 FIXTURE = ("the rag_client fixture of conftest.py",)
 
