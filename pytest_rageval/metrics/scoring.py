@@ -393,7 +393,7 @@ def below_pass_line(key: str, metrics: Metrics) -> bool:
 def pass_line(key: str) -> float:
     """Return the lowest score with which an answer passes: 4 of 5 for judged metrics, else 1."""
     info = BUILT_IN.cases[key]
-    return PASS_SHARE * (info.scale[1] or 0.0) if info.judged else 1.0
+    return PASS_SHARE * info.width if info.judged else 1.0
 
 
 def _citation_markers(settings: Settings) -> CitationMarkers | None:

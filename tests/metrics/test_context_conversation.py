@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import case_cluster, score_case
 from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.values.case import Anchor, Case, Turn
@@ -87,6 +88,8 @@ def test_an_answer_that_asks_back_passes_where_the_case_allows_it(
     both = ("answer", "clarify")
     found = score_case(view(turns(expected_behavior=both)[1], "b.md", answer=answer))
     assert (found.outcome, found.clarifies, found.unchecked) == (outcome, asks, False)
+    side = [key for key, info in BUILT_IN.cases.items() if info.answer_side]
+    assert (len({found.not_applicable.get(key) for key in side}) == 1) is asks
     assert score_case(view(turns()[1], "b.md", answer=answer)).outcome == "missed"
 
 

@@ -4,7 +4,13 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.metrics.scoring import case_cluster, outside_population, with_own_scores
+from pytest_rageval.metrics.scoring import (
+    case_cluster,
+    case_weight,
+    outside_population,
+    pass_line,
+    with_own_scores,
+)
 from pytest_rageval.metrics.view import FAILED, NotApplicable, Score, Verdicts
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseScores, ScoreSettings
@@ -148,6 +154,18 @@ def test_a_case_without_response_needs_an_error() -> None:
 )
 def test_cases_cluster_by_the_document_of_their_first_gold(of: Case, cluster: str | None) -> None:
     assert case_cluster(of) == cluster
+
+
+@pytest.mark.parametrize(
+    ("given", "weight"), [(0.25, 0.25), (3, 3.0), (0, None), (-1, None), ("3", None), (None, None)]
+)
+def test_a_case_weighs_what_its_metadata_say_above_0(given: object, weight: float | None) -> None:
+    assert case_weight(case(metadata={"weight": given})) == weight
+
+
+def test_an_answer_passes_with_four_fifths_of_a_judged_scale_and_else_with_all() -> None:
+    lines = [pass_line(key) for key in ("groundedness", "key_fact_recall", "hit_at_k")]
+    assert lines == [4.0, 0.8, 1.0]
 
 
 @pytest.mark.parametrize(

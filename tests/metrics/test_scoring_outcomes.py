@@ -13,6 +13,7 @@ from pytest_rageval.values.reply import AskResponse, FolderSelection
 from pytest_rageval.values.settings import Aspect
 from tests.build.records import record
 from tests.build.scores import TIMEOUT, case, chunk, cite, gold, response, score
+from tests.build.verdicts import judged_by
 
 GROUPS = case("a.md", "b.md", required_support_groups=((0, 1),))
 CONFLICT = case("new.md", "old.md", recency_conflict_rule="cite_newer")
@@ -159,6 +160,23 @@ def test_a_case_without_scores_of_its_answer_is_not_unchecked_that_was_checked(
 ) -> None:
     kept = record("a", metrics, unchecked=stored)
     assert decided_by(kept, ("retrieval", "answer")).scores.unchecked is unchecked
+
+
+@pytest.mark.parametrize(
+    ("unsure", "judged_on", "unchecked"),
+    [
+        ({"correctness"}, ("retrieval", "answer"), True),
+        ({"correctness"}, ("retrieval",), False),
+        ({"key_fact_recall"}, ("retrieval", "answer"), False),
+    ],
+)
+def test_a_case_whose_judge_is_unsure_of_the_answer_is_unchecked_where_answers_count(
+    unsure: set[str], judged_on: tuple[Aspect, ...], unchecked: bool
+) -> None:
+    given = judged_by("correctness", unsure=frozenset(unsure))
+    metrics = {"hit_at_k": 1.0, "groundedness": 5.0, "correctness": None}
+    kept = record("a", metrics, judgements=given, unchecked=not unchecked)
+    assert decided_by(kept, judged_on).scores.unchecked is unchecked
 
 
 def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:

@@ -7,11 +7,18 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import CaseRepeat, record_of
-from pytest_rageval.metrics.scoring import reported_by, settle
+from pytest_rageval.metrics.scoring import reported_by, settle, settled_together
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.support.threads import at_once
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
+from pytest_rageval.values.record import (
+    CaseRecord,
+    CheckedClaim,
+    CitationCheck,
+    Evidence,
+    Reported,
+    ScoreSettings,
+)
 from pytest_rageval.values.reply import (
     AskResponse,
     AskResult,
@@ -311,3 +318,39 @@ def test_a_metric_that_an_older_version_did_not_know_is_not_added() -> None:
     found = settled(case(GOLD), stored, reported=True)
     assert found.scores.metrics.keys() == older.keys()
     assert "mrr" not in found.scores.not_applicable
+
+
+def test_records_of_parts_settle_together_in_the_order_of_the_run() -> None:
+    records = [
+        changed(asked(case(GOLD), response(*chunks)), lineno=line, repeat=repeat)
+        for chunks, line, repeat in ((["a.md | # B"], 9, 0), (["a.md"], 2, 1), (["a.md"], 2, 0))
+    ]
+    found = settled_together(records, SETTINGS)
+    assert [(one.lineno, one.repeat) for one in found] == [(2, 0), (2, 1), (9, 0)]
+    assert [one.scores.metrics["hit_at_k"] for one in found] == [0, 0, 0]
+
+
+def test_a_record_with_nothing_to_score_again_is_left_alone() -> None:
+    lost = changed(asked(case(GOLD), None, TIMEOUT), error=None)
+    assert settled(case(GOLD), lost, reported=False) is lost
+    claim = CheckedClaim(text="So it is.", citations=(CitationCheck(ranks=(1,)),))
+    seen = changed(asked(case(GOLD), REPLIES["found"]), evidence=Evidence(claims=(claim,)))
+    facts = Reported(
+        headings=False, texts=False, pages=False, citations=True, citations_in_text=True
+    )
+    assert settle(seen, case(GOLD), SETTINGS, facts, settled_before=True) is seen
+
+
+@pytest.mark.parametrize("in_text", [True, False])
+def test_what_a_judge_found_of_citations_stands_where_the_record_has_them(in_text: bool) -> None:
+    of = case(GOLD, "b.md", recency_conflict_rule="acknowledge_both")
+    claim = CheckedClaim(text="So.", citations=(CitationCheck(ranks=(1,)),) if in_text else ())
+    record = asked(of, response("a.md", "b.md", answer="So. [1] [2]"))
+    found = {"recency_conflict_accuracy": 1.0, "citation_support_recall": 0.25}
+    record = changed(
+        record, metrics={**record.scores.metrics, **found}, evidence=Evidence(claims=(claim,))
+    )
+    scores = settled(of, record, reported=True).scores.metrics
+    assert scores["attribution_recall"] == 0.5  # not as stored
+    assert scores["recency_conflict_accuracy"] == 1
+    assert scores["citation_support_recall"] == (0.25 if in_text else None)
