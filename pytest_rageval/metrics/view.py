@@ -289,8 +289,7 @@ def read_citations(
     path_case = settings.path_case
     found = list(response.references or ())
     for rank, citation in located_citations(prepared.cited, chunks, path_case):
-        named = rank is not None and citation.rel_path is not None
-        found.append(replace(citation, chunk_rank=rank) if named else citation)
+        found.append(citation if rank is None else replace(citation, chunk_rank=rank))
     if response.references is None and not found:
         return None
     found = [*own_names(found, anchors_of(case), settings)]

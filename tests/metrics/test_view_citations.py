@@ -39,6 +39,8 @@ def read(answer: str) -> list[tuple[str | None, str | None]]:
         ("[File: x.md; File: y.md, Section: New]", [("x.md", None), ("y.md", "New")]),
         ("[x.md, Section: A; y.md, Section: B]", [("x.md", "A"), ("y.md", "B")]),
         ("[File: x.md, Section: Arrays [1]]", [("x.md", "Arrays [1]")]),
+        ("[File: x.md, Section: A, Section: B]", [("x.md", "A, Section: B")]),
+        ('[File: "", Section: New]', []),
         ("[see above, Section: 3] [x.md](x.md) (x.md, Section: y)", []),
         ("[File: unclosed", []),
     ],
@@ -149,6 +151,19 @@ def test_numbers_mean_nothing_where_no_chunks_are_reported() -> None:
 def test_citations_are_not_reported_without_references_and_without_any_in_the_text() -> None:
     assert cited(response(answer="plain")) is None
     assert cited(response(answer="plain", references=())) == ()
+
+
+def test_numbers_out_of_range_are_one_citation_of_nothing() -> None:
+    citations = cited(response("a.md", answer="[1] [7] [9]"))
+    assert citations == (Citation(rel_path="a.md", chunk_rank=1), Citation(rel_path=None))
+
+
+def test_an_answer_is_read_without_the_root_of_the_corpus() -> None:
+    reply = response(answer="See [File: /srv/docs/a.md].")
+    for root, shown in (("/srv/docs",), "a.md"), ((), "/srv/docs/a.md"):
+        seen = view_case(case(), reply, ScoreSettings(strip_root=root))
+        assert seen.response is not None
+        assert seen.response.answer == f"See [File: {shown}]."
 
 
 def test_citations_in_the_text_join_the_references() -> None:
