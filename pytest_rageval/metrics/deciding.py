@@ -20,6 +20,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     order_chunks,
     same_document,
+    vaults_agree,
 )
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
@@ -186,13 +187,14 @@ class _Decider:
 
     def _by_headings(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
         anchors = self._anchors
-        at = [
+        same = [
             index
             for index, (own, anchor) in enumerate(zip(self._paths, anchors, strict=True))
-            if own == path
-            and (anchor.vault is None or chunk.vault is None or anchor.vault == chunk.vault)
-            and matches_section(anchor, chunk, self._settings)
+            if own == path and vaults_agree(anchor.vault, chunk.vault)
         ]
+        if not same:
+            return replace(chunk, matched_golds=(), irrelevant=False, matched_by=None)
+        at = [index for index in same if matches_section(anchors[index], chunk, self._settings)]
         golds, irrelevant = tuple(at), False
         if at and at[-1] >= len(self._golds):
             golds = tuple([index for index in at if index < len(self._golds)])
@@ -288,7 +290,7 @@ def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:
     It depends on the parts that the run reports, never on which chunks came back.
     """
     auto = settings.matching_mode == "auto"
-    if settings.headings_reported and not (auto and names_pages(case)):
+    if settings.headings_reported and not names_pages(case):
         return None
     for anchor in anchors_of(case):
         section = bool(anchor_segments(anchor))

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
+    cited_golds,
     decide_chunks,
     is_at,
     relevant_facts,
@@ -20,7 +21,7 @@ from pytest_rageval.metrics.deciding import (
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import Reported, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from tests.build.records import record
 from tests.build.scores import case, chunk, gold, response, score, score_reply
 from tests.properties.scenes import make_case, make_payload, seeded
@@ -61,6 +62,65 @@ def test_a_chunk_of_several_anchors_names_every_rule() -> None:
     [found] = decide_chunks(of, [chunk("a.md", text="set the model", pages=(4,))], BARE)
     assert found.matched_golds == (0, 1, 2)
     assert found.matched_by == ("snippet", "pages", "document")
+
+
+@pytest.mark.parametrize(
+    ("pages", "one", "known"),
+    [
+        ((), chunk("b.md", pages=(1,)), False),
+        ((1,), chunk("b.md"), False),
+        ((1,), chunk("b.md", pages=(1,)), True),
+        ((), chunk("b.md", text="x"), True),
+        ((), chunk("b.md | # B"), True),
+    ],
+)
+def test_a_text_that_an_anchor_needs_is_missing_in_every_document(
+    pages: tuple[int, ...], one: RetrievedChunk, known: bool
+) -> None:
+    assert decided(replace(QUOTED, pages=pages), one) == (() if known else None, None)
+
+
+@pytest.mark.parametrize(
+    ("own", "reported", "expected"),
+    [
+        ("v", "v", ((0,), ("heading",))),
+        ("v", None, ((0,), ("heading",))),
+        (None, "v", ((0,), ("heading",))),
+        ("v", "w", ((), None)),
+    ],
+)
+@pytest.mark.parametrize("mode", ["heading", "auto"])
+def test_a_document_of_another_vault_is_not_that_of_the_anchor(
+    own: str | None, reported: str | None, expected: Any, mode: Any
+) -> None:
+    settings = ScoreSettings(matching_mode=mode)
+    one = chunk("a.md | # A", vault=reported)
+    assert decided(gold("a.md | # A", vault=own), one, settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "irrelevant"),
+    [
+        (gold("a.md", pages=(1,)), gold("a.md", pages=(2,)), True),
+        (gold("a.md", pages=(1,)), gold("a.md"), False),
+        (gold("a.md"), gold("a.md", pages=(2,)), True),
+        (gold("a.md | # A", pages=(1,)), gold("a.md", pages=(2,)), False),
+        (gold("a.md", pages=(1,)), gold("a.md | # A", pages=(2,)), True),
+    ],
+)
+def test_the_more_specific_anchor_wins_and_on_a_tie_the_irrelevant_one(
+    good: Anchor, bad: Anchor, irrelevant: bool
+) -> None:
+    of = case(gold_supports=(good,), irrelevant_supports=(bad,))
+    [found] = decide_chunks(of, [chunk("a.md", pages=(1, 2))], BARE)
+    assert (found.irrelevant, found.matched_golds) == (irrelevant, () if irrelevant else (0,))
+
+
+def test_a_cited_chunk_points_into_no_gold_only_where_the_run_could_tell() -> None:
+    of, one = case(gold_supports=(QUOTED,)), chunk("b.md", matched_golds=())
+    citation = Citation(rel_path="b.md", chunk_rank=1)
+    assert cited_golds(citation, of, [one], BARE) == frozenset()
+    assert cited_golds(citation, of, [one], replace(BARE, texts_reported=False)) is None
 
 
 def test_a_decision_by_a_text_that_was_cut_for_storage_is_kept() -> None:
@@ -135,6 +195,8 @@ def test_a_run_without_chunks_may_report_everything() -> None:
     assert parts.found() == Reported()
     parts.add([chunk("a.md", text="x", text_truncated=True)])
     assert parts.found() == Reported(headings=False, texts=False, pages=False)
+    parts.add([chunk("a.md | # A"), chunk("b.md", text="x")])
+    assert parts.found() == Reported(pages=False)
 
 
 def test_rules_are_those_of_chunks_within_the_cut() -> None:
