@@ -95,7 +95,8 @@ def _holds_most(wanted: str, found: str) -> bool:
     """Return whether a text begins, ends or lies within the words of a quotation."""
     letters = _letters(wanted)
     if found in wanted:
-        return _is_part(found) and 2 * _letters(found) > letters
+        least = letters if wanted.startswith(found) else letters + 1
+        return _is_part(found) and 2 * _letters(found) >= least
     # Read backwards, the end of a quotation is a beginning.
     backwards = (wanted[::-1], found[::-1], letters + 1)
     for quote, text, least in ((wanted, found, letters), backwards):

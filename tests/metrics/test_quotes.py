@@ -33,9 +33,12 @@ def test_words_are_what_markup_leaves(text: str, words: str) -> None:
     assert words_of(text) == words
 
 
+@pytest.mark.parametrize("around", [("Before it. ", " After it."), ("", "")])
 @pytest.mark.parametrize("at", range(1, len(SENTENCE)))
-def test_of_two_chunks_one_holds_a_quotation_that_their_border_cuts(at: int) -> None:
-    first, second = f"Before it. {SENTENCE[:at]}", f"{SENTENCE[at:]} After it."
+def test_of_two_chunks_one_holds_a_quotation_that_their_border_cuts(
+    at: int, around: tuple[str, str]
+) -> None:
+    first, second = f"{around[0]}{SENTENCE[:at]}", f"{SENTENCE[at:]}{around[1]}"
     held = [holds_quote(SENTENCE, text) for text in (first, second)]
     assert sum(held) == 1
     letters = sum(character.isalnum() for character in SENTENCE[:at])
@@ -46,6 +49,27 @@ def test_of_two_chunks_one_holds_a_quotation_that_their_border_cuts(at: int) -> 
 def test_a_part_counts_only_at_the_edge_of_a_text() -> None:
     assert not holds_quote(SENTENCE, f"{SENTENCE[:50]} and more")
     assert not holds_quote(SENTENCE, f"and before {SENTENCE[14:]}".replace("original", "green"))
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "held"),
+    [
+        ("abcd efgh ijkl", "x abcd efgh", True),
+        ("abc efgh ijkl", "x abc efgh", False),  # seven letters
+        ("abcdefgh ij", "x abcdefgh", False),  # one word
+        ("abcd efgh ijkl", "my abcd efgh", True),
+        ("abcd efgh ijkl", "myabcd efgh", False),
+        ("abcd efgh ijkl", "efgh ijkl my", True),
+        ("abcd efgh ijkl", "efgh ijklmy", False),
+        ("aaaa bbbb cccc dddd", "bbbb cccc", False),  # half
+        ("aaa bbbbb cccc ddd", "bbbbb cccc", True),
+        ("use kubernetes", "kubernetes", False),
+    ],
+)
+def test_a_part_has_two_words_eight_letters_and_the_most_of_the_quotation(
+    quote: str, text: str, held: bool
+) -> None:
+    assert holds_quote(quote, text) is held
 
 
 def test_short_quotations_have_no_parts() -> None:
