@@ -10,10 +10,12 @@ from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
+    fact_share,
     scores_disagree,
     valid_score,
 )
 from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.values.case import KeyFact
 from pytest_rageval.values.record import CaseScores
 from tests.build.scores import TIMEOUT, case, response, score, status
 
@@ -68,6 +70,7 @@ def test_the_composite_is_the_weighted_mean() -> None:
         ({"a": 1.0}, {"a": 1.0, "b": 1.0}, None),
         ({"a": 1.0, "b": None}, {"a": 1.0, "b": 0.0}, 1.0),
         ({"a": 0.5, "b": 1.0}, {"a": 2.0, "b": 2.0}, 0.75),
+        ({"a": 0.0, "b": 1.0}, {"a": 1.0, "b": 3.0}, 0.75),
         ({"a": 0.5}, {"a": 0.0}, None),
         ({}, {}, None),
     ],
@@ -84,6 +87,23 @@ def test_claim_support_is_the_share_of_claims(counts: tuple[int, int], rate: flo
 
 
 @pytest.mark.parametrize(
+    ("vital", "found", "share"),
+    [
+        ((True, False, False), (True, False, True), 0.75),  # (1 + 0.5) / (1 + 0.5 + 0.5)
+        ((False, False), (True, False), 0.5),
+        ((True, True), (True, False), None),
+        ((True, False), (True,), None),
+        ((True, False), None, None),
+    ],
+)
+def test_a_fact_that_is_not_vital_counts_half(
+    vital: tuple[bool, ...], found: tuple[bool, ...] | None, share: float | None
+) -> None:
+    of = case(expected_key_facts=tuple(KeyFact(text="x", vital=one) for one in vital))
+    assert fact_share(of, found) == share
+
+
+@pytest.mark.parametrize(
     ("one", "other", "scale", "apart"),
     [
         (5, 4, (0, 5), False),
@@ -95,6 +115,9 @@ def test_claim_support_is_the_share_of_claims(counts: tuple[int, int], rate: flo
         (0.7, 0.5, (0, 1), False),
         (0.3, 0.1, (0, 1), False),
         (0.8, 0.79, (0, 1), True),
+        (2, 2.8, (1, 5), False),
+        (2, 2.81, (1, 5), True),
+        (4.2, 4.19, (1, 5), True),
     ],
 )
 def test_judges_disagree_beyond_a_point_or_across_the_pass_line(
@@ -154,6 +177,7 @@ def test_unanswerable_cases_have_only_the_five_dimensions() -> None:
     states = {key: status(scores, key) for key in JUDGED}
     scored = {key for key, state in states.items() if state == "scored"}
     assert scored == {*FIVE, "five.composite"}
+    assert "error" not in states.values()
 
 
 def test_key_fact_recall_needs_expected_facts() -> None:
