@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.values.record import CheckedClaim, CitationCheck, Evidence
 from pytest_rageval.values.reply import AskResponse
-from tests.build.scores import TIMEOUT, case, cite, response, score, status
+from tests.build.scores import TIMEOUT, case, chunk, cite, response, score, status
 
 KEYS = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 IN_CONTEXT, RECENCY = "citation_in_context_rate", "recency_conflict_accuracy"
+SUPPORT = ("citation_support_precision", "citation_support_recall")
 NEW, OLD = "docs/v2.md | # O", "docs/v1.md | # O"
 
 
@@ -147,3 +149,59 @@ def test_acknowledging_without_a_judge_never_applies(reply: AskResponse | None) 
 )
 def test_the_population_of_recency_conflicts(of: Any, reply: Any, state: str) -> None:
     assert status(score(of, reply, error=None if reply else TIMEOUT), RECENCY) == state
+
+
+def supported(*claims: str, reply: AskResponse | None = None, **settings: Any) -> tuple[Any, Any]:
+    """Score claims written as the marks of their citations: ``+``, ``-`` or ``?`` for unknown."""
+    marks = {"+": True, "-": False, "?": None}
+    checked = tuple(
+        CheckedClaim(text="x", citations=tuple(CitationCheck(supports=marks[m]) for m in one))
+        for one in claims
+    )
+    verdicts = Verdicts(evidence=Evidence(claims=checked))
+    reply = reply or response(retrieved_chunks=(chunk("a.md", text="x"),), abstained=False)
+    settings = {"judge_configured": True, "citations_in_text": True, **settings}
+    found = score(case("a.md"), reply, verdicts=verdicts, **settings)
+    precision, recall = [
+        status(found, key) if found.metrics[key] is None else found.metrics[key] for key in SUPPORT
+    ]
+    return precision, recall
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        (["+"], (1, 1)),
+        (["+-", "-", "", "++"], (3 / 5, 2 / 4)),
+        (["-"], (0, 0)),
+        (["", ""], ("not_applicable", 0)),
+        (["+", "?"], ("not_applicable", "not_applicable")),
+        ([], ("not_applicable", "not_applicable")),
+    ],
+)
+def test_the_support_of_citations_counts_pairs_and_that_of_claims_any(
+    claims: list[str], expected: tuple[Any, Any]
+) -> None:
+    assert supported(*claims) == expected
+
+
+@pytest.mark.parametrize(
+    ("reply", "settings", "state"),
+    [
+        (None, {"judge_configured": False}, "not_applicable"),
+        (response(abstained=True, retrieved_chunks=()), {}, "not_applicable"),
+        (response(retrieved_chunks=None), {}, "not_applicable"),
+        (response("a.md"), {}, "not_applicable"),
+        (response(answer=" "), {}, "error"),
+    ],
+)
+def test_claims_that_cannot_be_looked_up_have_no_support(
+    reply: AskResponse | None, settings: dict[str, Any], state: str
+) -> None:
+    assert supported("+", reply=reply, **settings) == (state, state)
+
+
+def test_uncited_claims_lack_support_only_where_the_target_cites_in_its_text() -> None:
+    outside = ("not_applicable", "not_applicable")
+    assert supported("", citations_in_text=False) == outside
+    assert supported("+", citations_in_text=False) == (1, 1)
