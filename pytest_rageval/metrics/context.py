@@ -297,7 +297,7 @@ def _carry(view: CaseView) -> Score:
 def found_evidence(view: CaseView) -> Score:
     """Return whether a case got the evidence that it needs: by its anchors, else by documents."""
     scores = score_retrieval(view)
-    anchors = scores["recall_all_at_k" if view.case.required_support_groups else "hit_at_k"]
+    anchors = scores[gold_key(view.case)]
     return anchors if isinstance(anchors, float) else scores["doc_hit_at_k"]
 
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.metrics.context import estimate_tokens, within_budget
+from pytest_rageval.metrics.context import estimate_tokens, tokens_reported, within_budget
 from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.values.case import KeyFact
 from pytest_rageval.values.record import CaseScores, Evidence
-from tests.build.scores import TIMEOUT, case, chunk, response, score
+from tests.build.scores import TIMEOUT, case, chunk, response, score, status
 
 PATHS = ("a.md", "b.md", "c.md", "x.md")
 
@@ -73,6 +74,25 @@ def test_counts_of_the_target_and_estimates_are_never_mixed() -> None:
     assert tokens(plain, bare) is None
     assert tokens(plain, cut) is None
     assert tokens(plain, cut, k=1) == 10
+
+
+@pytest.mark.parametrize(("where", "recall"), [("a.md", 1), ("a.md | # A", None)])
+def test_recall_within_tokens_needs_anchors_that_can_be_read(
+    where: str, recall: float | None
+) -> None:
+    reply = response(retrieved_chunks=(chunk("a.md", token_count=1),))
+    found = score(case(where), reply, token_budget=9, headings_reported=False)
+    assert found.metrics["recall_at_tokens"] == recall
+    assert status(found, "recall_at_tokens") == ("not_applicable" if recall is None else "scored")
+
+
+@pytest.mark.parametrize(
+    ("counts", "reported"), [((), True), ((1, 0), True), ((1, None), False), ((None,), False)]
+)
+def test_a_target_reports_tokens_that_counts_every_chunk(
+    counts: tuple[int | None, ...], reported: bool
+) -> None:
+    assert tokens_reported([chunk("a.md", token_count=n) for n in counts]) is reported
 
 
 def test_what_is_not_reported_is_not_applicable_and_a_failure_an_error() -> None:
@@ -139,3 +159,23 @@ def test_facts_that_were_not_looked_up_in_the_answer_are_an_error_if_the_judge_w
     found = score(of, reply, verdicts=verdicts, judge_configured=True)
     assert found.metrics["context_utilization"] is None
     assert found.not_applicable.get("context_utilization", "error") == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "judge", "value", "state"),
+    [
+        ("text", True, 0.5 / (1 + 0.5), "scored"),  # of the facts in the context, those used
+        ("text", False, None, "not_applicable"),
+        (" ", True, None, "error"),
+    ],
+)
+def test_the_use_of_a_context_is_the_weighted_share_of_its_facts_that_the_answer_states(
+    answer: str, judge: bool, value: float | None, state: str
+) -> None:
+    of = case("a.md", expected_key_facts=("a", KeyFact(text="b", vital=False), "c"))
+    reply = response(answer=answer, retrieved_chunks=(chunk("a.md", text="a b"),))
+    seen = Evidence(facts=((1,), (1,), ()), facts_stated=(False, True, True))
+    found = score(of, reply, verdicts=Verdicts(evidence=seen), judge_configured=judge)
+    assert found.metrics["fact_recall_in_context"] == 1.5 / 2.5
+    assert found.metrics["context_utilization"] == value
+    assert status(found, "context_utilization") == state

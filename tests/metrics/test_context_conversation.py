@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.context import asks_alone, found_evidence
 from pytest_rageval.metrics.scoring import case_cluster, score_case
 from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.values.case import Anchor, Case, Turn
 from pytest_rageval.values.record import AskedAlone, CaseScores, ScoreSettings
-from tests.build.scores import TIMEOUT, chunk, response
+from tests.build.scores import TIMEOUT, case, chunk, response
 
 GOLD = (Anchor(rel_path="a.md"),)
 
@@ -69,8 +71,37 @@ def test_a_turn_that_cannot_be_compared_is_outside_or_an_error_never_0(
 
 def test_only_later_turns_have_the_figure() -> None:
     first = turns()[0]
-    for case in (first, replace(first, talk=None)):
-        assert carry(score_case(view(case, "b.md"))) == "n/a"
+    for one in (first, replace(first, talk=None)):
+        assert carry(score_case(view(one, "b.md"))) == "n/a"
+
+
+def test_the_question_in_full_of_a_later_turn_with_golds_is_asked_alone() -> None:
+    first, second = turns()
+    asked = {
+        "first": replace(first, standalone="Why?"),
+        "second": second,
+        "without a question in full": replace(second, standalone=None),
+        "without golds": replace(second, gold_supports=()),
+        "of no conversation": replace(second, talk=None),
+    }
+    assert [name for name, one in asked.items() if asks_alone(one)] == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("of", "chunks", "settings", "found"),
+    [
+        (case("a.md", "b.md"), ["a.md"], {}, 1.0),
+        (case("a.md", "b.md", required_support_groups=((0, 1),)), ["a.md"], {}, 0.0),
+        (case("a.md", "b.md", required_support_groups=((0, 1),)), ["a.md", "b.md"], {}, 1.0),
+        (case("a.md | # A"), ["a.md | # B"], {}, 0.0),
+        (case("a.md | # A"), ["a.md"], {"headings_reported": False}, 1.0),
+        (case("a.md | # A"), ["b.md"], {"headings_reported": False}, 0.0),
+    ],
+)
+def test_evidence_is_found_by_anchors_and_where_they_are_unknown_by_documents(
+    of: Case, chunks: list[str], settings: dict[str, Any], found: float
+) -> None:
+    assert found_evidence(view_case(of, response(*chunks), ScoreSettings(**settings))) == found
 
 
 @pytest.mark.parametrize(
@@ -80,6 +111,8 @@ def test_only_later_turns_have_the_figure() -> None:
         ("Hello. Which order do you mean, and when was it?", "passed", True),
         ("It takes about five days from the day of your order. More?", "missed", False),
         ("Five days.", "missed", False),
+        ("Five. Why?", "passed", True),  # half
+        ("Fives. Why?", "missed", False),
     ],
 )
 def test_an_answer_that_asks_back_passes_where_the_case_allows_it(

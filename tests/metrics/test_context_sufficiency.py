@@ -9,11 +9,14 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import compare_records
-from pytest_rageval.metrics.context import context_cell
+from pytest_rageval.metrics.context import context_cell, score_sufficiency
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
 from pytest_rageval.report.html.run.panels import context_panel
 from pytest_rageval.report.view.summary import context_facts
+from pytest_rageval.values.case import KeyFact
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import record
+from tests.build.scores import case
 
 
 def answered(
@@ -57,6 +60,33 @@ def test_the_place_of_a_case(
     values: tuple[float | None, float | None, float | None], cell: tuple[str, str] | None
 ) -> None:
     assert context_cell(*values) == cell
+
+
+UNKNOWN = NotApplicable("It is not known.")
+
+
+@pytest.mark.parametrize(
+    ("golds", "held", "sufficient"),
+    [
+        (1.0, (False, False), 1.0),
+        (0.0, (True, False), 1.0),  # the second fact is not vital
+        (0.0, (False, True), 0.0),
+        (UNKNOWN, (False, True), 0.0),
+        (0.0, UNKNOWN, 0.0),
+        (UNKNOWN, UNKNOWN, UNKNOWN),
+        (FAILED, (True, False), 1.0),
+        (FAILED, (False, True), FAILED),
+        (0.0, FAILED, FAILED),
+    ],
+)
+def test_a_context_suffices_by_its_golds_or_by_its_vital_facts(
+    golds: Score, held: tuple[bool, ...] | Score, sufficient: Score
+) -> None:
+    of = case("a.md", expected_key_facts=("a", KeyFact(text="b", vital=False)))
+    found = score_sufficiency(of, {"hit_at_k": golds, "over_abstention_rate": 0.0}, held)
+    assert found["sufficient_context"] == sufficient
+    assert isinstance(found["refused_with_evidence"], float) is (sufficient == 1)
+    assert (found["answered_without_evidence"] == 1) is (sufficient == 0)
 
 
 def test_a_run_counts_each_case_whose_context_and_abstention_are_known() -> None:
