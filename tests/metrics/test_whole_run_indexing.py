@@ -60,6 +60,27 @@ def test_an_index_of_one_document_has_rates_and_an_empty_one_has_none() -> None:
     assert found.chunks_skipped_rate is None
 
 
+@pytest.mark.parametrize(
+    ("skipped", "attempted", "rate"),
+    [(0, 1, 0.0), (1, 1, 1.0), (3, 2, 1.5), (1, 0, None), (0, 0, None), (-1, 2, None)],
+)
+def test_a_rate_needs_a_whole_and_a_part_that_is_a_count(
+    skipped: int, attempted: int, rate: float | None
+) -> None:
+    found = indexing_numbers({"chunks_skipped": skipped, "chunks_attempted": attempted})
+    assert found.chunks_skipped_rate == rate
+
+
+def test_sums_over_document_types_need_the_count_of_each() -> None:
+    def told(total: int | None, *parts: int | None) -> tuple[str, ...]:
+        counts = [{} if n is None else {"docs_processed": n} for n in (total, *parts)]
+        types = {str(n): one for n, one in enumerate(counts[1:])}
+        return indexing_numbers({**counts[0], "by_doc_type": types}).warnings
+
+    assert [told(5, 2, 3), told(5), told(5, 2, None), told(None, 2, 3)] == [()] * 4
+    assert told(5, 2, 2) == ("docs_processed by document type sum to 4, not 5",)
+
+
 def test_a_reason_that_did_not_occur_is_zero_and_no_reasons_are_unknown() -> None:
     none = {**SEED, "chunks_skipped_reasons": {"too_small": 50}}
     assert indexing_numbers(none).chunks_skipped_due_to_context_rate == 0
@@ -78,6 +99,11 @@ def test_what_is_no_count_is_not_reported(odd: object) -> None:
     found = indexing_numbers({**SEED, "chunks_attempted": odd})
     assert found.chunks_skipped_rate is None
     assert found.consistent is True
+
+
+def test_counts_and_versions_stand_as_reported() -> None:
+    told = {"chunker_version": "2", "index_version": None, "docs_processed": "odd"}
+    assert indexing_numbers({**told, "other": 1}).reported == told
 
 
 def test_token_statistics_stand_as_reported() -> None:
