@@ -414,5 +414,6 @@ def without_roots(answer: str, roots: Iterable[str]) -> str:
     'See [File: a.md] and other/srv/docs/b.md.'
     """
     for root in roots:
-        answer = re.sub(rf"(?<![\w/.\\-]){re.escape(root.rstrip('/'))}[/\\]+", "", answer)
+        folder = re.escape(root.rstrip("/\\"))
+        answer = re.sub(rf"(?<![\w/.\\-]){folder}[/\\]+", "", answer)
     return answer

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
     citation_in_chunks,
     citation_points_into,
+    cited_ranks,
     duplicate_flags,
     in_scope,
     matches_anchor,
@@ -15,6 +18,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     norm_text,
     order_chunks,
+    text_hash,
 )
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
@@ -140,11 +144,12 @@ def test_vaults_part_documents_only_where_both_sides_know_theirs() -> None:
         ("off", "nothing", True),
         ("any", "about  ALPHA", True),
         ("any", "nothing", False),
+        ("any", None, False),
         ("all", "about alpha", False),
         ("all", "beta, then alpha", True),
     ],
 )
-def test_snippets_narrow_a_match_by_setting(setting: str, text: str, matches: bool) -> None:
+def test_snippets_narrow_a_match_by_setting(setting: str, text: str | None, matches: bool) -> None:
     anchor = gold("a.md | # S", snippets=("Alpha", "Beta"))
     settings = ScoreSettings(snippets=setting)  # type: ignore[arg-type]
     assert matches_anchor(anchor, chunk("a.md | # S", text=text), settings) is matches
@@ -231,6 +236,13 @@ def test_a_duplicate_is_the_same_chunk_again(
     assert duplicate_flags((one, other)) == (False, duplicate)
 
 
+def test_every_later_copy_is_one_even_where_texts_were_cut_and_only_their_hashes_differ() -> None:
+    one, two = (chunk("a.md", text="x", text_hash=text_hash(text)) for text in ("x y", "x z"))
+    again = replace(one, text="other")
+    assert duplicate_flags((one, two, again, chunk("a.md"), two)) == (0, 0, 1, 0, 1)
+    assert text_hash("x  Y") == text_hash("X y") == one.text_hash
+
+
 @pytest.mark.parametrize(
     ("citation", "anchor", "hits"),
     [
@@ -241,6 +253,8 @@ def test_a_duplicate_is_the_same_chunk_again(
         (cite("a.md | "), gold("a.md"), True),
         (cite("b.md"), gold("a.md"), False),
         (Citation(rel_path=None), gold("a.md"), False),
+        (Citation(rel_path="a.md", vault="v"), gold("a.md", vault="v"), True),
+        (Citation(rel_path="a.md", vault="v"), gold("a.md", vault="w"), False),
     ],
 )
 def test_a_citation_points_into_a_gold_at_or_below_it(
@@ -265,6 +279,15 @@ def test_a_citation_points_at_a_chunk_at_or_below_it(
     citation: Citation, passage: RetrievedChunk, found: bool
 ) -> None:
     assert citation_in_chunks(citation, (passage,)) is found
+
+
+def test_a_citation_points_at_every_chunk_of_its_section_in_its_vault() -> None:
+    places = ("a.md | # S", "b.md | # S", "a.md | # S > ## T", "a.md | # T", "a.md | # S")
+    vaults = ("v", "v", None, "v", "w")
+    chunks = [chunk(where, vault=own) for where, own in zip(places, vaults, strict=True)]
+    citation = Citation(rel_path="./a.md", heading_path="S", vault="v")
+    assert [*cited_ranks(citation, chunks)] == [1, 3]
+    assert [*cited_ranks(replace(citation, vault=None), chunks)] == [1, 3, 5]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,15 @@ def test_an_answer_is_read_without_the_root(answer: str, shown: str) -> None:
     assert without_roots(answer, ["/srv/docs"]) == shown
 
 
+@pytest.mark.parametrize("root", ["C:\\kb", "C:\\kb\\"])
+def test_a_root_of_windows_may_end_with_its_separator(root: str) -> None:
+    path = "C:\\kb\\a.md"
+    assert (without_roots(f"[{path}]", [root]), own(path, "b.md", strip_root=(root,))) == (
+        "[a.md]",
+        "a.md",
+    )
+
+
 @pytest.mark.parametrize("form", ["[1]", "[File: /srv/kb/shop.md, Section: Hours]", ""])
 def test_chunks_references_and_citations_are_scored_by_their_own_names(form: str) -> None:
     chunk = RetrievedChunk(
