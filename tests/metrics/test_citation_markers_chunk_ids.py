@@ -57,6 +57,31 @@ def test_ids_of_other_kinds_are_names_too() -> None:
     assert read("One [deadbee7].", NAMED) == "One [deadbee7]."
 
 
+@pytest.mark.parametrize(
+    ("answer", "ours"),
+    [
+        ("[123] [1234]", "[123] [3]"),  # three digits are a number of a chunk
+        ("[id: 123] [chunk_id=1234]", "[2] [3]"),
+        ("[citation:999] [citation:1000]", "[999] [0]"),
+        ("[cite: A-10000]", "[1]"),  # the first chunk of an id
+        ("[d-3000] [d-300]", "[8] [d-300]"),  # a beginning has six characters
+        ("[a-10000, ] [a-10000, why]", "[1] [a-10000, why]"),
+        ("[b-20000] [b-2000]", "[7] [b-2000]"),  # the beginning of ids of two documents
+        ("['a-10001'] [a-10001...]", "[5] [5]"),
+    ],
+)
+def test_an_id_names_the_first_chunk_that_has_it(answer: str, ours: str) -> None:
+    ids = ("a-10000", "123", "1234", "a-10000", "a-10001", "b-20001", "b-20000", "d-30000")
+    paths = ("a.md", "n.md", "n.md", "a.md", "c.md", "b.md", "c.md", "d.md")
+    pairs = zip(paths, ids, strict=True)
+    assert read(answer, [RetrievedChunk(rel_path=p, chunk_id=i) for p, i in pairs]) == ours
+
+
+def test_a_rank_of_more_than_three_digits_is_read_as_nothing() -> None:
+    chunks = [RetrievedChunk(rel_path="a.md", chunk_id=f"id{n:06}") for n in range(1, 1001)]
+    assert read("[id000999] [id001000]", chunks) == "[999] [0]"
+
+
 def test_without_chunks_only_the_word_citation_marks_one() -> None:
     assert read("One [citation:4be81f07] [4be81f07].", []) == "One [0] [4be81f07]."
 
