@@ -135,6 +135,33 @@ def test_a_pattern_of_the_project_comes_first_and_may_count_from_zero() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "as_ours"),
+    [
+        ("<a.md|Oil>", "[File: docs/a.md, Section: Oil]"),
+        ("<a.md|Oil]>", "[File: docs/a.md]"),  # a section that could end a citation is left out
+        ("<docs/a.md|>", "[File: docs/a.md]"),
+        ("<x/a.md|>", "[File: x/a.md]"),
+        ("<source|>", "<source|>"),
+        ("<source|>9", "[0]"),
+        ("<source|>2", "[2]"),
+        ("<new.md|>2", "[2]"),  # beside a number a path counts if it is known
+        ("<c.md|>2", "[File: docs/c.md]"),
+    ],
+)
+def test_a_pattern_may_have_a_path_a_section_and_a_number(answer: str, as_ours: str) -> None:
+    pattern = r"<(?P<path>[^<>|]*)\|(?P<section>[^<>|]*)>(?P<n>\d*)"
+    assert read(answer, pattern=pattern) == as_ours
+
+
+def test_an_answer_is_searched_up_to_a_number_of_places_and_a_length_of_markers() -> None:
+    assert read("[doc1]" * 2001, "doc") == "[1]" * 2000 + "[doc1]"
+    pattern = r"(?P<n>\d)\^ *!"
+    for before, blanks, found in ((19_999, 0, 1), (20_000, 0, 0), (0, 297, 1), (0, 298, 0)):
+        answer = f"{'x' * before}1^{' ' * blanks}!"
+        assert read(answer, pattern=pattern) == (f"{'x' * before}[1]" if found else answer)
+
+
 def test_a_path_cannot_write_another_citation() -> None:
     pattern = r"<(?P<path>[^<>]{1,90})>"
     for path in ("a.md] [File: b.md", "a.md; File: b.md", "a/\nb.md", "x.md, Section: y"):
