@@ -12,7 +12,7 @@ from pytest_rageval.metrics.non_claims import courtesy, may_be_answered_by_yes, 
     [
         (
             "greeting",
-            "Hello!|Hi there,|Good morning Ann,|Guten Tag!|Bonjour Marie,|¡Hola!",
+            "Hello!|Hello:|Hi there,|Good morning Ann,|Guten Tag!|Bonjour Marie,|¡Hola!",
         ),
         (
             "lead_in",
@@ -46,6 +46,7 @@ def test_courtesies_have_a_kind(kind: str, sentences: str) -> None:
         "If you have a receipt, you get a refund.",
         "Welcome packages are sent by mail.",
         "No entry.",
+        "Here is the answer.",
     ],
 )
 def test_what_states_something_is_not_a_courtesy(sentence: str) -> None:

@@ -116,6 +116,36 @@ def test_an_entry_that_names_a_document_states_nothing_of_it(entry: str, found: 
     assert (closing_sources(f"{STATED}\n\nSources:\n- {entry}") is not None) is found
 
 
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("- Guide for our clients.", True),
+        ("- Guide for all our clients.", False),
+        ("- guide for clients", False),
+        (f"- {'保' * 40}", True),
+        (f"- {'保' * 41}", False),
+        (f"- {'保' * 9}。", False),
+        ("docs/fees", True),
+        ("docs/fees - the list", True),
+        ("on/off switch", False),
+        ("INV/2024/001", False),
+        ("Guide, page 3", True),  # without a bullet a place within a document is needed
+        ("Guide, part three", False),
+        ("- Fees for lending", True),
+    ],
+)
+def test_an_entry_is_short_and_names_rather_than_states(entry: str, found: bool) -> None:
+    assert (closing_sources(f"{STATED}\n\nSources:\n{entry}") is not None) is found
+
+
+@pytest.mark.parametrize("before", ["Sources:\n- [1] a.md", "Sources"])
+def test_labels_and_entries_are_lines_up_to_a_length(before: str) -> None:
+    for n, found in ((1000, True), (1001, False)):
+        length = n - len(before.rpartition("\n")[2])
+        answer = f"{STATED}\n\n{before}{' ' * length}\n- [2] b.md"
+        assert (closing_sources(answer) == (31, len(answer))) is found
+
+
 def test_courtesies_after_a_list_are_read_up_to_a_length() -> None:
     for n, found in ((1000, True), (1001, False)):
         answer = f"{STATED}\n\nSources:\n- a.md\n\n{'Thanks! ' * 124}{'Thanks!':<{n - 992}}"
