@@ -56,6 +56,27 @@ def test_a_broken_prohibition_shows_the_place() -> None:
     assert len(found.found) < 90
 
 
+@pytest.mark.parametrize(
+    ("rule", "answer", "shown"),
+    [
+        ({"contains": "wanted"}, f"{'x' * 30}WANTED{'y' * 30}", f"{'x' * 30}wanted{'y' * 30}"),
+        (
+            {"contains": "wanted"},
+            f"{'x' * 31}wanted{'y' * 31}",
+            f"...{'x' * 30}wanted{'y' * 30}...",
+        ),
+        ({"not_contains": "wanted"}, "not here", ""),
+        ({"matches": "[0-9]"}, "one\ntwo 2\nthree 3", "two 2"),
+        ({"matches": "one\ntwo"}, "one\ntwo", "one two"),
+        ({"matches": "[0-9]"}, "one", ""),
+    ],
+)
+def test_a_rule_shows_what_it_found_with_what_is_around_it(
+    rule: dict[str, Any], answer: str, shown: str
+) -> None:
+    assert check_rule(AnswerRule(**rule), answer).found == shown
+
+
 def test_an_answer_keeps_all_rules_or_is_flawed() -> None:
     rules = (AnswerRule(contains="30 days"), AnswerRule(not_contains="perhaps"))
     of = case("a.md", answer_rules=rules)
