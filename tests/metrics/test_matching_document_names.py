@@ -71,6 +71,9 @@ def test_letters_of_a_root_may_differ_in_case_where_those_of_paths_may() -> None
         ("faq.md#shipping", "faq.md#refunds", "faq.md#shipping"),
         ("view.php?id=3", "view.php?id=4", "view.php?id=3"),
         ("b.md#1", "a.md", "b.md#1"),
+        ("a#b#c#d", "a", "a"),
+        ("a#b#c#d", "a#b", "a#b#c#d"),  # neither the first nor the last
+        ("a#b#c#d", "a#b#c", "a#b#c"),
         ("#1", "a.md", "#1"),
     ],
 )

@@ -150,3 +150,17 @@ def test_courtesies_after_a_list_are_read_up_to_a_length() -> None:
     for n, found in ((1000, True), (1001, False)):
         answer = f"{STATED}\n\nSources:\n- a.md\n\n{'Thanks! ' * 124}{'Thanks!':<{n - 992}}"
         assert (closing_sources(answer) is not None) is found
+
+
+@pytest.mark.parametrize("said", [STATED, "Yes.", f"{STATED} " * 80])
+def test_a_list_may_follow_a_statement_of_any_length(said: str) -> None:
+    answer = f"{said}\n\nSources:\n- a.md"
+    assert closing_sources(answer) == (len(said) + 2, len(answer))
+    answer = f"{said} Source: a.md"
+    assert closing_sources(answer) == (len(said) + 1, len(answer))
+
+
+def test_a_list_is_read_up_to_400_lines_from_the_end() -> None:
+    for entries, found in ((399, True), (400, False)):
+        answer = f"{STATED}\n\nSources:" + "\n- a.md" * entries
+        assert (closing_sources(answer) is not None) is found
