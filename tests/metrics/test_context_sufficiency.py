@@ -73,7 +73,7 @@ UNKNOWN = NotApplicable("It is not known.")
         (0.0, (False, True), 0.0),
         (UNKNOWN, (False, True), 0.0),
         (0.0, UNKNOWN, 0.0),
-        (UNKNOWN, UNKNOWN, UNKNOWN),
+        (UNKNOWN, NotApplicable("Texts are missing."), UNKNOWN),
         (FAILED, (True, False), 1.0),
         (FAILED, (False, True), FAILED),
         (0.0, FAILED, FAILED),

@@ -177,6 +177,10 @@ def test_a_case_whose_judge_is_unsure_of_the_answer_is_unchecked_where_answers_c
     metrics = {"hit_at_k": 1.0, "groundedness": 5.0, "correctness": None}
     kept = record("a", metrics, judgements=given, unchecked=not unchecked)
     assert decided_by(kept, judged_on).scores.unchecked is unchecked
+    verdicts = Verdicts(abstained=False, unsure=frozenset(unsure))
+    fresh = score(case("a.md"), response("a.md"), verdicts=verdicts, judged_on=judged_on,
+                  judge_configured=True)  # fmt: skip
+    assert (fresh.outcome, fresh.unchecked) == ("passed", unchecked)
 
 
 def test_a_record_that_needs_no_decision_is_kept_as_it_is() -> None:

@@ -228,8 +228,12 @@ def test_in_a_run_without_any_citation_attribution_stays_not_applicable() -> Non
     )
 
 
-def test_a_part_scored_with_citations_is_scored_again_for_a_whole_without() -> None:
-    silent = asked(case(GOLD), response("a.md", answer="So it is."))
+CONFLICT = case(GOLD, "b.md", recency_conflict_rule="cite_newer")
+
+
+@pytest.mark.parametrize("of", [case(GOLD), CONFLICT])
+def test_a_part_scored_with_citations_is_scored_again_for_a_whole_without(of: Case) -> None:
+    silent = asked(of, response("a.md", answer="So it is."))
     part = settle(silent, silent.case, SETTINGS, Reported(headings=False, citations=True))
     whole = settle(
         part, part.case, SETTINGS, Reported(headings=False, citations=False), settled_before=True
@@ -291,6 +295,10 @@ def test_pages_of_the_run_decide_whether_a_case_that_names_pages_applies() -> No
 
 
 def test_a_citation_of_a_chunk_is_decided_with_the_chunk_once_the_run_is_known() -> None:
+    conflict = asked(CONFLICT, response("a.md", answer="So it is [1]."))
+    assert "A cited chunk" in conflict.scores.not_applicable["recency_conflict_accuracy"]
+    decided = settled(CONFLICT, conflict, reported=True)
+    assert decided.scores.metrics["recency_conflict_accuracy"] == 0
     bare = asked(case(GOLD), response("a.md", answer="So it is [1]."))
     assert "A cited chunk" in bare.scores.not_applicable["attribution_hit_rate"]
     found = settled(case(GOLD), bare, reported=True)
