@@ -126,6 +126,7 @@ def test_numbers_may_count_the_documents_of_the_chunks() -> None:
 
 
 def test_a_pattern_of_the_project_comes_first_and_may_count_from_zero() -> None:
+    assert read("[doc21]", "doc", pattern=r"\[doc(?P<n>\d)\d\]") == "[2]"
     assert read("See [0] and [1, 2].", pattern=r"\[(?P<n>\d[\d, ]*)\]", first=0) == (
         "See [1] and [2][3]."
     )

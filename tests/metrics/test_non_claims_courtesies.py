@@ -53,6 +53,11 @@ def test_what_states_something_is_not_a_courtesy(sentence: str) -> None:
     assert courtesy(sentence) is None
 
 
+def test_a_courtesy_has_at_most_240_characters() -> None:
+    found = [courtesy(f"Let me know {'a' * (n - 12)}") for n in (240, 241)]
+    assert found == ["farewell", None]
+
+
 def test_a_sentence_may_open_with_a_courtesy() -> None:
     sentence = "Hello Ann, it lasts two years."
     assert sentence[opening(sentence) :] == "it lasts two years."

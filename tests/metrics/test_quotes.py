@@ -62,7 +62,7 @@ def test_a_part_counts_only_at_the_edge_of_a_text() -> None:
         ("abcd efgh ijkl", "efgh ijkl my", True),
         ("abcd efgh ijkl", "efgh ijklmy", False),
         ("aaaa bbbb cccc dddd", "bbbb cccc", False),  # half
-        ("aaa bbbbb cccc ddd", "bbbbb cccc", True),
+        ("aaaa bbbb cccc ddd", "bbbb cccc", True),
         ("use kubernetes", "kubernetes", False),
     ],
 )
