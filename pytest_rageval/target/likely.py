@@ -91,8 +91,8 @@ def likely_request(refusal: str, sent: Collection[str], *, asks: bool = True) ->
     >>> likely_request("HTTP 500: KeyError: 'utterance'", {"question"}, asks=False)
     {'utterance': 'question'}
     """
-    named = [match[match.lastindex or 0] for match in _NAMED.finditer(refusal)]
-    others = [match[match.lastindex or 0] for match in _LACKING.finditer(refusal)]
+    named = [name for groups in _NAMED.findall(refusal) for name in groups if name]
+    others = [name for groups in _LACKING.findall(refusal) for name in groups if name]
     found = {
         name: expression
         for name in dict.fromkeys([*named, *others])
@@ -151,8 +151,13 @@ def likely_answer(reply: object, sent: object = None) -> str:
             context = any(text != one and one in text for one in passages if len(one) >= _LONG)
             rank = _ANSWERS.index(name) if known else len(_ANSWERS)
             found.append((context, rank, -len(text), here))
-    best = min(found, default=(0, 0, 0, ""))[-1]
+    best = _least(found)
     return f"{best} | [-1]" if "[]" in best else best
+
+
+def _least(ranked: Sequence[tuple[Any, ...]]) -> str:
+    """Return the expression at the end of the least tuple; empty if absent."""
+    return str(min(ranked)[-1]) if ranked else ""
 
 
 def _texts(place: str, value: object, levels: int) -> Iterator[tuple[str, str]]:
@@ -411,7 +416,7 @@ def _heading(
         known = not any(one and not _TITLE.fullmatch(one) for one in values)
         if named or written or _meets(values, golds) or (inner and known):
             found.append((not _meets(values, golds), 1 if named else 2, at))
-    return min(found, default=(0, 0, ""))[2]
+    return _least(found)
 
 
 def _identifier(rest: _Columns) -> str:
@@ -423,7 +428,7 @@ def _identifier(rest: _Columns) -> str:
         usable = texts or (named and all(isinstance(one, int | str) for one in values))
         if usable and len({*map(str, values)}) == len(values) and (named or len(values) > 1):
             found.append((not named, at.count("."), at))
-    return min(found, default=(0, 0, ""))[2]
+    return _least(found)
 
 
 def _score(rest: _Columns) -> str:
@@ -442,7 +447,7 @@ def _score(rest: _Columns) -> str:
             found.append((1, rank, at))
         elif rises and broken:
             found.append((2, rank, f"negative({at})"))
-    return min(found, default=(0, 0, ""))[2]
+    return _least(found)
 
 
 def _meets(values: Sequence[Any], golds: Collection[str]) -> bool:

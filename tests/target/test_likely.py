@@ -89,6 +89,8 @@ def two(**columns: Any) -> list[dict[str, Any]]:
 
 PATHS = ("a.md", "b.md")
 FOUND = two(at=PATHS, words=TEXTS)
+PLAIN = "x[].{rel_path: at, text: words}"
+SCORED = "x[].{rel_path: at, text: words, score_final: score}"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,26 @@ FOUND = two(at=PATHS, words=TEXTS)
             {"x": two(at="a.md", part=("North", "South"), section=("East", "West"), words=TEXTS)},
             "x[].{rel_path: at, text: words, heading_path: section}",
         ),
+        # What is named as a score need not fall or have fractions, and is no distance.
+        ({"x": two(at=PATHS, score=(5, 3), words=TEXTS)}, SCORED),
+        ({"x": two(at=PATHS, score=5, words=TEXTS)}, SCORED),
+        ({"x": two(at=PATHS, score=(3, 5), words=TEXTS)}, PLAIN),
+        (
+            {"x": two(at=PATHS, rerank_distance=(0.1, 0.4), score=(7, 3), words=TEXTS)},
+            SCORED,
+        ),
+        (
+            {"words": [[*TEXTS]], "meta": [[{"at": "a.md"}, {"at": "b.md"}]]},
+            "rows({words: words[], meta: meta[]})[].{rel_path: meta.at, text: words}",
+        ),
+        # An id of one item is known by its name only.
+        ({"x": [{"at": "a.md", "key": "n-1", "words": TEXTS[0]}]}, PLAIN),
+        (
+            {"x": [{"at": "a.md", "uid": "n-1", "words": TEXTS[0]}]},
+            "x[].{rel_path: at, text: words, chunk_id: uid}",
+        ),
+        # What all items share names none of them.
+        ({"x": two(kind="Type A", words=TEXTS)}, ""),
         (FOUND[0], ""),  # no list
         ({"x": two(at=PATHS, **{"it's": tuple([{"words": one}] for one in TEXTS)})}, ""),
         ({"x": two(at=PATHS)}, ""),  # no texts
@@ -238,6 +260,7 @@ def test_what_was_retrieved_is_more_than_what_is_cited() -> None:
         ((0.1, 0.4, 0.4), "negative(s)"),
         ((0.1, 0.4, 0.2), None),
         ((0.4, 0.9, 0.1), None),
+        ((0.4, 0.4), None),
     ],
 )
 def test_scores_may_be_equal_but_not_fall_and_rise(
@@ -386,6 +409,34 @@ def test_a_reply_of_many_levels_is_read_to_the_sixth() -> None:
     for _ in range(900):
         reply = {"data": reply}
     assert likely_answer(reply) == likely_chunks(reply) == ""
+
+
+@pytest.mark.parametrize("levels", [5, 6])
+def test_lists_and_items_of_many_levels_are_read_to_the_sixth(levels: int) -> None:
+    seen: Any = {"seen": FOUND}
+    item: Any = {"at": "a.md", "words": TEXTS[0]}
+    for _ in range(levels):
+        seen, item = {"a": [seen]}, {"m": item}
+    inner = "m." * levels
+    assert likely_chunks({"x": [item]}) == (
+        f"x[].{{rel_path: {inner}at, text: {inner}words}}" if levels == 5 else ""
+    )
+    lists = "a[]." * levels
+    assert likely_chunks(seen) == (
+        f"{lists}seen[].{{rel_path: at, text: words}}" if levels == 5 else ""
+    )
+
+
+@pytest.mark.parametrize(("size", "answer"), [(25, "said"), (24, "prompt")])
+def test_a_passage_has_25_characters_and_a_text_around_one_is_not_the_answer(
+    size: int, answer: str
+) -> None:
+    passage = "b c" * 8 + "d" * (size - 24)
+    found = [{"at": "a.md", "words": passage}, {"at": "b.md", "words": TEXTS[0]}]
+    reply = {"x": found, "prompt": f"Context: {passage}. Be brief.", "said": "It opens."}
+    assert likely_answer(reply) == answer
+    short = two(at=PATHS, words=(passage, passage[::-1]))
+    assert likely_chunks({"x": short}) == (PLAIN if size == 25 else "")
 
 
 def test_a_wide_reply_is_read_in_bounded_time() -> None:
