@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_rageval.target.client import HttpRagClient, Inspection
-from pytest_rageval.target.proposing import Proposal, propose_response, skeleton
-from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.target.proposing import (
+    Proposal,
+    propose_request,
+    propose_response,
+    skeleton,
+)
+from pytest_rageval.values.reply import AskRequest, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import fake_target, json_reply
 
@@ -49,6 +54,22 @@ def test_expressions_that_read_the_reply_stay_and_the_others_are_replaced() -> N
     assert proposed({"answer": "said", "debug.retrieved_chunks": CHUNKS}, HITS) is None
 
 
+def test_expressions_of_a_blank_answer_or_of_no_chunks_are_replaced() -> None:
+    reply = {**HITS, "blank": " ", "none": []}
+    read = {"answer": "said", "retrieved_chunks": CHUNKS}
+    for written in ({"answer": "blank"}, {"answer": "said", "retrieved_chunks": "none"}):
+        assert proposed(written, reply) == read
+    assert proposed({**read, "answer": "hits[0].path"}, reply) is None
+
+
+def test_references_are_proposed_only_where_none_are_read() -> None:
+    reply = {**HITS, "cited": ["a.md"]}
+    named = {"answer": "said", "retrieved_chunks": CHUNKS, "references": "cited[].{rel_path: @}"}
+    assert proposed(None, reply) == named
+    written = {"references": "cited[:1].{rel_path: @}"}
+    assert proposed(written, reply) == {**named, **written}
+
+
 def test_a_search_that_writes_no_answer_has_a_placeholder() -> None:
     found = propose_response(TargetSettings(), HITS["hits"], {}, ())
     assert found is not None
@@ -79,6 +100,22 @@ def test_the_trial_says_what_was_read() -> None:
     )
 
 
+def test_the_trial_names_a_heading_and_counts_documents_and_references() -> None:
+    hits = [{"path": f"{n}.md", "body": f"{TEXT} {n}", "section": f"Part {n}"} for n in (1, 2, 4)]
+    reply = {"said": "At 8:15.", "hits": hits, "cited": ["1.md", "2.md"]}
+    target = TargetSettings(response={"references": "cited[].{rel_path: @}"})
+    found = propose_response(target, reply, {}, ())
+    assert found is not None
+    assert found.reads.split(", ") == [
+        'answer "At 8:15."',
+        "3 chunks of 3 documents",
+        'rel_path such as "1.md"',
+        'heading_path such as "Part 1"',
+        "no scores",
+        "2 references",
+    ]
+
+
 def test_the_settings_are_toml_of_any_names_and_expressions() -> None:
     request = {"input.query": "question", "ort": '"a"'}
     response = {"answer": "join('', \"Wörter\")"}
@@ -94,6 +131,11 @@ def test_a_skeleton_is_bounded_and_has_no_control_characters() -> None:
     assert len(lines) == 31
     assert max(map(len, lines)) <= 240
     assert skeleton(None) == skeleton({}) == ()
+    assert skeleton({"a": {"b": {"c": {"d": 1}}}}) == ("a.b.c.d 1",)
+    assert skeleton({"a": {"b": {"c": {"d": {"e": 1}}}}}) == ("a.b.c.d {e 1}",)
+    assert skeleton([[[[[1]]]]]) == ("[1][1][1][1][...]",)
+    assert skeleton([dict.fromkeys("abcdefghijkl", 1)])[0].endswith("k 1, l 1}")
+    assert skeleton([dict.fromkeys("abcdefghijklm", 1)])[0].endswith("k 1, l 1, ...}")
     assert [len(skeleton({str(i): i for i in range(n)})) for n in (30, 31)] == [30, 31]
     assert skeleton({str(i): i for i in range(31)})[-1] == "..."
     assert skeleton({"lists": [[["x" * 50]]], "objects": [{"c": {"d": {"e": 1}}}], "none": []}) == (
@@ -152,6 +194,25 @@ def test_a_field_that_is_missed_though_it_was_sent_is_not_proposed() -> None:
 def test_no_field_is_tried_where_the_status_has_another_cause(status: str) -> None:
     found, sent = inspected(refusal("KeyError: 'utterance'", status))
     assert (found.proposal, len(sent)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "request_", "fields"),
+    [
+        ("http", {"reason": "KeyError: 'q'"}, None, ["q"]),
+        ("http", {"begins": "KeyError: 'q'"}, {"k": "k"}, ["k", "q"]),
+        ("http", {"reason": "KeyError: 'q'", "status": 405}, None, []),
+        ("http", {"reason": "KeyError: 'question'"}, None, []),  # which was sent
+        ("timeout", {"reason": "KeyError: 'q'"}, None, []),
+        ("http", {"reason": "KeyError: 'q'"}, "{question: question}", []),
+    ],
+)
+def test_a_request_is_proposed_with_fields_that_a_refusal_misses_and_that_were_not_sent(
+    kind: Any, facts: dict[str, Any], request_: Any, fields: list[str]
+) -> None:
+    error = ErrorInfo(kind=kind, message="", facts=facts)
+    found = propose_request(TargetSettings(request=request_), error, {"question": "When?"})
+    assert [*found] == fields
 
 
 def test_neither_the_body_nor_the_reply_shows_a_secret() -> None:
