@@ -107,6 +107,45 @@ def test_an_archive_cannot_write_outside_and_a_broken_one_is_named(here: Reposit
         find(here, runs="nowhere")
 
 
+@pytest.mark.parametrize("form", ["zip", "gztar"])
+def test_an_archive_is_unpacked_only_up_to_a_size(
+    here: Repository, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    results = here.path / "evals" / "results"
+    archive = shutil.make_archive(str(here.path.parent / "runs"), form, results)
+    size = sum(one.stat().st_size for one in results.rglob("*") if one.is_file())
+    monkeypatch.setattr("pytest_rageval.runs.baseline._MOST_BYTES", size)
+    assert code(find(here, runs=archive)) == "merge_base"
+    monkeypatch.setattr("pytest_rageval.runs.baseline._MOST_BYTES", size - 1)
+    with pytest.raises(StorageError) as raised:
+        find(here, runs=archive)
+    assert raised.value.faults[0].code == "large"
+
+
+def test_the_latest_run_of_a_commit_is_found_unless_it_is_a_part_of_the_new_one(
+    here: Repository,
+) -> None:
+    here.git("checkout", "-q", "main")
+    here.store("late", run_of(N), day=3)
+    results = here.path / "evals" / "results"
+    new = read_documents(results / "new")
+    assert find_baseline(new, project(here)).folder == results / "late"
+    assert find_baseline(new, project(here), parts=["late"]).folder == results / "base"
+
+
+def test_a_run_is_not_compared_with_itself_but_with_one_of_its_name_elsewhere(
+    here: Repository,
+) -> None:
+    here.git("checkout", "-q", "main")
+    elsewhere = here.path.parent / "elsewhere"
+    here.store("new", run_of(N), results=elsewhere)
+    shutil.rmtree(here.path / "evals" / "results")
+    (here.path / "bot.txt").write_text("changed", encoding="utf-8")
+    here.store("new", run_of(N), day=2)
+    assert code(find(here)) == "no_runs"
+    assert find(here, runs=str(elsewhere)).folder == elsewhere / "new"
+
+
 def test_a_failing_run_is_a_baseline_only_after_its_approval(here: Repository) -> None:
     fail(here.path / "evals" / "results" / "base")
     refused = find(here)
@@ -166,11 +205,12 @@ def test_a_place_outside_of_the_project_is_shown_without_the_folders_of_this_mac
 ) -> None:
     kept = tmp_path_factory.mktemp("kept")
     (here.path.parent / "kept").mkdir()
-    for path in (str(kept), "../kept"):
+    for path, shown in ((str(kept), kept.name), ("../kept", "../kept")):
         found = find(here, runs=path)
         assert found.choice is not None
         assert str(here.path.parent) not in found.choice.sentence
-        assert "kept" in found.choice.sentence
+        assert shown in found.choice.sentence
+        assert found.choice.facts["where"] == shown
 
 
 def test_an_approved_run_that_was_deleted_is_named(here: Repository) -> None:
