@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from pytest_rageval.runs.store import (
     read_record,
     read_records,
     resolve_run,
+    run_time,
     write_document,
     write_text_document,
 )
@@ -42,6 +43,21 @@ def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:
 
 def test_runs_of_one_minute_have_other_names() -> None:
     assert len({new_run_id(datetime(2026, 1, 1, tzinfo=UTC)) for _ in range(9)}) > 1
+
+
+def test_the_name_of_a_run_begins_with_its_minute_in_utc() -> None:
+    east = timezone(timedelta(hours=9))
+    name = new_run_id(datetime(2026, 11, 21, 4, 58, 59, tzinfo=east))
+    assert re.fullmatch(r"20261120-1958-[0-9a-f]{4}", name)
+
+
+def test_a_new_run_has_no_name_of_a_tag_and_a_resumed_one_is_there(tmp_path: Path) -> None:
+    write_tag(tmp_path, "main", write_run(tmp_path, "r").name)
+    for name, resume, code in (("main", False, "duplicate"), ("gone", True, "absent")):
+        with pytest.raises(StorageError) as raised:
+            RunWriter(tmp_path, name, resume=resume)
+        assert raised.value.faults[0].code == code
+        assert not (tmp_path / name).exists()
 
 
 def test_a_writer_refuses_a_name_that_leaves_its_folder(tmp_path: Path) -> None:
@@ -104,10 +120,20 @@ def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) ->
     assert writer._lines.closed
 
 
+@pytest.mark.posix
+def test_a_record_for_a_file_that_was_removed_is_an_error(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "r") as writer:
+        (writer.path / "results.jsonl").unlink()
+        with pytest.raises(StorageError) as raised:
+            writer.append(RECORD)
+    assert raised.value.faults[0].code == "gone"
+
+
 def test_a_discarded_run_leaves_nothing_and_its_name_is_free(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
         writer.append(RECORD)
         writer.discard()
+        assert writer._lines.closed
         assert not writer.path.exists()
     assert read_records(write_run(tmp_path, "r")) == [RECORD]
 
@@ -315,6 +341,38 @@ def test_runs_are_listed_by_time_oldest_first(results: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("timestamp", "time"),
+    [
+        ("1970-01-01T00:01:00", 60),  # UTC
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("yesterday", 7),
+        (60, 7),
+    ],
+)
+def test_the_time_of_a_run_is_stored_or_else_that_of_its_records(
+    tmp_path: Path, timestamp: object, time: float
+) -> None:
+    path = write_run(tmp_path, "r")
+    write_document(path, "metrics.json", {})
+    os.utime(path / "results.jsonl", (7, 7))
+    assert run_time(path) == 7
+    write_document(path, "config.json", {"timestamp": timestamp})
+    assert run_time(path) == time
+
+
+def test_a_tag_is_found_before_a_prefix_and_names_its_run_even_under_way(results: Path) -> None:
+    tagged = results / "20260102-0000-bbbb"
+    write_tag(results, "z", tagged.name)
+    assert resolve_run(results, "z") == resolve_run(results, "z", exclude=tagged.name) == tagged
+    shutil.rmtree(tagged)
+    for code in ("tag_lost", "tag_malformed"):
+        with pytest.raises(StorageError) as raised:
+            resolve_run(results, "z")
+        assert raised.value.faults[0].code == code
+        (results / "tags" / "z").write_text("no id", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
     ("name", "found"),
     [
         ("zz-oldest", "zz-oldest"),
@@ -380,6 +438,10 @@ def test_without_runs_the_command_that_makes_one_is_named(
     assert no_runs(results).facts["command"] == "pytest evals/"
     with pytest.raises(StorageError, match=re.escape(str(no_runs(results)))):
         resolve_run(results, name)
+    if name != "x":
+        with pytest.raises(StorageError) as raised:
+            resolve_run(results, name, exclude="now")
+        assert raised.value.faults[0].code == "first_run"
 
 
 # --- links and pipes ---------------------------------------------------------------------------
