@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 
 from pytest_rageval.target.contract import (
     PageReader,
+    last_data,
     parse_ask_response,
     parse_reply_bytes,
     reply_json_schema,
+    reply_keys,
     request_body,
+    shown_keys,
 )
+from pytest_rageval.values.case import Message
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -125,6 +129,7 @@ def test_every_field_of_the_contract_is_read() -> None:
         ("x" * 500, "x" * 397 + "..."),
         ({"message": "quota", "code": 7}, "quota"),
         (["slow down"], "slow down"),
+        ({"detail": {"message": "no such chat"}}, "no such chat"),
         (102, "error 102"),
         (True, "the reply reports an error without a message"),
         ({"code": 7}, "the reply reports an error without a message"),
@@ -460,6 +465,52 @@ def test_a_body_that_is_no_json_says_what_it_is(body: bytes, message: str) -> No
     assert len(caught.value.message) < 200
 
 
+@pytest.mark.parametrize("before", ["", "[],"])
+def test_a_hundred_levels_are_read_and_one_more_is_not(before: str) -> None:
+    for levels in (100, 101):
+        body = f"[{before * 60}{'[' * (levels - 1)}{']' * levels}".encode()
+        assert isinstance(outcome_of(parse_reply_bytes, body), EndpointError) is (levels == 101)
+
+
+# --- names ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "names"),
+    [
+        ({"answer": 1, "data": {"hits": [], "n": 1, "x y": 1}}, ["answer", "data.hits", "data.n"]),
+        ({"result": {}, "data": [1], "meta": {"a": 1}}, ["result", "data", "meta"]),
+        ({"see a.md": 1, "a" * 40: 1, "b" * 41: 1}, ["a" * 40]),
+        ({f"n{n}": 1 for n in range(21)}, [f"n{n}" for n in range(20)]),
+        ([{"answer": 1}], []),
+    ],
+)
+def test_the_keys_of_a_reply_are_plain_names_and_those_within_a_wrapper(
+    reply: object, names: list[str]
+) -> None:
+    assert reply_keys(reply) == (*names,)
+
+
+@pytest.mark.parametrize(
+    ("reply", "place", "shown"),
+    [
+        ({"a": {"b": {"c": {"d": {"e": 1}}}}}, "", "a; a: b; a.b: c; a.b.c: d"),
+        ({"b": [{"x": 1}, {"y": 1}], "a": []}, "", "a, b; b[]: x"),
+        ({"b": {"c": 1}}, "data", "data: b; data.b: c"),
+        (7, "", ""),
+    ],
+)
+def test_keys_are_shown_to_the_fourth_level(reply: object, place: str, shown: str) -> None:
+    assert shown_keys(reply, place) == shown
+
+
+def test_the_data_of_a_stream_is_that_of_its_last_event() -> None:
+    assert last_data({"events": [], "last": {"data": {"a": 1}}}) == {"a": 1}
+    assert last_data({"events": [], "last": None}) is None
+    reply = {"events": [], "last": {"data": 1}, "more": 1}
+    assert last_data(reply) is reply
+
+
 # --- requests ------------------------------------------------------------------------------
 
 
@@ -486,6 +537,15 @@ def test_everything_that_is_set_is_sent_and_nothing_else() -> None:
     assert request_body(AskRequest(question="q")) == {"question": "q"}
     body = request_body(AskRequest(question="q", lexical_weight=0.3))
     assert body["rerank_weights"] == {"lexical": 0.3}
+
+
+def test_a_conversation_is_sent_as_its_messages_and_its_session() -> None:
+    history = (Message(role="user", content="a"), Message(role="assistant", content="b"))
+    assert request_body(AskRequest(question="q", history=history, session="s")) == {
+        "question": "q",
+        "history": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
+        "session": "s",
+    }
 
 
 def test_a_parameter_gives_way_to_a_field_that_is_set() -> None:
