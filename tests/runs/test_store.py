@@ -120,6 +120,16 @@ def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) ->
     assert writer._lines.closed
 
 
+def test_a_run_cannot_begin_in_a_file_nor_be_read_without_records(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StorageError) as raised:
+        RunWriter(tmp_path / "file", "r")
+    assert raised.value.faults[0].code == "no_results_folder"
+    with pytest.raises(StorageError) as raised:
+        read_records(tmp_path)
+    assert raised.value.faults[0].code == "no_results"
+
+
 @pytest.mark.posix
 def test_a_record_for_a_file_that_was_removed_is_an_error(tmp_path: Path) -> None:
     with RunWriter(tmp_path, "r") as writer:
