@@ -123,6 +123,49 @@ def test_dicts_with_such_keys_are_read(document: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("score", [0, 0.25])
+def test_the_score_of_a_pair_goes_before_that_of_its_document(score: float) -> None:
+    node = NodeWithScore(LlamaIndexNode("t", {"path": "a.md", "score": 3}), 0.5)
+    haystack = HaystackDocument("t", {"path": "a.md"}, 0.5)
+    for document in (node, haystack, {"path": "a.md", "score": 0.5}):
+        assert one(document).score_final == 0.5
+        assert one((document, score)).score_final == score
+
+
+@pytest.mark.parametrize(
+    ("metadata", "fields"),
+    [
+        ({"source": "b", "path": "c"}, {"rel_path": "b"}),  # in the order of PATHS
+        ({"source": "", "url": "c"}, {"rel_path": "c"}),
+        ({"source": Path("b")}, {"rel_path": "b"}),
+        ({"source": "b", "id": "i", "_id": 7}, {"chunk_id": "i"}),
+        ({"source": "b", "_id": 0}, {"chunk_id": "0"}),
+        ({"source": "b", "score": "0.5", "similarity": 3}, {"score_final": 0.5}),
+        ({"source": "b", "score": "high"}, {"score_final": None}),
+        ({"source": "b", "score": float("inf")}, {"score_final": None}),
+        ({"source": "b", "heading_path": "H", "header": "I"}, {"heading_path": "H"}),
+        ({"source": "b", "heading_path": ["H"], "header": "I"}, {"heading_path": "I"}),
+        ({"source": "b", "header": "I", "parent_headers": "H"}, {"heading_path": "I"}),
+        ({"source": "b", "header_2": "I", "Header 7": "H"}, {"heading_path": "## I"}),
+        ({"source": "b", "header_path": "/"}, {"heading_path": None}),
+        ({"source": "b", "header_path": "/H/I/"}, {"heading_path": "H > I"}),
+    ],
+)
+def test_metadata_gives_what_a_document_has_not_by_itself(
+    metadata: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    chunk = one(LangChainDocument("t", metadata))
+    assert {name: getattr(chunk, name) for name in fields} == fields
+    assert {name: getattr(one({"metadata": metadata}), name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("odd", ["text", None, [("path", "b.md")]])
+def test_metadata_of_another_type_is_none(odd: Any) -> None:
+    assert one({"path": "a.md", "text": "t", "metadata": odd}).rel_path == "a.md"
+    with pytest.raises(ValueError, match=r"its keys: none; looked for"):
+        one(LangChainDocument("t", odd))
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [
