@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.runs.documents import RunFacts, versions
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
+from pytest_rageval.runs.documents import RunFacts, case_set, versions
 from pytest_rageval.runs.git import git_state
-from pytest_rageval.values.run import GitState
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.run import CaseSet, GitState
 from pytest_rageval.values.settings import Settings
 from tests.build.records import record
 from tests.build.runs import config_of
+from tests.build.verdicts import judged_by
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -104,3 +107,49 @@ def test_versions_are_those_of_the_settings_or_else_as_the_target_reports_them()
     named = {"index_build_version": "i2", "retriever_version": "r2", "answerer_version": "a2"}
     assert stored() == [7, "e1", "m1", config_of(records).dataset_hash]
     assert stored(**named, dataset_version="d2") == ["i2", "r2", "a2", "d2"]
+
+
+def test_facts_are_the_first_version_of_the_index_and_the_last_model_of_each_role() -> None:
+    indexes = [None, {"docs": 3}, {"index_version": 7}, {"index_version": 8}]
+    roles = [{}, {"llm_model": "m1"}, {"llm_model": "m2"}, {"embedding_model": "e"}]
+    both = zip(indexes, roles, strict=True)
+    facts = RunFacts.of(record("a", indexing_coverage=v, models=m) for v, m in both)
+    assert facts.index_version == 7
+    assert facts.models == {"llm_model": "m2", "embedding_model": "e"}
+
+
+def test_each_judge_is_named_once_with_its_rubrics() -> None:
+    one = judged_by("groundedness") | judged_by("correctness", parameters={"top_p": 1})
+    other = judged_by("correctness", model="m2")
+    raised = judged_by("relevance", judge="raised", rubric_version=None)
+    given = (raised, one, other, raised)
+    facts = RunFacts.of(record("a", judgements=each, spot_check=other) for each in given)
+    found = [(judge.judge, judge.model, dict(judge.rubrics)) for judge in facts.judges.values()]
+    assert found == [
+        ("raised", None, {"relevance": None}),
+        ("j", None, {"groundedness": "groundedness-1", "correctness": "correctness-1"}),
+        ("j", "m2", {"correctness": "correctness-1"}),
+    ]
+    assert [*facts.judges.values()][1].parameters == {"top_p": 1}
+    assert [judge.model for judge in facts.second_judges.values()] == ["m2"]
+
+
+def test_a_set_counts_all_cases_and_names_the_files_that_were_asked_for() -> None:
+    def loaded(name: str, *tags: tuple[str, ...]) -> LoadedSet:
+        cases = (
+            LocatedCase(case=Case(id=f"{name}{n}", question="Why?", tags=one), lineno=n)
+            for n, one in enumerate(tags, start=1)
+        )
+        return LoadedSet(path=Path(name), display=name, cases=tuple(cases))
+
+    a, b, c = loaded("a", ("x", "x"), ("y",)), loaded("b", ("x",)), loaded("c", ())
+    hashes = [[one.case_hash for one in each.cases] for each in (a, b, c)]
+    assert case_set(iter([a, b, c]), iter([c, a])) == CaseSet(
+        hash=dataset_hash([*hashes[0], *hashes[1], *hashes[2]]),
+        n_cases=4,
+        files=("a", "c"),
+        n_asked=3,
+        asked_hash=dataset_hash([*hashes[2], *hashes[0]]),
+        by_category={"general": 4},
+        by_tag={"x": 2, "y": 1},
+    )

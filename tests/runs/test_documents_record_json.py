@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.runs.documents import record_line, record_of_line, redact
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.lenient import MOST_AMOUNT
@@ -22,7 +24,7 @@ from pytest_rageval.values.reply import (
 )
 from pytest_rageval.values.verdict import Claim
 from tests.build.first_use import exit_code_of_first_uses
-from tests.build.records import changed, record
+from tests.build.records import changed, failed, record
 from tests.build.verdicts import called, judged_by
 
 RECORD = record(
@@ -219,6 +221,26 @@ def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_t
     assert stored.answer is not None
     assert len(stored.answer) == kept
     assert stored.answer_chars == length
+
+
+def test_a_cut_chunk_has_the_hash_of_its_whole_also_when_it_is_cut_again() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="é" * 201, embedding=(1.0,))
+    whole = changed(RECORD, retrieved_chunks=(chunk, chunk), k=1)
+    once = redact(whole, full_text=False)
+    first, second = once.reply.retrieved_chunks or ()
+    assert first == replace(chunk, embedding=None)
+    assert second.text_hash == text_hash("é" * 201)
+    assert redact(once, full_text=False) is once
+    unanswered = failed("a", "timeout")
+    assert redact(unanswered, full_text=False) is unanswered
+    (again,) = (
+        redact(
+            changed(RECORD, retrieved_chunks=(replace(second, text="é" * 300),), k=0),
+            full_text=False,
+        ).reply.retrieved_chunks
+        or ()
+    )
+    assert again == second
 
 
 def test_the_first_records_may_be_read_on_several_threads_at_once() -> None:
