@@ -371,7 +371,6 @@ def compile_expression(expression: object, where: str) -> MapFunction:
             where, "expression", found=shown, **_syntax_facts(expression, error)
         ) from error
     except RecursionError as error:
-        f"bad JMESPath expression {clean(expression, 80)!r}: nested too deeply"
         raise ConfigError.of(
             where, "expression", found=repr(clean(expression, 80)), reason="nested too deeply"
         ) from error

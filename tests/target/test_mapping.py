@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from typing import Any, Literal
 
 import pytest
@@ -7,8 +8,13 @@ import pytest
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.target.mapping import (
     _found_nothing,
+    asks_question,
+    compile_expression,
     compile_mapping,
     mapping_report,
+    quoted,
+    sends_conversation,
+    sends_k,
     unread_fields,
 )
 from pytest_rageval.values.errors import ConfigError, EndpointError, target_error
@@ -204,3 +210,94 @@ def test_the_nearest_name_is_asked_for_and_else_all_are_listed() -> None:
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_name_that_a_preset_gives_is_read(preset: str) -> None:
     assert list(unread_fields(load_preset(preset).settings["target.response"])) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "more", "sends"),
+    [
+        (None, {}, "question k conversation"),
+        ("@", {}, "question k conversation"),
+        ({"q": "question"}, {}, "question"),
+        ({"q": "metadata.asked", "n": "k"}, {}, "question k"),
+        ({"q": "'question k history'", "n": "`[k]`", "kind": "questions"}, {}, ""),
+        ({"n": "`1`"}, {"path": "/ask/{question}/{k}"}, "question k"),
+        ({"n": "`1`"}, {"path": "/ask/{session}"}, "conversation"),
+        ({"q": "question"}, {"headers": {"X-Chat": "{session}"}}, "question conversation"),
+        ("{q: question, h: history}", {}, "question conversation"),
+    ],
+)
+def test_a_request_sends_what_its_expressions_path_or_headers_name(
+    request_: Any, more: dict[str, Any], sends: str
+) -> None:
+    target = TargetSettings(request=request_, **more)
+    known = {"question": asks_question, "k": sends_k, "conversation": sends_conversation}
+    assert [name for name, of in known.items() if of(target)] == sends.split()
+
+
+def test_a_report_names_what_was_not_sent_and_what_gave_nothing() -> None:
+    request = {"q": "question", "f": "folders", "m": "metadata.owner", "bad": "questoin"}
+    response = {"answer": "out", "debug.retrieved_chunks": "hits[]", "references": "cited[?x]"}
+    target = TargetSettings(request=request, response={**response, "abstained": "no"})
+    reply = {"out": "a", "hits": [], "cited": [{"y": 1}]}
+    found = mapping_report(target, {"question": "Why?"}, reply)
+    assert found.unsent == {name: request[name] for name in ("f", "m", "bad")}
+    assert found.never_sent == {"bad"}
+    assert found.empty == {"references", "abstained"}
+    assert [name for name in ("answer", "references", "usage") if found.nothing(name)] == [
+        "references"
+    ]
+    names = {name: found.name_of(name) for name in ("retrieved_chunks", "usage")}
+    assert names == {"retrieved_chunks": "retrieved_chunks", "usage": None}
+    assert mapping_report(target, {}, None).empty == set()
+
+
+def test_the_keys_of_a_stream_are_those_of_the_first_event_of_each_kind_and_of_the_last() -> None:
+    kinds = [("b", {"y": 1}), ("a", {"x": 1}), ("b", {"z": 1})]
+    events = [{"event": kind, "data": data} for kind, data in kinds]
+
+    def keys(events: list[Any], last: object) -> str:
+        return mapping_report(TargetSettings(), {}, {"events": events, "last": last}).keys
+
+    first, second = "events[?event=='a'].data: x", "events[?event=='b'].data: y"
+    assert keys(events, {"data": {"w": 1}}) == f"events, last; last.data: w; {first}; {second}"
+    assert keys(events[:1], None) == "events, last; last.data: no keys; events[].data: y"
+
+
+@pytest.mark.parametrize("spec", ["{answer: text}", {"answer": "text"}])
+def test_a_mapping_gives_as_much_as_the_limit_and_no_more(
+    spec: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = compile_mapping(spec, "response")
+    monkeypatch.setattr("pytest_rageval.target.mapping.MOST_CHARS", 1000)
+    around = 8 + (8 + len("answer") if isinstance(spec, str) else 8)
+    assert read({"text": "x" * (1000 - around)})
+    with pytest.raises(EndpointError) as caught:
+        read({"text": "x" * (1001 - around)})
+    assert caught.value.code == "mapping_too_large"
+
+
+def test_an_error_that_is_mapped_hides_what_else_is_read_from_a_reply() -> None:
+    table = {"answer": "length(x)", "error": "e"}
+    assert compile_mapping(table, "response")({"e": "It failed."}) == {"error": "It failed."}
+    assert compile_mapping(table, "response")({"e": 0, "x": "ab"}) == {"answer": 2, "error": 0}
+    assert compile_mapping(table, "request")({"e": "no", "x": "ab"}) == {"answer": 2, "error": "no"}
+
+
+@pytest.mark.parametrize("expression", ["env:KEY", "Bearer env:KEY "])
+def test_a_variable_in_the_place_of_an_expression_is_named(expression: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compile_expression(expression, "x")
+    assert caught.value.faults[0].facts["variable"] == "KEY"
+
+
+def test_lists_that_cannot_be_joined_are_advised_to_become_texts() -> None:
+    for value, advised in (([["x"]], True), ([1], False), ("x", False)):
+        with pytest.raises(EndpointError) as caught:
+            compile_expression("join(', ', a)", "x")({"a": value})
+        assert ("instead" in caught.value.facts) is advised
+
+
+def test_a_text_is_quoted_as_toml_reads_it() -> None:
+    for text in ("a", 'a"b', "a'b", "a'b\"c", "ö\n"):
+        assert tomllib.loads(f"x = {quoted(text)}") == {"x": text}
+    assert quoted('a"b') == "'a\"b'"
