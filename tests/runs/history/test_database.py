@@ -10,11 +10,11 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.runs.history.database import IndexDatabase
+from pytest_rageval.runs.history.database import IndexDatabase, RowError, parse_url, shown_url
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from tests.build.postgres import execute
 from tests.build.root_rights import without_root_rights
-from tests.runs.history.builders import indexed_runs, rows, some_runs, sync
+from tests.runs.history.builders import change, indexed_runs, rows, some_runs, sync
 
 UNREADABLE = "a URL that cannot be read"
 
@@ -69,6 +69,73 @@ def test_what_is_no_place_for_an_index_is_refused_without_its_password(
     assert "sesame" not in str(caught.value)
     assert [fault.facts["found"] for fault in caught.value.faults] == [got]
     assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "driver", "shown"),
+    [
+        ("a/b.sqlite", "sqlite", "a/b.sqlite"),
+        ("c:\\ann@home\\b.sqlite", "sqlite", "c:\\ann@home\\b.sqlite"),
+        ("sqlite+pysqlite:////a/b.sqlite", "sqlite", "/a/b.sqlite"),
+        ("postgresql://ann:sesame@h:1/db?x=y", "postgresql+psycopg", "postgresql+psycopg://h:1/db"),
+    ],
+)
+def test_a_place_is_a_path_or_a_url_and_shown_without_credentials(
+    text: str, driver: str, shown: str
+) -> None:
+    if driver != "sqlite":
+        pytest.importorskip("psycopg", reason="psycopg is not installed")
+    url = parse_url(text)
+    assert (url.drivername, shown_url(url)) == (driver, shown)
+
+
+def test_a_server_is_waited_for_as_its_url_says_or_else_for_five_seconds(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    seen = []
+
+    def create_engine(url: object, *, connect_args: dict[str, object], **_: object) -> None:
+        seen.append(connect_args)
+        raise ConfigError("seen")
+
+    monkeypatch.setattr("sqlalchemy.create_engine", create_engine)
+    for query in ("", "?connect_timeout=60"):
+        with pytest.raises(ConfigError, match="seen"):
+            opened(f"postgresql://h/db{query}")
+    own = {"tcp_user_timeout": 10_000, "prepare_threshold": None}
+    assert seen == [{"connect_timeout": 5, **own}, own]
+
+
+def test_a_table_of_others_is_left_alone(project: Path) -> None:
+    change("other.sqlite", "CREATE TABLE metrics (a INTEGER)")
+    for write, code in ((True, "other_table"), (False, "no_index")):
+        with pytest.raises(StorageError) as caught:
+            opened("other.sqlite", write=write)
+        assert caught.value.faults[0].code == code
+    assert rows("other.sqlite", "sqlite_master", "name") == [("metrics",)]
+
+
+def test_a_row_that_cannot_be_kept_is_told_from_other_failures_and_all_are_undone(
+    project: Path,
+) -> None:
+    with IndexDatabase("index.sqlite", rootdir=project, write=True) as database:
+
+        def run(*statements: str) -> None:
+            with database.transaction() as connection:
+                for statement in statements:
+                    connection.exec_driver_sql(statement)
+
+        for statement, row in (
+            ("INSERT INTO rageval_history VALUES (1, 6)", True),
+            ("SELECT a FROM nowhere", False),
+        ):
+            with pytest.raises(StorageError) as caught:
+                run("INSERT INTO rageval_history VALUES (2, 6)", statement)
+            assert isinstance(caught.value, RowError) is row
+        with pytest.raises(StorageError, match="damaged"), database.transaction():
+            raise ValueError("damaged")
+    assert rows("index.sqlite", "rageval_history") == [(1, 6)]
 
 
 def test_postgresql_without_its_driver_says_what_to_install(
