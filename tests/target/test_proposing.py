@@ -190,6 +190,23 @@ def test_a_field_that_is_missed_though_it_was_sent_is_not_proposed() -> None:
     assert (found.proposal, len(sent)) == (None, 2)
 
 
+@pytest.mark.parametrize(
+    ("reply", "proposes"),
+    [
+        ({"answer": "At 8:15.", "hits": HITS["hits"]}, True),
+        ({"answer": "", **HITS}, True),
+        ({"answer": "Yes.", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}, **HITS}, False),
+        ({"error": "busy", **HITS}, False),
+    ],
+)
+def test_a_mapping_is_proposed_where_the_answer_or_chunks_are_not_read(
+    reply: object, proposes: bool
+) -> None:
+    found, _ = inspected(json_reply(reply))
+    assert (found.proposal is not None) is proposes
+    assert found.reply
+
+
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "404 Not Found"])
 def test_no_field_is_tried_where_the_status_has_another_cause(status: str) -> None:
     found, sent = inspected(refusal("KeyError: 'utterance'", status))
