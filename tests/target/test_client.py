@@ -14,6 +14,7 @@ import pytest
 
 from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
+from pytest_rageval.support.in_flight import Slots
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResult
@@ -438,6 +439,13 @@ def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:
             client.ask(QUESTION)
         client.close()
     assert (caught.value.kind, caught.value.attempts) == ("http", 1)
+
+
+@pytest.mark.parametrize("slots", [None, Slots(1)])
+def test_a_client_takes_slots_itself_if_it_was_given_some(slots: Slots | None) -> None:
+    client = HttpRagClient(TargetSettings(url="http://127.0.0.1:1"), slots=slots)
+    assert client.takes_slots is (slots is not None)
+    client.close()
 
 
 def test_a_client_serves_again_after_it_was_closed() -> None:
