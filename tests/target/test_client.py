@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -439,6 +440,25 @@ def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:
             client.ask(QUESTION)
         client.close()
     assert (caught.value.kind, caught.value.attempts) == ("http", 1)
+
+
+@pytest.mark.parametrize(("limit", "set_"), [(1.9, 1.9), (2.0, None), (2.1, None)])
+def test_a_limit_of_a_part_is_set_only_where_it_is_less_than_the_total_one(
+    limit: float, set_: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, Any]] = []
+    closed: list[bool] = []
+
+    def open_client(address: object, **options: Any) -> SimpleNamespace:
+        seen.append(options)
+        return SimpleNamespace(close=lambda: closed.append(True))
+
+    monkeypatch.setattr("pytest_rageval.target.client.open_client", open_client)
+    limits: dict[str, Any] = {"connect_timeout_s": limit, "read_timeout_s": limit, "timeout_s": 2.0}
+    client = HttpRagClient(TargetSettings(url="http://127.0.0.1:1", **limits))
+    assert [(one["connect_s"], one["read_s"]) for one in seen] == [(set_, set_)]
+    client.close()
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("slots", [None, Slots(1)])
