@@ -432,6 +432,15 @@ def test_a_body_that_is_not_compressed_as_it_says_is_a_protocol_error() -> None:
 # --- asking --------------------------------------------------------------------------------
 
 
+def test_an_empty_answer_has_the_error_that_the_reply_reports() -> None:
+    marked = {"message": "no credits", "code": 102}
+    for more, reported in (({}, None), (marked, "no credits")):
+        error = ask_once(json_reply({"answer": "", **more})).error
+        assert error is not None
+        assert (error.kind, error.facts.get("reported")) == ("empty", reported)
+    assert ask_once(json_reply({"answer": "Yes.", **marked})).error is None
+
+
 def test_ask_returns_the_response_or_raises_with_kind_and_attempts() -> None:
     with fake_target(GOOD, http_reply(b"", "404 Not Found")) as target:
         client = HttpRagClient(TargetSettings(url=target.url))
