@@ -197,7 +197,7 @@ SCORED = "x[].{rel_path: at, text: words, score_final: score}"
             {"x": two(at="a.md", part=("North", "South"), section=("East", "West"), words=TEXTS)},
             "x[].{rel_path: at, text: words, heading_path: section}",
         ),
-        # What is named as a score need not fall or have fractions, and is no distance.
+        # What is named as a score need not fall or have fractions, and is not a distance.
         ({"x": two(at=PATHS, score=(5, 3), words=TEXTS)}, SCORED),
         ({"x": two(at=PATHS, score=5, words=TEXTS)}, SCORED),
         ({"x": two(at=PATHS, score=(3, 5), words=TEXTS)}, PLAIN),

@@ -116,7 +116,7 @@ def test_a_table_of_others_is_left_alone(project: Path) -> None:
     assert rows("other.sqlite", "sqlite_master", "name") == [("metrics",)]
 
 
-def test_a_row_that_cannot_be_kept_is_told_from_other_failures_and_all_are_undone(
+def test_a_row_that_cannot_be_kept_is_an_error_of_its_own_and_all_failures_are_undone(
     project: Path,
 ) -> None:
     with IndexDatabase("index.sqlite", rootdir=project, write=True) as database:
