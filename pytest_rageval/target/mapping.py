@@ -201,11 +201,11 @@ def _result_names(expression: str) -> list[str]:
             return [child["value"] for child in children]
         if kind in _MADE_BY_ALL or node.get("value") == "some":
             return [name for child in children for name in names(child)]
-        if kind in _PROJECTING or kind in {"subexpression", "index_expression", "and_expression"}:
+        if kind == "subexpression":  # one for any number of dots
+            return names(children[-1])
+        if kind in _PROJECTING or kind in {"index_expression", "and_expression"}:
             # The right side of a projection may take its items as they are.
-            return (
-                names(children[1]) or names(children[0]) if len(children) > 1 else names(*children)
-            )
+            return names(children[1]) or names(children[0])
         return []
 
     try:
@@ -436,8 +436,6 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
         raise ConfigError.of(where, "type", found=repr(name), expected="a field name")
     if direction == "request":
         return path
-    if len(path) == 1 and name in DEBUG_FIELDS:
-        return ("debug", name)
     known = {*_REPLY_FIELDS, "debug", *(f"debug.{field}" for field in DEBUG_FIELDS)}
     # Any name is allowed below a known field: `debug.latency.retrieval_ms`.
     if name in known or (path[0] == "debug" and path[1] in DEBUG_FIELDS):

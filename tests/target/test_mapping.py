@@ -164,6 +164,7 @@ def test_an_expression_that_is_nested_too_deeply_is_refused(expression: str) -> 
     [
         ("hits[] | [].a", {"hits": []}, False),
         ("hits[] | [?b].a", {"hits": [{"a": 1}]}, True),
+        ("hits[] | [].parts[]", {"hits": [{"parts": []}]}, False),
         ("hits[].parts[]", {"hits": [{"parts": []}]}, False),
         ("hits[?b].a || more[?b]", {"hits": [{"a": 1}], "more": []}, False),
         ("`[]`", {"hits": []}, True),
@@ -188,6 +189,9 @@ def test_an_empty_list_is_lost_unless_one_of_the_reply_explains_it(
         ("retrieved_chunks", "hits[", []),
         ("references", "cited[].{rel_path: a, page: b}", ["page"]),
         ("usage", "u.{input_tokens: a, outputTokens: b}", ["outputTokens"]),
+        ("usage", "a.b.{outputTokens: c}", ["outputTokens"]),
+        ("usage", "a.b[0].c.d.{outputTokens: c}", ["outputTokens"]),
+        ("usage", "{outputTokens: c}.outputTokens", []),
         ("latency", "t.{anything: a}", []),
     ],
 )
@@ -235,20 +239,38 @@ def test_a_request_sends_what_its_expressions_path_or_headers_name(
 
 
 def test_a_report_names_what_was_not_sent_and_what_gave_nothing() -> None:
-    request = {"q": "question", "f": "folders", "m": "metadata.owner", "bad": "questoin"}
+    request = {"q": "question", "f": "folders", "m": "metadata.owner"}
+    request |= {"bad": "questoin", "odd": "length(`1`)"}
     response = {"answer": "out", "debug.retrieved_chunks": "hits[]", "references": "cited[?x]"}
     target = TargetSettings(request=request, response={**response, "abstained": "no"})
     reply = {"out": "a", "hits": [], "cited": [{"y": 1}]}
     found = mapping_report(target, {"question": "Why?"}, reply)
-    assert found.unsent == {name: request[name] for name in ("f", "m", "bad")}
-    assert found.never_sent == {"bad"}
+    assert found.unsent == {name: request[name] for name in ("f", "m", "bad", "odd")}
+    assert found.never_sent == {"bad", "odd"}
     assert found.empty == {"references", "abstained"}
     assert [name for name in ("answer", "references", "usage") if found.nothing(name)] == [
         "references"
     ]
+    assert found.nothing("references").endswith(f"; keys of the reply: {found.keys}")
     names = {name: found.name_of(name) for name in ("retrieved_chunks", "usage")}
     assert names == {"retrieved_chunks": "retrieved_chunks", "usage": None}
     assert mapping_report(target, {}, None).empty == set()
+
+
+def test_what_a_preset_may_leave_out_is_not_called_nothing_unless_it_is_mapped_anew() -> None:
+    own = load_preset("hayhooks").settings["target.response"]
+    for response in (own, {**own, "retrieved_chunks": "documents"}):
+        found = mapping_report(TargetSettings(preset="hayhooks", response=response), {}, {})
+        assert found.optional == ({"retrieved_chunks"} if response is own else set())
+        assert bool(found.nothing("retrieved_chunks")) is (response is not own)
+
+
+def test_an_error_of_no_field_has_the_keys_and_no_expression() -> None:
+    report = mapping_report(TargetSettings(response="out"), {}, {})
+    whole = target_error("reply_field", field="the reply", expected="an object", got="null")
+    for error in (whole, target_error("mapping_failed", setting="x", reason="y", instead="")):
+        facts = report.explained(error, "text").facts
+        assert ("expression" in facts, facts["keys"]) == (False, "none")
 
 
 def test_the_keys_of_a_stream_are_those_of_the_first_event_of_each_kind_and_of_the_last() -> None:
