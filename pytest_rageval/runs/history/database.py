@@ -113,7 +113,6 @@ class IndexDatabase(Closing):
                 connection.exec_driver_sql(statement)
 
         with self._named_errors(), ExitStack() as opened:
-            opened.callback(engine.dispose)
             self._connection = opened.enter_context(engine.connect())
             with self.transaction() as connection:
                 self._check_tables(connection, write=write, anew=anew)
@@ -140,7 +139,6 @@ class IndexDatabase(Closing):
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
         self._connection.close()
-        self._connection.engine.dispose()
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:

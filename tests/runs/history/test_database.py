@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
@@ -21,7 +23,9 @@ UNREADABLE = "a URL that cannot be read"
 
 def opened(url: str, *, write: bool = True) -> str:
     with IndexDatabase(url, rootdir=Path.cwd(), write=write) as database:
-        return database.shown
+        pass
+    assert database._connection.closed
+    return database.shown
 
 
 def test_a_path_begins_at_the_root_of_the_project(
@@ -105,6 +109,31 @@ def test_a_server_is_waited_for_as_its_url_says_or_else_for_five_seconds(
             opened(f"postgresql://h/db{query}")
     own = {"tcp_user_timeout": 10_000, "prepare_threshold": None}
     assert seen == [{"connect_timeout": 5, **own}, own]
+
+
+def test_only_a_writer_makes_the_file_of_an_index_and_its_folder(project: Path) -> None:
+    (project / "file").write_text("", encoding="utf-8")
+    for url, write, code in (
+        ("a/b.sqlite", False, "no_index"),
+        ("file/b.sqlite", True, "no_folder"),
+    ):
+        with pytest.raises(StorageError) as caught:
+            opened(url, write=write)
+        assert caught.value.faults[0].code == code
+    assert not (project / "a").exists()
+    assert opened("a/b.sqlite") == str(project / "a" / "b.sqlite")
+
+
+def test_an_error_shows_no_password_of_the_query_and_one_of_an_encoding_stays_as_it_is(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with IndexDatabase("index.sqlite", rootdir=project, write=True) as database:
+        with pytest.raises(UnicodeEncodeError), database.transaction():
+            "\ud800".encode()
+        monkeypatch.setattr(database, "_url", make_url("a://h/db?sslpassword=sesame&user=ann"))
+        with pytest.raises(StorageError) as caught, database.transaction():
+            raise SQLAlchemyError("sesame of ann")
+    assert caught.value.faults[0].facts["reason"] == "*** of ann"
 
 
 def test_a_table_of_others_is_left_alone(project: Path) -> None:
