@@ -146,6 +146,19 @@ def test_a_run_is_not_compared_with_itself_but_with_one_of_its_name_elsewhere(
     assert find(here, runs=str(elsewhere)).folder == elsewhere / "new"
 
 
+def test_a_run_of_some_files_is_a_baseline_only_of_a_run_of_these(here: Repository) -> None:
+    results = here.path / "evals" / "results"
+    shutil.rmtree(results)
+    whole = {"hash": "all", "n_cases": 9, "n_asked": N, "asked_hash": "some"}
+    here.git("checkout", "-q", "main")
+    here.store("base", run_of(N), set={**whole, "files": ["a"]}, dataset_hash="some")
+    here.git("checkout", "-q", "change")
+    for files, expected in ((["a"], "merge_base"), (["a", "b"], "refused")):
+        shutil.rmtree(results / "new", ignore_errors=True)
+        here.store("new", run_of(N), day=2, set={**whole, "files": files}, dataset_hash="some")
+        assert code(find(here)) == expected
+
+
 def test_a_failing_run_is_a_baseline_only_after_its_approval(here: Repository) -> None:
     fail(here.path / "evals" / "results" / "base")
     refused = find(here)
