@@ -92,11 +92,11 @@ def test_a_stream_is_proposed_with_its_pieces_joined() -> None:
 
 
 def test_the_trial_says_what_was_read() -> None:
-    hits = [{"path": "a.md", "body": f"{TEXT} {n}", "s": 0.5 / n} for n in (1, 2)]
+    hits = [{"path": "a.md", "body": f"{TEXT} {n}", "s": 0.5 / n} for n in (1, 2, 4)]
     found = propose_response(TargetSettings(), {"said": "At 8:15.", "hits": hits}, {}, ())
     assert found is not None
     assert found.reads == (
-        'answer "At 8:15.", 2 chunks of 1 document, rel_path such as "a.md", scores 0.5 to 0.25'
+        'answer "At 8:15.", 3 chunks of 1 document, rel_path such as "a.md", scores 0.5 to 0.125'
     )
 
 
