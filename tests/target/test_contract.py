@@ -469,7 +469,9 @@ def test_a_body_that_is_no_json_says_what_it_is(body: bytes, message: str) -> No
 def test_a_hundred_levels_are_read_and_one_more_is_not(before: str) -> None:
     for levels in (100, 101):
         body = f"[{before * 60}{'[' * (levels - 1)}{']' * levels}".encode()
-        assert isinstance(outcome_of(parse_reply_bytes, body), EndpointError) is (levels == 101)
+        found = outcome_of(parse_reply_bytes, body)
+        assert (found == json.loads(body)) is (levels == 100)
+        assert isinstance(found, EndpointError) is (levels == 101)
 
 
 # --- names ---------------------------------------------------------------------------------
