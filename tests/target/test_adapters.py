@@ -264,7 +264,17 @@ def test_an_index_of_a_page_counts_from_zero_as_the_error_of_a_page_zero_says() 
     assert one({**row, "metadata": {"page": 0, "page_index": 0}}).pages == (1,)
 
 
-@pytest.mark.parametrize("odd", ["text", 7, None, SimpleNamespace(text="t")])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "text",
+        7,
+        None,
+        SimpleNamespace(text="t"),
+        SimpleNamespace(metadata={"path": "a.md"}),
+        SimpleNamespace(meta={"path": "a.md"}),
+    ],
+)
 def test_an_object_that_is_not_known_is_refused_with_its_place(odd: object) -> None:
     with pytest.raises(
         TypeError, match=r"documents\[0\]: expected .* a document of LangChain"

@@ -316,6 +316,13 @@ def test_what_a_target_says_of_its_own_matching_is_not_believed() -> None:
     [chunk] = parse_chunks({"rel_path": "a", "matched_golds": [0], "irrelevant": True})
     assert chunk.matched_golds is None
     assert chunk.irrelevant is None
+    [cited] = (
+        parse_ask_response(
+            {"answer": "a", "references": [{"rel_path": "a", "chunk_rank": 1}]}
+        ).references
+        or ()
+    )
+    assert cited.chunk_rank is None
 
 
 @pytest.mark.parametrize(
