@@ -167,9 +167,11 @@ def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
 def test_a_run_that_exists_is_not_written_over(tmp_path: Path) -> None:
     write_run(tmp_path, "r")
     before = (tmp_path / "r" / "results.jsonl").read_bytes()
-    with pytest.raises(StorageError, match=r"r: exists, and nothing is overwritten"):
+    with pytest.raises(StorageError, match=r"r: exists, and nothing is overwritten") as raised:
         RunWriter(tmp_path, "r")
     assert (tmp_path / "r" / "results.jsonl").read_bytes() == before
+    with RunWriter(tmp_path, "r", resume=True):  # for which the refused one has left the folder
+        assert raised.value
 
 
 def test_an_empty_folder_may_become_a_run(tmp_path: Path) -> None:
