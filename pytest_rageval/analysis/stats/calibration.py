@@ -14,7 +14,6 @@ from pytest_rageval.analysis.stats.distributions import normal_quantile, student
 from pytest_rageval.analysis.stats.intervals import (
     NO_INTERVAL,
     Interval,
-    MetricScale,
     fmean,
     tail_level,
 )
@@ -97,12 +96,11 @@ def ppi_mean(
         both = math.fsum((y - mean_y) * (f - mean_f) for y, f in zip(human, judge, strict=True)) / n
         weight = min(1.0, max(0.0, both / ((1 + n / len(judge_only)) * spread)))
     rest = [y - weight * f for y, f in zip(human, judge, strict=True)]
-    far = fmean(judge_only) or 0.0
-    estimate = weight * far + math.fsum(rest) / n
-    variance = _variance(rest) / n
+    estimate, variance = math.fsum(rest) / n, _variance(rest) / n
     if judge_only:
+        estimate += weight * (math.fsum(judge_only) / len(judge_only))
         variance += weight**2 * _variance(judge_only) / len(judge_only)
-    intervals = _plus_twos_around(estimate, variance, n, MetricScale(lo, hi), confidence)
+    intervals = _plus_twos_around(estimate, variance, n, (lo, hi), confidence)
     return _ppi(estimate, intervals, math.sqrt(variance), weight, fmean(human))
 
 
@@ -128,12 +126,12 @@ def _ppi(
 
 
 def _plus_twos_around(
-    mean: float, variance: float, n: int, scale: MetricScale, confidence: float
+    mean: float, variance: float, n: int, scale: tuple[float, float], confidence: float
 ) -> list[Interval]:
     """Two-sided and one-sided plus-two t of n values with this mean and variance of the mean."""
-    lo, hi = scale.lo or 0.0, scale.hi or 0.0
     if n < 2:
         return [NO_INTERVAL, NO_INTERVAL]
+    lo, hi = scale
     centre = (n * mean + lo + hi) / (n + 2)
     squares = variance * n * (n - 1) + n * (mean - centre) ** 2
     ends = (lo - centre) ** 2 + (hi - centre) ** 2
