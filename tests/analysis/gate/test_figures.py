@@ -1,15 +1,106 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from pytest_rageval.analysis.compare.pairs import verdict
-from pytest_rageval.analysis.gate.figures import decide_limit, is_past_limit
-from pytest_rageval.values.gate import CheckKind, Decide
+from pytest_rageval.analysis.gate.figures import (
+    CheckFigure,
+    decide_limit,
+    find_figure,
+    is_past_limit,
+)
+from pytest_rageval.analysis.two_runs import with_numbers
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.gate import Check, CheckKind, Decide
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from tests.build.records import failed, hits, record
+from tests.build.runs import side
 
 KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
 bound = st.floats(-1, 1)
+FILE = "evals/set.jsonl"
+
+
+def figure(records: Sequence[CaseRecord], metric: str, limit: float = 0, **of: Any) -> CheckFigure:
+    """The figure of a maximum over some records."""
+    check = replace(Check(metric=metric, kind="max", limit=limit), **of)
+    return find_figure(check, with_numbers(side(records), confidence=0.95))
+
+
+@pytest.mark.parametrize(
+    "metric", ["latency_ms.p50", "latency_ms.retrieval.p99", "judge_error_rate"]
+)
+def test_a_figure_of_no_call_counts_none(metric: str) -> None:
+    found = figure([record("a", latency={"retrieval_ms": 1})], metric)
+    assert (found.estimate, found.n, found.is_mean) == (None, 0, False)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        {"metric": "acme.new"},
+        {"metric": "mrr", "table": "tag", "group": "gone"},
+        {"metric": "groundedness", "use": "corrected"},
+    ],
+)
+def test_a_mean_of_no_case_counts_none(of: dict[str, Any]) -> None:
+    found = figure(hits(1), **of)
+    assert (found.estimate, found.n, found.is_mean) == (None, 0, True)
+
+
+def test_a_percentile_has_the_bounds_of_scipy_over_calls_that_answered_or_timed_out() -> None:
+    times = [float(n * n) for n in range(90)]
+    calls = [record(f"c{n}", latency={"total_ms": time}) for n, time in enumerate(times)]
+    failure = failed("error", latency={"total_ms": 1e6})
+    for name, share in (("p50", 0.5), ("p95", 0.95)):
+        found = figure([*calls, failure, record("untimed")], f"latency_ms.{name}", 7800)
+        two, low, high = (
+            stats.quantile_test(times, p=share, alternative=side).confidence_interval()
+            for side in ("two-sided", "greater", "less")
+        )
+        assert (found.low, found.high) == (two.low, two.high)
+        assert (found.low_one_sided, found.high_one_sided) == (low.low, high.high)
+        assert (found.n, found.missed_cases, found.censored) == (90, (f"{FILE}::c89",), False)
+
+
+def test_the_sum_of_times_is_a_lower_bound_only_where_a_call_timed_out() -> None:
+    calls = [record("a", latency={"total_ms": 5}), failed("b", "timeout", latency={"total_ms": 9})]
+    for n, total in ((1, 5), (2, 14)):
+        found = figure(calls[:n], "latency_ms.sum")
+        assert (found.estimate, found.n, found.censored) == (total, n, n == 2)
+
+
+def test_the_case_that_passed_least_often_is_the_worst() -> None:
+    passes = [("a", 1), ("a", 0), ("b", 0), ("c", 1)]
+    outcomes = ["missed", "passed"]
+    records = [record(name, outcome=outcomes[n], repeat=1 - n) for name, n in passes]
+    found = figure(records, "pass_rate")
+    assert (found.estimate, found.missed_cases) == (0.5, (f"{FILE}::b", f"{FILE}::a"))
+
+
+def test_cases_that_nobody_reviewed_count_only_where_no_other_was_asked() -> None:
+    draft = failed("draft", case=Case(id="draft", question="?", review="generated"))
+    for error, alone in (("error_rate", 1), ("pass_rate", None)):
+        assert figure([draft], error).estimate == alone
+        both = figure([draft, record("a")], error)
+        assert (both.estimate, both.n) == (float(error == "pass_rate"), 1)
+
+
+def test_translations_are_counted_in_pairs() -> None:
+    cases = Case(id="en", question="?"), Case(id="de", question="?", translation_of="en")
+    chunks = (RetrievedChunk(rel_path="a.md"),)
+    pair = [record(case.id, case=case, retrieved_chunks=chunks) for case in cases]
+    for n, estimate in ((1, None), (2, 1.0)):
+        found = figure(pair[:n], "cross_lingual_consistency")
+        assert (found.estimate, found.n) == (estimate, n - 1)
 
 
 @pytest.mark.parametrize(
