@@ -21,7 +21,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check, CheckKind, Decide
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
-from tests.build.records import failed, hits, record
+from tests.build.records import failed, record
 from tests.build.runs import side
 
 KINDS: tuple[CheckKind, ...] = ("min", "max", "max_drop", "max_rise")
@@ -36,24 +36,19 @@ def figure(records: Sequence[CaseRecord], metric: str, limit: float = 0, **of: A
 
 
 @pytest.mark.parametrize(
-    "metric", ["latency_ms.p50", "latency_ms.retrieval.p99", "judge_error_rate"]
-)
-def test_a_figure_of_no_call_counts_none(metric: str) -> None:
-    found = figure([record("a", latency={"retrieval_ms": 1})], metric)
-    assert (found.estimate, found.n, found.is_mean) == (None, 0, False)
-
-
-@pytest.mark.parametrize(
-    "of",
+    ("metric", "is_mean", "of"),
     [
-        {"metric": "acme.new"},
-        {"metric": "mrr", "table": "tag", "group": "gone"},
-        {"metric": "groundedness", "use": "corrected"},
+        ("latency_ms.p50", False, {}),
+        ("latency_ms.retrieval.p99", False, {}),
+        ("judge_error_rate", False, {}),
+        ("acme.new", True, {}),
+        ("mrr", True, {"table": "tag", "group": "gone"}),
+        ("groundedness", True, {"use": "corrected"}),
     ],
 )
-def test_a_mean_of_no_case_counts_none(of: dict[str, Any]) -> None:
-    found = figure(hits(1), **of)
-    assert (found.estimate, found.n, found.is_mean) == (None, 0, True)
+def test_a_figure_of_nothing_counts_nothing(metric: str, is_mean: bool, of: Any) -> None:
+    found = figure([record("a", latency={"retrieval_ms": 1})], metric, **of)
+    assert (found.estimate, found.n, found.is_mean) == (None, 0, is_mean)
 
 
 def test_a_percentile_has_the_bounds_of_scipy_over_calls_that_answered_or_timed_out() -> None:
