@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_rageval.analysis.stats.intervals import MetricScale
+from pytest_rageval.analysis.stats.intervals import MetricScale, Sided
 from pytest_rageval.analysis.stats.paired import (
     mcnemar,
     paired_difference,
@@ -32,6 +33,30 @@ def test_no_pair_has_no_difference() -> None:
 def test_runs_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="2 baseline values for 1 candidate"):
         paired_difference([1, 0], [1])
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "n"), [(2, 7, 50), (7, 1, 20), (5, 5, 10), (0, 3, 9), (4, 0, 4), (9, 1, 10)]
+)
+@pytest.mark.parametrize(("sided", "level"), [(2, 0.95), (1, 0.9)])
+def test_bounds_of_a_binary_metric_are_those_of_newcombe(
+    gained: int, lost: int, n: int, sided: Sided, level: float
+) -> None:
+    found = paired_difference(
+        *runs(lost, gained, n - lost - gained), MetricScale(binary=True), sided=sided
+    )
+    up, down = gained / n, lost / n
+    of_up, of_down = (
+        stats.binomtest(k, n).proportion_ci(level, method="wilson") for k in (gained, lost)
+    )
+    moved = [1] * gained + [-1] * lost + [0] * (n - gained - lost)
+    rho = np.corrcoef(np.equal(moved, 1), np.equal(moved, -1))[0, 1] if gained and lost else 0
+    low, high = (
+        np.sqrt(a**2 + b**2 - 2 * rho * a * b)
+        for a, b in ((up - of_up.low, of_down.high - down), (of_up.high - up, down - of_down.low))
+    )
+    bounds = max(-1, up - down - low), min(1, up - down + high)
+    assert (found.interval.low, found.interval.high) == pytest.approx(bounds)
 
 
 @pytest.mark.parametrize(("n", "proves"), [(51, False), (52, True)])
@@ -103,7 +128,8 @@ def test_mcnemar_agrees_with_scipy_binomtest(gained: int, lost: int) -> None:
     assert found.p_two_sided == pytest.approx(stats.binomtest(lost, m).pvalue)
     expected = stats.binomtest(lost, m, alternative="greater").pvalue
     assert found.p_worse == pytest.approx(expected)
-    assert 0 < found.p_midp < found.p_two_sided
+    point = stats.binom.pmf(lost, m, 0.5) / (2 if gained == lost else 1)
+    assert found.p_midp == pytest.approx(found.p_two_sided - point)
 
 
 def test_mcnemar_without_discordant_pairs_says_nothing() -> None:
@@ -147,6 +173,20 @@ def test_drawn_sign_flip_comes_close_to_the_normal_answer() -> None:
     diffs = [draw.gauss(-0.3, 1) for _ in range(60)]
     expected = stats.ttest_1samp(diffs, 0).pvalue
     assert sign_flip(diffs).p_two_sided == pytest.approx(expected, abs=0.02)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(17, 1), (24, 2), (25, 3), (40, 4)])
+def test_drawn_sign_flip_comes_close_to_counting_every_pattern(n: int, seed: int) -> None:
+    diffs = np.random.default_rng(seed).integers(-9, 8, n)
+    diffs[diffs == 0] = -1
+    # Ways to reach each sum of the sizes with a plus sign.
+    steps = (np.bincount([0, abs(d)]) / 2 for d in diffs)
+    ways = reduce(np.convolve, steps)
+    sums = 2 * np.arange(len(ways)) - sum(abs(diffs))
+    found = sign_flip([d / 8 for d in diffs.tolist()])
+    assert found.p_worse == pytest.approx(ways[sums <= sum(diffs)].sum(), abs=0.015)
+    expected = ways[abs(sums) >= abs(sum(diffs))].sum()
+    assert found.p_two_sided == pytest.approx(expected, abs=0.015)
 
 
 def test_drawn_sign_flip_does_not_depend_on_the_order_of_cases() -> None:
