@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from pytest_rageval.analysis.gate.planted import FAULTS, chosen
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
-PLANT = {fault.name: fault.plant for fault in FAULTS}
+FAULT = {fault.name: fault for fault in FAULTS}
+PLANT = {name: fault.plant for name, fault in FAULT.items()}
 
 
 def reply(answer: str = "It takes 30 days [1]. Then 2 more [3].", n: int = 3) -> AskResponse:
@@ -62,6 +64,47 @@ def test_faults_of_an_answer_leave_what_was_retrieved(name: str, answer: str) ->
     assert (found.answer, paths(found)) == (answer, paths(reply()))
 
 
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Page [2] says 9.", "Page [2] says 1."),
+        ("Version v2, in 0.5 s", "Version v2, in 1.5 s"),
+        ("Section 1/2 of x-7", None),
+        ("No figure [1].", None),
+    ],
+)
+def test_the_first_figure_that_stands_alone_gets_another_first_digit(
+    answer: str, found: str | None
+) -> None:
+    assert PLANT["figure changed"](reply(answer), ()).answer == (found or answer)
+
+
+def test_chunks_without_ranks_and_citations_without_places_stay_so() -> None:
+    plain = RetrievedChunk(rel_path="a/0.md", text="t")
+    for references in (None, (Citation(rel_path=None), Citation(rel_path="b/1.md"))):
+        one = AskResponse(answer="5", references=references, retrieved_chunks=(plain, plain, plain))
+        dropped = PLANT["first chunk dropped"](one, ())
+        assert dropped == replace(one, retrieved_chunks=(plain, plain))
+        assert PLANT["documents lost"](one, {"c.md"}) is one
+        lost = PLANT["documents lost"](one, {"b/1.md"})
+        assert lost.references == (references and references[:1])
+        assert PLANT["refusals"](one, ()).references == (None if references is None else ())
+        assert PLANT["refusals"](one, ()).abstained is None
+
+
+@pytest.mark.parametrize("name", ["refusals", "thoughts left in", "figure changed"])
+def test_an_answer_that_refuses_stays_the_same(name: str) -> None:
+    one = replace(reply(), abstained=True)
+    assert PLANT[name](one, ()) is one
+
+
+@pytest.mark.parametrize(("n", "left"), [(1, 1), (2, 1), (4, 2), (5, 3)])
+def test_half_of_k_is_rounded_up(n: int, left: int) -> None:
+    whole = reply(n=5)
+    cut = replace(whole, retrieved_chunks=(whole.retrieved_chunks or ())[:n])
+    assert len(paths(PLANT["k halved"](cut, ()))) == left
+
+
 def test_a_refusal_has_the_flag_of_a_target_that_reports_it_and_cites_nothing() -> None:
     found = PLANT["refusals"](reply(), ())
     assert (found.abstained, found.references) == (True, ())
@@ -87,3 +130,22 @@ def test_a_larger_dose_holds_every_smaller_one(n: int) -> None:
     doses = [chosen(names, share, share=True) for share in (0.0, 0.03, 0.1, 0.3, 1.0)]
     assert [*map(len, doses)] == [0, *(-(-n * p // 100) for p in (3, 10, 30, 100))]
     assert all(set(one) <= set(other) for one, other in pairwise(doses))
+    assert [chosen(names, k, share=False) for k in range(n)] == [doses[-1][:k] for k in range(n)]
+
+
+def test_draws_differ() -> None:
+    draws = [chosen(range(20), 10, share=False, draw=draw) for draw in (0, 1, 2)]
+    assert len({frozenset(draw) for draw in draws}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "dose", "text"),
+    [
+        ("refusals", 0.03, "3 %"),
+        ("refusals", 1, "100 %"),
+        ("documents lost", 3, "3 documents"),
+        ("folders lost", 1, "1 folder"),
+    ],
+)
+def test_a_dose_is_a_share_or_a_number(name: str, dose: float, text: str) -> None:
+    assert FAULT[name].dose_text(dose) == text
