@@ -33,6 +33,8 @@ class DifferenceTest:
 
     n: int
     """Pairs, at least 2."""
+    size: float
+    """``n`` and the imaginary pairs."""
     diff: float
     """Mean of candidate - baseline."""
     clusters: int | None
@@ -93,8 +95,8 @@ class DifferenceTest:
         A larger drop of a 0/1 metric comes with more pairs that differ, and so with more noise.
         """
         quantiles = student_t_quantile(1 - alpha, self.df) + student_t_quantile(power, self.df)
-        pull = self.diff / self.centre if self.centre else 1.0
-        variance = (self.se * pull) ** 2
+        # The centre is a difference times n / size, and so is its error.
+        variance = (self.se * self.size / self.n) ** 2
 
         def is_missed(drop: float) -> bool:
             more = max(0.0, drop - abs(self.diff)) if self.binary else 0.0
@@ -169,6 +171,7 @@ def difference_test(
             df = variance**2 / math.fsum(part**2 / own for part, own in parts)
     return DifferenceTest(
         n=n,
+        size=size,
         diff=total / n,
         clusters=g if g < n else None,
         centre=centre,

@@ -72,6 +72,62 @@ def test_swapping_the_runs_mirrors_everything(
     assert other.bounds(0.05)[0] == pytest.approx(-one.bounds(0.05)[1], rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("n_clusters", [2, 7, 20, 30])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    ("scale", "values"),
+    [
+        (BINARY, [0, 1]),
+        (BINARY, [1, 1, 1, 1, 1, 1, 1, 1, 0]),
+        (MetricScale(1, 6), [1, 2.5, 6]),
+        (MetricScale(0, None), [0, 20, 70, 900]),
+    ],
+)
+def test_every_figure_agrees_with_numpy_and_scipy(
+    scale: MetricScale, values: list[float], whole: bool, n_clusters: int
+) -> None:
+    rng, n = np.random.default_rng(n_clusters), 30
+    base, cand = rng.choice(values, n), rng.choice(values, n)
+    clusters = rng.permutation([*range(n_clusters), *rng.integers(0, n_clusters, n - n_clusters)])
+    found = difference_test(
+        base.tolist(), cand.tolist(), scale, clusters=clusters.tolist(), whole_clusters=whole
+    )
+    assert found is not None
+    span, binary = scale.span, scale.binary
+    weights = [*[1.0] * n, *[0.0 if span is None else 0.5 if binary else 1.0] * 2]
+    ends = [span or 0.0, -(span or 0.0)]
+    size, diffs = sum(weights), cand - base
+    centre = np.average([*diffs, *ends], weights=weights)
+    apart = [*diffs, *ends] - centre
+    alone = n / (n - 1) * np.dot(weights, apart**2) / size**2
+    # A part of a pair at an end is a cluster, too.
+    sums = [*np.bincount(clusters, apart[:n]), *(np.array(weights) * apart)[n:]]
+    together = max(alone, n_clusters / (n_clusters - 1) * np.dot(sums, sums) / size**2)
+    freedom = max(1, n**2 / (np.bincount(clusters) ** 2).sum() - 1)
+    weight = 0 if n_clusters == n else 1 if whole else max(0, 1 - IGNORED_FREEDOM / freedom)
+    parts = (1 - weight) * alone, weight * together
+    variance = sum(parts)
+    df = variance**2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / freedom)
+    assert (found.centre, found.se, found.df) == pytest.approx((centre, variance**0.5, df))
+    effect, widest = variance / alone, span or math.inf
+    assert (found.diff, found.design_effect) == pytest.approx((diffs.mean(), effect))
+    # Wilson's bound of a share is centre +- h where h^2 = t^2 effect h (1 - h) / n.
+    alpha, t = 0.03, stats.t.ppf(0.97, df)
+    share = t**2 * effect / n
+    half = max(t * variance**0.5, share / (1 + share) if binary else 0)
+    bounds = max(-widest, centre - half), min(widest, centre + half)
+    assert found.bounds(alpha) == pytest.approx(bounds)
+    assert (found.p_below(centre + half), found.p_above(centre - half)) == pytest.approx(
+        (alpha, alpha)
+    )
+    q = t + stats.t.ppf(0.8, df)
+    drop = q * variance**0.5 * size / n
+    more, least = q**2 * effect / n, abs(diffs.mean())
+    if binary and drop > least:
+        drop = more / 2 + math.sqrt(more**2 / 4 + drop**2 - more * least)
+    assert found.detectable(alpha) == (pytest.approx(drop) if drop <= widest else None)
+
+
 @pytest.mark.parametrize(("lost", "gained"), [(7, 2), (9, 2), (14, 2), (12, 4), (20, 8), (5, 0)])
 def test_p_of_0_1_values_is_near_the_mid_p_of_mcnemar(lost: int, gained: int) -> None:
     found = difference_test(*runs(lost, gained, 60), BINARY)
@@ -162,6 +218,14 @@ def test_equal_differences_of_an_unbounded_scale_are_certain() -> None:
     none = difference_test([1.0, 2.0], [1.0, 2.0], MetricScale(0, None))
     assert none is not None
     assert (none.p_above(), none.p_below()) == (1.0, 1.0)
+
+
+def test_a_mean_of_exactly_0_detects_what_a_mean_near_0_does() -> None:
+    def detectable(last: float) -> float:
+        found = difference_test([1.0, 0.0] * 10, [0.0, 1.0] * 9 + [0.0, last])
+        return (found and found.detectable(0.05)) or math.inf
+
+    assert detectable(1.0) == pytest.approx(detectable(1 - 1e-9))
 
 
 @pytest.mark.parametrize("n", [60, 150, 500])
