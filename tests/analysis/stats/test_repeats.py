@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from itertools import combinations, permutations
 from math import comb
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,15 +17,24 @@ from pytest_rageval.analysis.stats.repeats import (
     variance_components,
 )
 
-ROWS = [[1, 1, 0], [0, 0, 0], [1, 1, 1], [1, 0, 1]]
 
-
-def test_the_f_ratio_is_that_of_scipy() -> None:
-    found = variance_components(ROWS)
-    assert found.between is not None
-    assert found.within is not None
-    expected = stats.f_oneway(*ROWS).statistic
-    assert (3 * found.between + found.within) / found.within == pytest.approx(expected)
+@pytest.mark.parametrize(("n", "repeats"), [(2, 2), (3, 5), (8, 2), (12, 4)])
+@pytest.mark.parametrize("spread", [0, 0.3, 5])
+def test_variances_are_those_of_numpy_and_their_ratio_that_of_scipy(
+    n: int, repeats: int, spread: float
+) -> None:
+    rng = np.random.default_rng(n)
+    rows = 4 + spread * rng.normal(size=(n, 1)) + rng.normal(size=(n, repeats))
+    found = variance_components(rows.tolist())
+    within, total = rows.var(axis=1, ddof=1).mean(), rows.mean(axis=1).var(ddof=1)
+    between = max(0, total - within / repeats)
+    shares = between / (between + within), within / (within + repeats * between)
+    assert (found.mean, found.se_mean) == pytest.approx((rows.mean(), (total / n) ** 0.5))
+    assert (found.within, found.between) == pytest.approx((within, between))
+    assert (found.icc, found.noise_share) == pytest.approx(shares)
+    if between:
+        ratio = stats.f_oneway(*rows).statistic
+        assert 1 + repeats * between / within == pytest.approx(ratio)
 
 
 def test_one_repeat_leaves_the_noise_unknown() -> None:
@@ -45,7 +55,9 @@ def test_equal_values_have_no_share_of_anything() -> None:
 
 
 def test_no_case_has_no_variance() -> None:
-    assert variance_components([]).mean is None
+    found = variance_components([])
+    assert (found.mean, found.within, found.between, found.se_mean) == (None,) * 4
+    assert (found.icc, found.noise_share) == (None, None)
 
 
 def test_uneven_repeats_are_refused() -> None:
