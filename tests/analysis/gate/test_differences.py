@@ -99,6 +99,52 @@ def test_few_pairs_can_skip_the_check_with_an_interval_and_without(
     assert found.message == f"only {pairs}, fewer than min_n 20"
 
 
+TAG: dict[str, Any] = {"table": "tag", "group": "t"}
+
+
+@pytest.mark.parametrize(
+    ("check", "held", "status", "small"),
+    [
+        (drop(), difference(-0.5, n=20), "fail", False),
+        (drop(), difference(-0.5, n=19), "fail", True),
+        (drop(), difference(-0.5, n=3, paired=False), "fail", False),
+        (drop(), difference(None, n=3), "fail", False),
+        (drop(on_small_n="fail"), difference(0.0, n=19), "fail", True),
+        (drop(on_small_n="fail", severity="warn"), difference(0.0, n=19), "warn", True),
+        (drop(**TAG), difference(-0.5, n=20), "fail", False),
+        (drop(**TAG), difference(-0.5, n=19), "warn", True),
+        (drop(**TAG), difference(0.0, n=19), "pass", True),
+        (drop(), lost(2, 19), "warn", True),
+        (drop(), lost(2, 20), "fail", False),
+        (drop(), lost(9, 19), "fail", True),
+        (drop(**TAG), lost(9, 19), "warn", True),
+        (drop(decide="prove_fail"), difference(-0.5, n=1), "pass", True),
+        (drop(decide="prove_fail"), difference(-0.5, paired=False), "fail", False),
+        (drop(decide="prove_fail"), difference(None), "fail", False),
+        (drop(decide="prove_pass"), difference(-0.5, n=1), "fail", True),
+        (drop(), difference(0.0, n_lost=1), "warn", False),
+        (drop(), difference(-0.5, n_lost=1), "fail", False),
+        (drop(on_small_n="skip"), difference(0.0, n=19, n_lost=1), "skip", True),
+        (drop(), difference(0.0, problem="other k", n_lost=1), "skip", False),
+    ],
+)
+def test_few_pairs_and_lost_cases_turn_a_decision(
+    check: Check, held: Difference, status: str, small: bool
+) -> None:
+    found = decided(check, held)
+    assert (found.status, found.small_n) == (status, small)
+
+
+def test_a_result_counts_pairs_or_what_both_runs_counted() -> None:
+    assert [decided(drop(), difference(0.0, n=n)).n for n in (0, 7)] == [0, 7]
+    assert [decided(drop(), difference(0.0, n=n, paired=False)).n for n in (0, 7)] == [None, 7]
+
+
+def test_an_adjusted_p_is_at_most_1() -> None:
+    checks = {drop(limit, decide="prove_fail"): lost(4) for limit in (0.3, 0.4)}
+    assert [one.p for one in decide_differences(checks).values()] == [1.0, 1.0]
+
+
 def test_proofs_of_failure_are_one_family() -> None:
     first, second = drop(0.0, decide="prove_fail"), drop(0.0, metric="mrr", decide="prove_fail")
     held = lost(4)
