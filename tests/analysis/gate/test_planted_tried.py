@@ -20,6 +20,7 @@ def draw(*failed: str, caught: bool = False, n: int = 1) -> Dose:
         ([draw("mrr")] * 2, True),
         ([draw()] * 2, True),
         ([draw("mrr"), draw()], False),
+        ([draw(caught=True), draw()], False),
         ([draw("mrr"), draw("map")], False),
         ([draw("mrr"), draw("map"), draw("mrr")], True),
     ],
