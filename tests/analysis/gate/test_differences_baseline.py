@@ -106,6 +106,32 @@ def test_newly_missed_counts_cases_that_passed_before() -> None:
     assert decided(base, run_of(40, missed=(1, 2)), NEWLY).status == "pass"
 
 
+@pytest.mark.parametrize(
+    ("check", "estimate", "n_lost", "missed"),
+    [
+        (drop(0, metric="pass_rate"), -1 / 3, 2, ("c3", "c4")),
+        (rise("pass_rate", 0), -1 / 3, 2, ("c6",)),
+        (replace(NEWLY, limit=9), 2, 2, ("c3", "c4")),
+        (drop(0, metric="pass_rate", table="tag", group="t"), -1, 1, ("c4",)),
+    ],
+)
+def test_cases_that_passed_and_err_now_are_lost_and_in_no_difference(
+    check: Check, estimate: float, n_lost: int, missed: tuple[str, ...]
+) -> None:
+    outcomes: dict[str, Any] = {"P": "passed", "M": "missed", "E": "error"}
+
+    def asked(each: str) -> list[CaseRecord]:
+        return [
+            scored(f"c{i}", 1.0, outcome=outcomes[of], tags=("t",) if i in {1, 4} else ())
+            for i, of in enumerate(each)
+        ]
+
+    found = decided(asked("PPMPPEM"), asked("EEEMMPP"), check)
+    assert found.estimate == pytest.approx(estimate)
+    assert found.missed_cases == missed
+    assert f"; {n_lost} case" in found.message
+
+
 def test_a_case_whose_content_changed_is_not_newly_missed() -> None:
     base, new = run_of(40), run_of(40, missed=(1, 2, 3))
     new[1] = replace(new[1], case_hash="changed")
