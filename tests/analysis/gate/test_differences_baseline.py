@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.gate.decide import decide_gate
-from pytest_rageval.analysis.gate.differences import margins
+from pytest_rageval.analysis.gate.differences import check_differences, margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, with_numbers
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Thresholds
 from pytest_rageval.values.numbers import OwnFigure
@@ -104,6 +104,11 @@ def test_newly_missed_counts_cases_that_passed_before() -> None:
     assert (found.status, found.message) == ("fail", "3 is above max 2")
     assert found.missed_cases == ("c-001", "c-002", "c-003")
     assert decided(base, run_of(40, missed=(1, 2)), NEWLY).status == "pass"
+
+
+def test_without_a_pair_the_count_of_newly_missed_cases_is_unknown() -> None:
+    found = check_differences([NEWLY], [], lambda: (side([]), side([])))
+    assert (found[NEWLY].estimate, found[NEWLY].n) == (None, 0)
 
 
 @pytest.mark.parametrize(

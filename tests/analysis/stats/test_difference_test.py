@@ -109,6 +109,7 @@ def test_every_figure_agrees_with_numpy_and_scipy(
     variance = sum(parts)
     df = variance**2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / freedom)
     assert (found.centre, found.se, found.df) == pytest.approx((centre, variance**0.5, df))
+    assert found.clusters == (n_clusters if n_clusters < n else None)
     effect, widest = variance / alone, span or math.inf
     assert (found.diff, found.design_effect) == pytest.approx((diffs.mean(), effect))
     # Wilson's bound of a share is centre +- h where h^2 = t^2 effect h (1 - h) / n.
