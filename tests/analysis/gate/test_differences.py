@@ -71,6 +71,9 @@ def test_a_run_that_is_not_proven_as_good_fails_prove_pass() -> None:
     assert (found.status, found.proof) == ("fail", "unproven")
     assert found.message.startswith("drop ")
     assert found.message.endswith(", not proven")
+    found = decided(drop(decide="prove_pass"), lost(0, 99))
+    assert (found.status, found.proof) == ("pass", "proven_pass")
+    assert found.message.endswith("0.050, proven")
 
 
 def test_a_proof_without_an_interval_is_no_data() -> None:

@@ -114,10 +114,10 @@ def test_without_a_pair_the_count_of_newly_missed_cases_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("check", "estimate", "n_lost", "missed"),
     [
-        (drop(0, metric="pass_rate"), -1 / 3, 2, ("c3", "c4")),
-        (rise("pass_rate", 0), -1 / 3, 2, ("c6",)),
-        (replace(NEWLY, limit=9), 2, 2, ("c3", "c4")),
-        (drop(0, metric="pass_rate", table="tag", group="t"), -1, 1, ("c4",)),
+        (drop(0, metric="pass_rate"), -1 / 3, 3, ("c4", "c5")),
+        (rise("pass_rate", 0), -1 / 3, 3, ("c7",)),
+        (replace(NEWLY, limit=9), 2, 3, ("c4", "c5")),
+        (drop(0, metric="pass_rate", table="tag", group="t"), -1, 2, ("c4",)),
     ],
 )
 def test_cases_that_passed_and_err_now_are_lost_and_in_no_difference(
@@ -127,11 +127,11 @@ def test_cases_that_passed_and_err_now_are_lost_and_in_no_difference(
 
     def asked(each: str) -> list[CaseRecord]:
         return [
-            scored(f"c{i}", 1.0, outcome=outcomes[of], tags=("t",) if i in {1, 4} else ())
+            scored(f"c{i}", 1.0, outcome=outcomes[of], tags=("t",) if i in {1, 2, 4} else ())
             for i, of in enumerate(each)
         ]
 
-    found = decided(asked("PPMPPEM"), asked("EEEMMPP"), check)
+    found = decided(asked("PPPMPPEM"), asked("EEEEMMPP"), check)
     assert found.estimate == pytest.approx(estimate)
     assert found.missed_cases == missed
     assert f"; {n_lost} case" in found.message
@@ -162,6 +162,28 @@ def test_the_least_number_of_cases_does_not_apply_to_a_figure_of_a_run(
     same, found = decided(base, base, check), decided(base, new, check)
     assert (same.status, same.small_n) == ("pass", False)
     assert (found.status, found.message) == ("fail", "rise 1 is above max_rise 0")
+
+
+def test_times_at_another_concurrency_are_not_compared() -> None:
+    base, new = (side([scored("a", 1.0)], run_id=name) for name in "bn")
+    alone = replace(new, config=replace(new.config, concurrency=1))
+    for other, status in ((new, "pass"), (alone, "skip")):
+        found, _ = gate(base, other, rise("latency_ms.p95", 0))
+        assert [one.status for one in found.checks] == [status]
+
+
+@pytest.mark.parametrize(("last", "n_documents"), [("b.md", 2), ("c.md", 3), (None, None)])
+def test_a_result_counts_documents_and_names_the_largest_drop_first(
+    last: str | None, n_documents: int | None
+) -> None:
+    documents = dict(zip(["a", "b", "c", "d"], ["a.md", "a.md", "b.md", last], strict=True))
+    values = {"a": 0.8, "b": 0.5, "c": 1.0, "d": 0.9}
+    base, new = (
+        [scored(one, of[one], cluster=document) for one, document in documents.items()]
+        for of in (dict.fromkeys(values, 0.9), values)
+    )
+    found = decided(base, new, drop())
+    assert (found.missed_cases, found.n_documents) == (("b", "a"), n_documents)
 
 
 def test_a_figure_that_one_run_lacks_is_no_data_and_fails() -> None:
