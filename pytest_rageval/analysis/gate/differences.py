@@ -148,8 +148,9 @@ def _decide(
         decision = LimitDecision(outcome="pass", proof="unproven")
     small = paired and difference.n < check.min_n
     # The estimate decides although its interval includes 0, so no change.
-    unproven = check.decide == "estimate" and low is not None and high is not None
-    unproven = unproven and (low or 0.0) <= TOLERANCE and (high or 0.0) >= -TOLERANCE
+    unproven = False
+    if low is not None and high is not None:
+        unproven = check.decide == "estimate" and low <= TOLERANCE and high >= -TOLERANCE
     status: CheckStatus = "pass" if decision.outcome == "pass" else check.severity
     message = _message(check, difference, decision, p, tests, unproven=unproven)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
