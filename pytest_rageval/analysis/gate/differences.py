@@ -110,7 +110,7 @@ def decide_differences(
             difference,
             alpha,
             factor=factors.get(check, 1.0),
-            tests=len(family) if check in family else 1,
+            tests=len(family),
         )
         for check, difference in differences.items()
     }
@@ -126,7 +126,7 @@ def _decide(
         difference: what it limits.
         alpha: chance of a false alarm.
         factor: of its p, by Holm's method.
-        tests: number of tests of its family.
+        tests: number of tests of the Holm family, which may be without it.
     """
     if difference.problem:
         return CheckResult(check=check, status="skip", message=difference.problem)

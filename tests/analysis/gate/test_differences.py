@@ -158,6 +158,9 @@ def test_proofs_of_failure_are_one_family() -> None:
     assert alone.p is not None
     assert family[first].p == pytest.approx(2 * alone.p)
     assert "Holm over 2 checks" in family[first].message
+    assert "Holm" not in alone.message
+    assert held.test is not None
+    assert family[first].mde == pytest.approx(held.test.detectable(0.05 / 2))
     # The bounds are those of the adjusted level.
     adjusted = family[first].high
     assert adjusted is not None
