@@ -165,7 +165,9 @@ def holds_most(wanted: str, got: str) -> bool:
         return len(part.split()) > 1 and letters(part) >= 8
 
     if got in wanted:
-        return counts(got) and letters(got) * 2 > letters(wanted)
+        half = letters(wanted) / 2
+        enough = letters(got) >= half if wanted.startswith(got) else letters(got) > half
+        return counts(got) and enough
     for at in range(1, len(wanted)):
         head, tail = wanted[:at], wanted[at:]
         if head == head.strip() and f" {got}".endswith(f" {head}"):
