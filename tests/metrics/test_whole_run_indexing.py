@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -78,7 +79,8 @@ def test_sums_over_document_types_need_the_count_of_each() -> None:
         return indexing_numbers({**counts[0], "by_doc_type": types}).warnings
 
     assert [told(5, 2, 3), told(5), told(5, 2, None), told(None, 2, 3)] == [()] * 4
-    assert told(5, 2, 2) == ("docs_processed by document type sum to 4, not 5",)
+    (warning,) = told(5, 2, 2)
+    assert re.findall(r"docs_processed|\d+", warning) == ["docs_processed", "4", "5"]
 
 
 def test_a_reason_that_did_not_occur_is_zero_and_no_reasons_are_unknown() -> None:
